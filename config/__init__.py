@@ -1,0 +1,1 @@
+"""The Django project: settings, routing, and the services that run beside it."""

@@ -1,0 +1,9 @@
+"""The project's own app: its commands and checks."""
+
+from django.apps import AppConfig
+
+
+class ConfigConfig(AppConfig):
+    """Gives the project package its management commands."""
+
+    name = "config"

@@ -1,0 +1,121 @@
+"""Settings of the whole project.
+
+Every value that differs between machines comes from the environment through
+`config.env`; each app's own settings stand in its `conf.py`, with the default
+beside the name. Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
+"""
+
+import os
+
+from config import env
+from config.secret import secret_key
+from config.services import database_url, parse_database_url, redis_url
+
+BASE_DIR = env.BASE_DIR
+VAR_DIR = env.var_dir()
+
+# The C implementation; the choice must be made before eth-hash is imported.
+os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
+
+DEBUG = env.boolean("DEBUG", False)
+SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR)
+# The API is reached under whatever name a network is given, so the names are the
+# networks' own business; a proxy in front of a production site checks them.
+ALLOWED_HOSTS = env.text("ALLOWED_HOSTS", "*").split(",")
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "channels",
+    "rest_framework",
+    "config",
+    "networks",
+    "keys",
+    "nodeapi",
+    "wallets",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+# PostgreSQL is the only dialect. Without DATABASE_URL it is the embedded one, whose
+# address follows from VAR_DIR alone, whether it runs already or not.
+DATABASES = {"default": parse_database_url(database_url())}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = redis_url()
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL]},
+    },
+}
+
+AUTH_USER_MODEL = "keys.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Without a collectstatic run the files are served from where they lie.
+WHITENOISE_USE_FINDERS = True
+
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "no-referrer"  # a URL may hold an API key
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
+    # py-evm formats a line for each step of a transaction at level 8.
+    "loggers": {"eth": {"level": "WARNING"}},
+}

@@ -1,0 +1,6 @@
+"""Pages: everything that Django itself answers. `/v3` is routed in `config.asgi`."""
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [path("admin/", admin.site.urls)]

@@ -1,0 +1,1 @@
+"""Customers' API keys: format, issue, revocation, and what a key may do."""

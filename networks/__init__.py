@@ -1,0 +1,1 @@
+"""The networks served: chain id, genesis, host names, tracers offered, forkchoice."""

@@ -1,0 +1,10 @@
+"""The node app."""
+
+from django.apps import AppConfig
+
+
+class NodeApiConfig(AppConfig):
+    """Blocks, state history and the JSON-RPC methods that read them."""
+
+    name = "nodeapi"
+    verbose_name = "Node"

@@ -1,0 +1,79 @@
+"""Blocks and transactions, in the form in which they are answered."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from networks.models import Network
+
+
+class Block(models.Model):
+    """A block that was executed and verified, canonical or not."""
+
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
+    hash = models.BinaryField(max_length=32)
+    number = models.BigIntegerField()
+    parent_hash = models.BinaryField(max_length=32)
+    is_canonical = models.BooleanField()
+    timestamp = models.BigIntegerField(help_text="Unix seconds.")
+    total_difficulty = models.DecimalField(max_digits=78, decimal_places=0)
+    state_root = models.BinaryField(max_length=32)
+    gas_used = models.BigIntegerField()
+    transaction_count = models.IntegerField()
+    header = models.BinaryField(help_text="RLP of the header.")
+    body = models.BinaryField(
+        help_text="RLP of [transactions, uncles, withdrawals if there are any]."
+    )
+    document = models.BinaryField(
+        help_text="The block object as JSON: totalDifficulty first, and last the "
+        "transactions, as hashes."
+    )
+    transactions_offset = models.IntegerField(
+        help_text="Where in the document the array of transactions begins."
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["network", "hash"], name="block_hash"),
+            models.UniqueConstraint(
+                fields=["network", "number"],
+                condition=models.Q(is_canonical=True),
+                name="block_canonical_number",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["network", "number"], name="block_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} 0x{bytes(self.hash).hex()}"
+
+
+class Transaction(models.Model):
+    """A transaction at its place in a block."""
+
+    pk = models.CompositePrimaryKey("block_id", "index")
+    block = models.ForeignKey(
+        Block, on_delete=models.CASCADE, related_name="transactions", db_index=False
+    )
+    index = models.IntegerField()
+    hash = models.BinaryField(max_length=32)
+    document = models.BinaryField(help_text="The transaction object as JSON.")
+
+    class Meta:
+        indexes = [models.Index(fields=["hash"], name="transaction_hash")]
+
+    def __str__(self) -> str:
+        return f"{self.index} 0x{bytes(self.hash).hex()}"
+
+
+class SideDiff(models.Model):
+    """What a block that is not canonical would change in its parent's state."""
+
+    block = models.OneToOneField(
+        Block, primary_key=True, on_delete=models.CASCADE, related_name="side_diff"
+    )
+    diff = models.BinaryField(help_text="nodeapi.evm.changes, encoded.")
+
+    def __str__(self) -> str:
+        return f"diff of {self.block_id}"
