@@ -1,0 +1,1 @@
+"""Blocks come in: sources, verification, the one transaction that makes them visible."""

@@ -54,7 +54,11 @@ class Transaction(models.Model):
 
     pk = models.CompositePrimaryKey("block_id", "index")
     block = models.ForeignKey(
-        Block, on_delete=models.CASCADE, related_name="transactions", db_index=False
+        Block,
+        on_delete=models.CASCADE,
+        related_name="transactions",
+        db_index=False,
+        db_constraint=False,  # written in one go with its block
     )
     index = models.IntegerField()
     hash = models.BinaryField(max_length=32)

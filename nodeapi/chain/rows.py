@@ -1,0 +1,219 @@
+"""What a batch of blocks becomes in the database: one transaction, mostly COPY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nodeapi.evm.world import EMPTY_CODE_HASH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import psycopg
+    from eth_typing import Hash32
+
+    from nodeapi.evm.changes import AccountValue, Changes
+
+HEAD_CHANNEL = "portcullis_network"
+"""Told, with the commit, that a network has changed; the payload is its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """A block as its row holds it."""
+
+    hash: Hash32
+    number: int
+    parent_hash: Hash32
+    is_canonical: bool
+    timestamp: int
+    total_difficulty: int
+    state_root: Hash32
+    gas_used: int
+    header: bytes
+    body: bytes
+    document: bytes
+    transactions_offset: int
+    transactions: list[tuple[Hash32, bytes]]
+    """Hash and document of each transaction."""
+
+
+_BLOCK_COLUMNS = (
+    "id, network_id, hash, number, parent_hash, is_canonical, timestamp,"
+    " total_difficulty, state_root, gas_used, transaction_count, header, body,"
+    " document, transactions_offset"
+)
+_BLOCK_TYPES = (
+    "int8 int8 bytea int8 bytea bool int8 numeric bytea int8 int4 bytea bytea bytea int4"
+).split()
+
+
+class Rows:
+    """Writes one network's rows within the transaction that its caller holds."""
+
+    def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
+        self._connection = connection
+        self._network_id = network_id
+
+    def insert_blocks(self, blocks: list[BlockRow]) -> dict[Hash32, int]:
+        """Insert blocks with their transactions, and return the blocks' ids."""
+        with self._connection.cursor(binary=True) as cursor:
+            cursor.execute(
+                "SELECT nextval(pg_get_serial_sequence('nodeapi_block', 'id'))"
+                " FROM generate_series(1, %s)",
+                (len(blocks),),
+            )
+            ids = [row[0] for row in cursor.fetchall()]
+            with cursor.copy(
+                f"COPY nodeapi_block ({_BLOCK_COLUMNS}) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(_BLOCK_TYPES)
+                for block_id, block in zip(ids, blocks, strict=True):
+                    copy.write_row(self._block_row(block_id, block))
+            with cursor.copy(
+                "COPY nodeapi_transaction (block_id, index, hash, document)"
+                " FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types(["int8", "int4", "bytea", "bytea"])
+                for block_id, block in zip(ids, blocks, strict=True):
+                    for index, (tx_hash, document) in enumerate(block.transactions):
+                        copy.write_row((block_id, index, tx_hash, document))
+        return {
+            block.hash: block_id for block_id, block in zip(ids, blocks, strict=True)
+        }
+
+    def _block_row(self, block_id: int, block: BlockRow) -> tuple[Any, ...]:
+        return (
+            block_id,
+            self._network_id,
+            block.hash,
+            block.number,
+            block.parent_hash,
+            block.is_canonical,
+            block.timestamp,
+            block.total_difficulty,
+            block.state_root,
+            block.gas_used,
+            len(block.transactions),
+            block.header,
+            block.body,
+            block.document,
+            block.transactions_offset,
+        )
+
+    def insert_versions(self, versions: Iterable[tuple[int, Changes]]) -> None:
+        """Insert the state after each (block number, changes)."""
+        versions = list(versions)
+        network_id = self._network_id
+        with self._connection.cursor() as cursor:
+            with cursor.copy(
+                "COPY nodeapi_accountversion (network_id, address, block_number, nonce,"
+                " balance, code_hash, storage_root) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types("int8 bytea int8 numeric numeric bytea bytea".split())
+                for number, changes in versions:
+                    for address, account in changes.accounts.items():
+                        copy.write_row(
+                            (network_id, address, number, *_account_columns(account))
+                        )
+            with cursor.copy(
+                "COPY nodeapi_storageversion (network_id, address, slot, block_number,"
+                " value) FROM STDIN (FORMAT BINARY)"
+            ) as copy:
+                copy.set_types("int8 bytea bytea int8 bytea".split())
+                for number, changes in versions:
+                    for address, values in changes.storage.items():
+                        for slot, value in values.items():
+                            copy.write_row(
+                                (
+                                    network_id,
+                                    address,
+                                    slot.to_bytes(32, "big"),
+                                    number,
+                                    to_minimal_bytes(value),
+                                )
+                            )
+
+    def insert_codes(self, codes: dict[Hash32, bytes]) -> None:
+        """Insert code that is not there yet."""
+        if codes:
+            self._connection.execute(
+                "INSERT INTO nodeapi_code (hash, code)"
+                " SELECT * FROM unnest(%b::bytea[], %b::bytea[])"
+                " ON CONFLICT DO NOTHING",
+                (list(codes), list(codes.values())),
+            )
+
+    def replace_nodes(
+        self, nodes: Iterable[tuple[bytes, bytes, bytes | None]]
+    ) -> None:
+        """Write trie nodes (owner, path, RLP or None to remove)."""
+        kept: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
+        removed: tuple[list[bytes], list[bytes]] = ([], [])
+        for owner, path, node in nodes:
+            if node is None:
+                removed[0].append(owner)
+                removed[1].append(path)
+            else:
+                for column, value in zip(kept, (owner, path, node), strict=True):
+                    column.append(value)
+        if removed[0]:
+            self._connection.execute(
+                "DELETE FROM nodeapi_trienode AS node"
+                " USING unnest(%b::bytea[], %b::bytea[]) AS gone (owner, path)"
+                " WHERE node.network_id = %b AND node.owner = gone.owner"
+                " AND node.path = gone.path",
+                (*removed, self._network_id),
+            )
+        if kept[0]:
+            self._connection.execute(
+                "INSERT INTO nodeapi_trienode (network_id, owner, path, node)"
+                " SELECT %b, * FROM unnest(%b::bytea[], %b::bytea[], %b::bytea[])"
+                " ON CONFLICT (network_id, owner, path) DO UPDATE"
+                " SET node = EXCLUDED.node",
+                (self._network_id, *kept),
+            )
+
+    def insert_side_diffs(self, diffs: Iterable[tuple[int, bytes]]) -> None:
+        """Insert what blocks that are not canonical would change (block id, diff)."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO nodeapi_sidediff (block_id, diff) VALUES (%b, %b)",
+                list(diffs),
+            )
+
+    def set_head(self, number: int, block_hash: Hash32) -> None:
+        """Move the network's head, and tell whoever listens, both with the commit."""
+        self._connection.execute(
+            "UPDATE networks_network SET head_number = %b, head_hash = %b"
+            " WHERE id = %b",
+            (number, block_hash, self._network_id),
+        )
+        self.announce()
+
+    def announce(self) -> None:
+        """Tell whoever listens, with the commit, that the network has changed."""
+        self._connection.execute(
+            "SELECT pg_notify(%s, %s)", (HEAD_CHANNEL, str(self._network_id))
+        )
+
+
+def to_minimal_bytes(value: int) -> bytes:
+    """Return a storage value as its row holds it: without leading zeros."""
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def _account_columns(
+    account: AccountValue | None,
+) -> tuple[int | None, int | None, bytes | None, bytes | None]:
+    if account is None:
+        return None, None, None, None
+    code_hash = account.code_hash
+    return (
+        account.nonce,
+        account.balance,
+        None if code_hash == EMPTY_CODE_HASH else code_hash,
+        account.storage_root,
+    )
+

@@ -1,0 +1,179 @@
+"""The state after a block, read from the version rows, and layers over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Address, Hash32
+from lru import LRU
+
+from nodeapi.evm.changes import AccountValue, Changes
+from nodeapi.evm.world import EMPTY_CODE_HASH
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    import psycopg
+
+    from nodeapi.evm.world import StateReader
+
+ACCOUNTS_CACHED = 200_000
+SLOTS_CACHED = 400_000
+"""At about 300 bytes each the two caches stay below 200 MB."""
+
+_CODES_CACHED = 2_000
+
+_UNKNOWN: Any = object()
+
+
+class StoredState:
+    """The canonical state after block `number`, read row by row."""
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], network_id: int, number: int
+    ) -> None:
+        self._connection = connection
+        self._network_id = network_id
+        self._number = number
+
+    def account(self, address: Address) -> AccountValue | None:
+        """Return an account, None when there is none."""
+        row = self._connection.execute(
+            "SELECT nonce, balance, code_hash, storage_root"
+            " FROM nodeapi_accountversion"
+            " WHERE network_id = %b AND address = %b AND block_number <= %b"
+            " ORDER BY block_number DESC LIMIT 1",
+            (self._network_id, address, self._number),
+            prepare=True,
+        ).fetchone()
+        if row is None or row[0] is None:
+            return None
+        nonce, balance, code_hash, storage_root = row
+        return AccountValue(
+            int(nonce), int(balance), code_hash or EMPTY_CODE_HASH, storage_root
+        )
+
+    def storage(self, address: Address, slot: int) -> int:
+        """Return the value of a storage slot, zero when never written."""
+        row = self._connection.execute(
+            "SELECT value FROM nodeapi_storageversion"
+            " WHERE network_id = %b AND address = %b AND slot = %b"
+            " AND block_number <= %b"
+            " ORDER BY block_number DESC LIMIT 1",
+            (self._network_id, address, slot.to_bytes(32, "big"), self._number),
+            prepare=True,
+        ).fetchone()
+        return 0 if row is None else int.from_bytes(row[0], "big")
+
+    def live_slots(self, address: Address) -> Iterable[int]:
+        """Return the slots of an account that are not zero."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT ON (slot) slot, value FROM nodeapi_storageversion"
+            " WHERE network_id = %b AND address = %b AND block_number <= %b"
+            " ORDER BY slot, block_number DESC",
+            (self._network_id, address, self._number),
+        )
+        return [int.from_bytes(slot, "big") for slot, value in rows if value]
+
+    def code(self, code_hash: Hash32) -> bytes:
+        """Return the contract code with this hash."""
+        row = self._connection.execute(
+            "SELECT code FROM nodeapi_code WHERE hash = %b", (code_hash,), prepare=True
+        ).fetchone()
+        if row is None:
+            raise LookupError(f"no code with hash 0x{code_hash.hex()}")
+        return bytes(row[0])
+
+
+class OverlayState:
+    """A state with a difference on top."""
+
+    def __init__(self, below: StateReader, changes: Changes) -> None:
+        self._below = below
+        self._changes = changes
+
+    def account(self, address: Address) -> AccountValue | None:
+        """Return an account, None when there is none."""
+        if address in self._changes.accounts:
+            return self._changes.accounts[address]
+        return self._below.account(address)
+
+    def storage(self, address: Address, slot: int) -> int:
+        """Return the value of a storage slot, zero when never written."""
+        value = self._changes.storage.get(address, {}).get(slot)
+        return self._below.storage(address, slot) if value is None else value
+
+    def live_slots(self, address: Address) -> Iterable[int]:
+        """Return the slots of an account that are not zero."""
+        values = self._changes.storage.get(address, {})
+        below = [s for s in self._below.live_slots(address) if s not in values]
+        return below + [slot for slot, value in values.items() if value]
+
+    def code(self, code_hash: Hash32) -> bytes:
+        """Return the contract code with this hash."""
+        code = self._changes.codes.get(code_hash)
+        return self._below.code(code_hash) if code is None else code
+
+
+class CachedState:
+    """A stored state, moved on by the importer, with what was read kept in memory."""
+
+    def __init__(self, below: StateReader) -> None:
+        self._below = below
+        self._accounts: Any = LRU(ACCOUNTS_CACHED)
+        self._slots: Any = LRU(SLOTS_CACHED)
+        self._codes: Any = LRU(_CODES_CACHED)
+
+    def account(self, address: Address) -> AccountValue | None:
+        """Return an account, None when there is none."""
+        found = self._accounts.get(address, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = self._accounts[address] = self._below.account(address)
+        value: AccountValue | None = found
+        return value
+
+    def storage(self, address: Address, slot: int) -> int:
+        """Return the value of a storage slot, zero when never written."""
+        key = (address, slot)
+        value: int | None = self._slots.get(key)
+        if value is None:
+            value = self._slots[key] = self._below.storage(address, slot)
+        return value
+
+    def live_slots(self, address: Address) -> Iterable[int]:
+        """Return the slots of an account that are not zero."""
+        return self._below.live_slots(address)
+
+    def code(self, code_hash: Hash32) -> bytes:
+        """Return the contract code with this hash."""
+        code: bytes | None = self._codes.get(code_hash)
+        if code is None:
+            code = self._codes[code_hash] = self._below.code(code_hash)
+        return code
+
+    def absorb(self, changes: Changes, below: StateReader) -> None:
+        """Stand on a later state, which differs from the last by the changes."""
+        self._below = below
+        self._accounts.update(changes.accounts)
+        for address, values in changes.storage.items():
+            for slot, value in values.items():
+                self._slots[(address, slot)] = value
+        self._codes.update(changes.codes)
+
+
+class StoredNodes:
+    """The rows of the head's trie nodes."""
+
+    def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
+        self._connection = connection
+        self._network_id = network_id
+
+    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+        """Return the nodes of one trie that stand at these paths, absent ones left out."""
+        rows = self._connection.execute(
+            "SELECT path, node FROM nodeapi_trienode"
+            " WHERE network_id = %b AND owner = %b AND path = ANY(%b)",
+            (self._network_id, owner, list(paths)),
+            prepare=True,
+        )
+        return {bytes(path): bytes(node) for path, node in rows}

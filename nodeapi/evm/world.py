@@ -1,0 +1,302 @@
+"""The state that a block is executed on: flat values, read through, with one journal.
+
+Every change is a write into a dictionary, and the journal remembers what stood there
+before. Reverting a call frame is walking the journal back; committing one is nothing
+at all. What the block changed in the end is read off once, by `World.changes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import sha3
+from eth_typing import Address, Hash32
+
+from nodeapi.evm.changes import AccountValue, Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EMPTY_CODE_HASH = Hash32(sha3.keccak_256(b"").digest())
+
+_ABSENT: Any = object()
+"""What the journal remembers of a key that was not there."""
+
+
+class StateReader(Protocol):
+    """The state after a block, from wherever it is kept."""
+
+    def account(self, address: Address) -> AccountValue | None:
+        """Return an account, None when there is none."""
+
+    def storage(self, address: Address, slot: int) -> int:
+        """Return the value of a storage slot, zero when never written."""
+
+    def live_slots(self, address: Address) -> Iterable[int]:
+        """Return the slots of an account that are not zero."""
+
+    def code(self, code_hash: Hash32) -> bytes:
+        """Return the contract code with this hash, which must exist."""
+
+
+class _Account(NamedTuple):
+    nonce: int
+    balance: int
+    code_hash: Hash32
+
+
+_EMPTY_ACCOUNT = _Account(0, 0, EMPTY_CODE_HASH)
+
+
+class World:
+    """The state of a block in execution; what py-evm knows as an account database.
+
+    Storage has two times: now, and "original", the start of the transaction, which
+    gas rules ask for (EIP-1283, EIP-2200). `lock_changes` moves the second to the first.
+    """
+
+    def __init__(self, reader: StateReader) -> None:
+        self._reader = reader
+        self._accounts: dict[Address, _Account | None] = {}
+        self._storage: dict[Address, dict[int, int]] = {}
+        self._wiped: dict[Address, bool] = {}
+        self._codes: dict[Hash32, bytes] = {}
+        self._written: set[tuple[Address, int]] = set()
+        # These last for one transaction:
+        self._original: dict[tuple[Address, int], int] = {}
+        self._warm: dict[Any, bool] = {}
+        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+
+    # Journal
+
+    def record(self) -> int:
+        """Return a checkpoint to which `discard` can go back."""
+        return len(self._journal)
+
+    def discard(self, checkpoint: int) -> None:
+        """Undo every change since the checkpoint."""
+        journal = self._journal
+        while len(journal) > checkpoint:
+            target, key, previous = journal.pop()
+            if previous is _ABSENT:
+                del target[key]
+            else:
+                target[key] = previous
+
+    def commit(self, checkpoint: int) -> None:
+        """Keep the changes since the checkpoint: they stay undoable from outside it."""
+
+    def lock_changes(self) -> None:
+        """Begin a transaction: what has changed so far can't be undone any more."""
+        self._journal.clear()
+        self._original.clear()
+        self._warm.clear()
+
+    # Accounts
+
+    def _account(self, address: Address) -> _Account | None:
+        try:
+            return self._accounts[address]
+        except KeyError:
+            stored = self._reader.account(address)
+            account = None if stored is None else _Account(*stored[:3])
+            self._accounts[address] = account
+            return account
+
+    def _set_account(self, address: Address, account: _Account | None) -> None:
+        self._journal.append((self._accounts, address, self._account(address)))
+        self._accounts[address] = account
+
+    def account_exists(self, address: Address) -> bool:
+        """Return whether the account is in the state, empty or not."""
+        return self._account(address) is not None
+
+    def account_is_empty(self, address: Address) -> bool:
+        """Return whether the account is absent or empty in the sense of EIP-161."""
+        account = self._account(address)
+        return account is None or account == _EMPTY_ACCOUNT
+
+    def account_has_code_or_nonce(self, address: Address) -> bool:
+        """Return whether a contract can't be created at the address (EIP-684)."""
+        account = self._account(address)
+        return account is not None and (
+            account.nonce != 0 or account.code_hash != EMPTY_CODE_HASH
+        )
+
+    def touch_account(self, address: Address) -> None:
+        """Bring the account into being, empty, if there is none."""
+        if self._account(address) is None:
+            self._set_account(address, _EMPTY_ACCOUNT)
+
+    def delete_account(self, address: Address) -> None:
+        """Remove the account, its code and its storage."""
+        if self._account(address) is not None:
+            self._set_account(address, None)
+        self.delete_storage(address)
+
+    def get_balance(self, address: Address) -> int:
+        """Return the balance in wei."""
+        account = self._account(address)
+        return 0 if account is None else account.balance
+
+    def set_balance(self, address: Address, balance: int) -> None:
+        """Set the balance in wei; the account comes into being if there was none.
+
+        Raises: ValueError for what no rule of the EVM may ever produce.
+        """
+        if not 0 <= balance < 2**256:
+            raise ValueError(f"balance {balance} of 0x{address.hex()} is no uint256")
+        account = self._account(address) or _EMPTY_ACCOUNT
+        self._set_account(
+            address, _Account(account.nonce, balance, account.code_hash)
+        )
+
+    def get_nonce(self, address: Address) -> int:
+        """Return the nonce."""
+        account = self._account(address)
+        return 0 if account is None else account.nonce
+
+    def set_nonce(self, address: Address, nonce: int) -> None:
+        """Set the nonce; the account comes into being if there was none."""
+        account = self._account(address) or _EMPTY_ACCOUNT
+        self._set_account(
+            address, _Account(nonce, account.balance, account.code_hash)
+        )
+
+    def increment_nonce(self, address: Address) -> None:
+        """Raise the nonce by one."""
+        self.set_nonce(address, self.get_nonce(address) + 1)
+
+    # Code
+
+    def get_code_hash(self, address: Address) -> Hash32:
+        """Return the code's hash, the empty code's for an account that is absent."""
+        account = self._account(address)
+        return EMPTY_CODE_HASH if account is None else account.code_hash
+
+    def get_code(self, address: Address) -> bytes:
+        """Return the code, empty when there is none."""
+        code_hash = self.get_code_hash(address)
+        if code_hash == EMPTY_CODE_HASH:
+            return b""
+        code = self._codes.get(code_hash)
+        return self._reader.code(code_hash) if code is None else code
+
+    def set_code(self, address: Address, code: bytes) -> None:
+        """Set the code; the account comes into being if there was none."""
+        code_hash = Hash32(sha3.keccak_256(code).digest())
+        self._codes[code_hash] = code
+        account = self._account(address) or _EMPTY_ACCOUNT
+        self._set_account(
+            address, _Account(account.nonce, account.balance, code_hash)
+        )
+
+    def delete_code(self, address: Address) -> None:
+        """Set the code to nothing."""
+        self.set_code(address, b"")
+
+    # Storage
+
+    def get_storage(
+        self, address: Address, slot: int, from_journal: bool = True
+    ) -> int:
+        """Return a storage value: now, or at the start of the transaction."""
+        if not from_journal:
+            original = self._original.get((address, slot))
+            if original is not None:
+                return original
+        values = self._storage.get(address)
+        if values is None:
+            values = self._storage[address] = {}
+        value = values.get(slot)
+        if value is None:
+            # Not journaled: it is what stands below, whatever is undone above it.
+            value = 0 if address in self._wiped else self._reader.storage(address, slot)
+            values[slot] = value
+        return value
+
+    def set_storage(self, address: Address, slot: int, value: int) -> None:
+        """Set a storage value."""
+        previous = self.get_storage(address, slot)
+        if previous == value:
+            return
+        key = (address, slot)
+        self._original.setdefault(key, previous)
+        self._written.add(key)
+        values = self._storage[address]
+        self._journal.append((values, slot, previous))
+        values[slot] = value
+
+    def delete_storage(self, address: Address) -> None:
+        """Set every slot of the account to zero."""
+        values = self._storage.setdefault(address, {})
+        for slot, value in values.items():
+            if value:
+                self._original.setdefault((address, slot), value)
+        self._journal.append((self._storage, address, values))
+        self._storage[address] = {}
+        if address not in self._wiped:
+            self._journal.append((self._wiped, address, _ABSENT))
+            self._wiped[address] = True
+
+    # Access lists (EIP-2929)
+
+    def is_address_warm(self, address: Address) -> bool:
+        """Return whether the transaction has accessed the account."""
+        return address in self._warm
+
+    def mark_address_warm(self, address: Address) -> None:
+        """Remember that the transaction has accessed the account."""
+        if address not in self._warm:
+            self._journal.append((self._warm, address, _ABSENT))
+            self._warm[address] = True
+
+    def is_storage_warm(self, address: Address, slot: int) -> bool:
+        """Return whether the transaction has accessed the slot."""
+        return (address, slot) in self._warm
+
+    def mark_storage_warm(self, address: Address, slot: int) -> None:
+        """Remember that the transaction has accessed the slot."""
+        key = (address, slot)
+        if key not in self._warm:
+            self._journal.append((self._warm, key, _ABSENT))
+            self._warm[key] = True
+
+    # The outcome
+
+    def changes(self, *, clears_empty_accounts: bool) -> Changes:
+        """Return what differs from the state below.
+
+        With `clears_empty_accounts` (EIP-161) an empty account that was not there
+        before is no change: it was only looked at.
+        """
+        changes = Changes()
+        reader = self._reader
+        for address in self._wiped:
+            stored = reader.account(address)
+            if stored is not None and stored.storage_root is not None:
+                values = self._storage[address]
+                changes.storage[address] = {
+                    slot: values.get(slot, 0) for slot in reader.live_slots(address)
+                }
+        for address, slot in self._written:
+            value = self._storage[address].get(slot, 0)
+            if value != reader.storage(address, slot):
+                changes.storage.setdefault(address, {})[slot] = value
+        for address in changes.storage:
+            self._account(address)
+        for address, account in self._accounts.items():
+            stored = reader.account(address)
+            if account is None:
+                if stored is not None:
+                    changes.accounts[address] = None
+                continue
+            if stored is None and clears_empty_accounts and account == _EMPTY_ACCOUNT:
+                continue
+            if stored is None or stored[:3] != account or address in changes.storage:
+                root = None if stored is None else stored.storage_root
+                changes.accounts[address] = AccountValue(*account, root)
+                code = self._codes.get(account.code_hash)
+                if code:
+                    changes.codes[account.code_hash] = code
+        return changes
