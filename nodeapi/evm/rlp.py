@@ -7,9 +7,9 @@ Source: https://ethereum.org/developers/docs/data-structures-and-encoding/rlp/
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias, Union
+from typing import Any, BinaryIO, TypeAlias
 
-Item: TypeAlias = Union[bytes, Sequence["Item"]]
+Item: TypeAlias = bytes | Sequence["Item"]
 
 MAX_ITEM_BYTES = 64 * 1024 * 1024
 """Largest item that `read_items` takes from a stream; blocks hold at most 8 MiB by

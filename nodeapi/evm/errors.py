@@ -1,0 +1,71 @@
+"""What is raised when a block, or a transaction in it, breaks a rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from eth_typing import Hash32
+
+    from nodeapi.evm.headers import Header
+
+
+class InvalidBlock(Exception):
+    """Raised when a block breaks a rule of its fork.
+
+    The message is one line: the block's number and hash, the field, and either the
+    reason or the value that the rule demands beside the one that is there.
+    """
+
+    def __init__(
+        self,
+        header: Header | None,
+        field: str,
+        expected: Any = None,
+        actual: Any = None,
+        *,
+        reason: str = "",
+    ) -> None:
+        self.field = field
+        self.expected = expected
+        self.actual = actual
+        self.reason = reason
+        self.number: int | None = None
+        self.hash: Hash32 | None = None
+        super().__init__(field, expected, actual, reason)
+        if header is not None:
+            self.locate(header)
+
+    def locate(self, header: Header) -> Self:
+        """Say in which block it was, where that was not known when it was raised."""
+        self.number, self.hash = header.number, header.hash
+        return self
+
+    def __str__(self) -> str:
+        where = "block"
+        if self.number is not None and self.hash is not None:
+            where = f"block {self.number} (0x{self.hash.hex()})"
+        return f"{where}: {self.field}: {self._what()}"
+
+    def _what(self) -> str:
+        if self.reason:
+            return self.reason
+        return f"expected {_shown(self.expected)}, got {_shown(self.actual)}"
+
+
+class InvalidTransaction(InvalidBlock):
+    """Raised when a transaction may not stand where it stands in its block."""
+
+    def __init__(self, index: int, reason: str, header: Header | None = None) -> None:
+        """Take the transaction's place in its block, counted from 0, and the reason."""
+        self.index = index
+        super().__init__(header, f"transaction {index}", reason=reason)
+
+
+def _shown(value: Any) -> str:
+    """Return a value as people read it: bytes in hex, nothing as `none`."""
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    return "none" if value is None else str(value)
