@@ -34,7 +34,7 @@ def recover_address(message_hash: bytes, y_parity: int, r: int, s: int) -> Addre
 
 def address_of(key: PublicKey) -> Address:
     """Return the address of a public key."""
-    return Address(_keccak(key.format(compressed=False)[1:])[12:])
+    return Address(keccak(key.format(compressed=False)[1:])[12:])
 
 
 def address_of_key(private_key: bytes) -> Address:
