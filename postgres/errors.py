@@ -1,0 +1,10 @@
+"""What can go wrong between this process and the database."""
+
+from __future__ import annotations
+
+
+class Unavailable(Exception):
+    """Raised when the database cannot answer now: down, lost, too slow or refusing.
+
+    The caller may try again later; nothing was written.
+    """

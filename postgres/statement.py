@@ -1,0 +1,80 @@
+"""SQL with the types of its parameters, and PostgreSQL's binary wire form of those.
+
+Source: https://www.postgresql.org/docs/current/catalog-pg-type.html for the numbers,
+`src/backend/utils/adt/arrayfuncs.c`, array_recv, for the form of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import count
+from struct import Struct
+from typing import Any
+
+Row = tuple[bytes | None, ...]
+"""One row of an answer: each column in binary form, None for NULL."""
+
+_LENGTH = Struct("!i")
+_INT8 = Struct("!q")
+_SIZED_INT8 = Struct("!iq")
+_ARRAY_HEADER = Struct("!iiIii")
+_numbers = count(1)
+
+
+def _sized_bytes(value: bytes) -> bytes:
+    return _LENGTH.pack(len(value)) + value
+
+
+def _sized_text(value: str) -> bytes:
+    return _sized_bytes(value.encode())
+
+
+def _sized_int8(value: int) -> bytes:
+    return _SIZED_INT8.pack(8, value)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A type that a look-up's key may have.
+
+    oid, array_oid: the numbers of the type and of arrays of it.
+    sized: one element of an array on the wire, its length first.
+    """
+
+    name: str
+    oid: int
+    array_oid: int
+    sized: Callable[[Any], bytes]
+
+
+BYTEA = ColumnType("bytea", 17, 1001, _sized_bytes)
+INT8 = ColumnType("int8", 20, 1016, _sized_int8)
+TEXT = ColumnType("text", 25, 1009, _sized_text)
+
+
+def array(column: ColumnType, values: Iterable[Any], length: int) -> bytes:
+    """Return a one-dimensional array without NULLs in binary form."""
+    header = _ARRAY_HEADER.pack(1, 0, column.oid, length, 1)
+    return header + b"".join(map(column.sized, values))
+
+
+def read_int8(column: bytes) -> int:
+    """Return what a bigint column holds."""
+    return int(_INT8.unpack(column)[0])
+
+
+def read_bool(column: bytes) -> bool:
+    """Return what a boolean column holds."""
+    return column == b"\x01"
+
+
+class Statement:
+    """One SQL command that each connection prepares when it first runs it."""
+
+    __slots__ = ("name", "sql", "type_oids")
+
+    def __init__(self, sql: str, type_oids: Iterable[int] = ()) -> None:
+        self.sql = sql.encode()
+        self.type_oids = list(type_oids)
+        self.name = b"s%d" % next(_numbers)
