@@ -1,0 +1,62 @@
+"""Gas that a transaction costs before anything is executed.
+
+Sources: yellow paper, 6.2; https://eips.ethereum.org/EIPS/eip-2 (creation), -2028
+(data), -2930 (access lists), -3860 (init code), -7702 (authorisations), -7623 (floor).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nodeapi.evm.transactions import CREATE_ADDRESS
+
+if TYPE_CHECKING:
+    from nodeapi.evm.forks import Fork
+    from nodeapi.evm.transactions import Transaction
+
+TRANSACTION_GAS = 21_000
+ZERO_BYTE_GAS = 4
+INIT_CODE_WORD_GAS = 2
+ACCESS_LIST_ADDRESS_GAS = 2400
+ACCESS_LIST_SLOT_GAS = 1900
+AUTHORIZATION_GAS = 25_000
+"""Per authorisation; half of it comes back for accounts that exist already."""
+FLOOR_GAS_PER_TOKEN = 10
+TOKENS_PER_NONZERO_BYTE = 4
+"""A zero byte of data is one token."""
+
+
+def intrinsic_gas(transaction: Transaction, fork: Fork) -> int:
+    """Return the least gas limit with which the transaction may stand in a block.
+
+    The init code's share is in it; py-evm charges that one when the creation begins.
+    """
+    data = transaction.data
+    gas = TRANSACTION_GAS
+    if data:
+        zeros = data.count(0)
+        gas += zeros * ZERO_BYTE_GAS + (len(data) - zeros) * fork.nonzero_byte_gas
+    if transaction.to == CREATE_ADDRESS:
+        gas += fork.creation_gas + init_code_gas(transaction, fork)
+    for _, slots in transaction.access_list:
+        gas += ACCESS_LIST_ADDRESS_GAS + ACCESS_LIST_SLOT_GAS * len(slots)
+    return gas + AUTHORIZATION_GAS * len(transaction.authorization_list)
+
+
+def init_code_gas(transaction: Transaction, fork: Fork) -> int:
+    """Return the gas for the words of a creation's init code, from Shanghai on."""
+    if transaction.to != CREATE_ADDRESS or fork.max_init_code_size is None:
+        return 0
+    return INIT_CODE_WORD_GAS * ((len(transaction.data) + 31) // 32)
+
+
+def floor_gas(transaction: Transaction, fork: Fork) -> int:
+    """Return the least gas that the transaction pays for, 0 before Prague.
+
+    Its gas limit must cover this as well.
+    """
+    if not fork.has_data_floor:
+        return 0
+    data = transaction.data
+    tokens = TOKENS_PER_NONZERO_BYTE * len(data) - 3 * data.count(0)
+    return TRANSACTION_GAS + FLOOR_GAS_PER_TOKEN * tokens
