@@ -1,0 +1,129 @@
+"""Become another user and turn into a program: started as a script, by root.
+
+The user a service runs as can often not even reach the service: a clone in /root
+puts both the programs and the data behind a folder with mode 0700. Nothing is
+opened for that. The launcher keeps the one capability that passes through such
+folders across the change of user, as an *ambient* one, which survives exec without
+making the program a privileged one in the loader's eyes: none when every path can
+be reached as it is, CAP_DAC_READ_SEARCH (read and search anything) when that is
+enough, CAP_DAC_OVERRIDE otherwise. No user is added, no mode is changed.
+
+Source: capabilities(7), "Transformation of capabilities during execve()"
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Sequence
+
+CAP_DAC_OVERRIDE = 1
+CAP_DAC_READ_SEARCH = 2
+
+_PR_SET_KEEPCAPS = 8
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_RAISE = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+
+EXIT_UNREACHABLE = 126
+"""Exit code when no means was found to run the program: what a shell would give."""
+
+
+class _Header(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+
+
+class _Data(ctypes.Structure):
+    _fields_ = [
+        ("effective", ctypes.c_uint32),
+        ("permitted", ctypes.c_uint32),
+        ("inheritable", ctypes.c_uint32),
+    ]
+
+
+def _call(name: str, *arguments: object) -> None:
+    """Call a function of the C library; raises OSError when it fails."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    if function(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+
+
+def _set_capabilities(effective: int, permitted: int) -> None:
+    """Set this thread's capabilities, given as bit masks of the first 32."""
+    header = _Header(_CAPABILITY_VERSION_3, 0)
+    data = (_Data * 2)(_Data(effective, permitted, effective), _Data(0, 0, 0))
+    _call("capset", ctypes.byref(header), ctypes.byref(data))
+
+
+def _permitted() -> int:
+    """Return the bit mask of the capabilities this thread could use."""
+    header = _Header(_CAPABILITY_VERSION_3, 0)
+    data = (_Data * 2)()
+    _call("capget", ctypes.byref(header), ctypes.byref(data))
+    return int(data[0].permitted)
+
+
+def become(uid: int, gid: int, capabilities: int) -> None:
+    """Change to another user for good, keeping some capabilities permitted."""
+    if capabilities:
+        _call("prctl", _PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setgid(gid)
+    os.setuid(uid)
+    if capabilities:
+        _set_capabilities(0, capabilities)
+
+
+def _raise_ambient(capability: int, permitted: int) -> None:
+    """Hand one capability on to the program that will be executed."""
+    _set_capabilities(1 << capability, permitted)
+    _call("prctl", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability, 0, 0)
+
+
+def _enter(folder: str) -> bool:
+    """Go to the folder the program will work in; True when that is possible."""
+    try:
+        os.chdir(folder)
+        os.listdir(folder)
+    except PermissionError:
+        return False
+    return True
+
+
+def execute(uid: int, gid: int, folder: str, command: Sequence[str]) -> None:
+    """Turn into the program as another user; returns only when nothing works."""
+    ladder: list[int] = []
+    permitted = 0
+    if sys.platform == "linux":
+        held = _permitted()
+        ladder = [c for c in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE) if held >> c & 1]
+        permitted = sum(1 << c for c in ladder)
+    become(uid, gid, permitted)
+    for step in (None, *ladder):
+        if step is not None:
+            _raise_ambient(step, permitted)
+        if _enter(folder):
+            try:
+                os.execv(command[0], command)
+            except PermissionError:
+                continue
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `launcher.py UID GID FOLDER PROGRAM [ARGUMENT …]`."""
+    uid, gid, folder, *command = arguments
+    os.umask(0o077)
+    execute(int(uid), int(gid), folder, command)
+    print(
+        f"user {uid} can't reach {command[0]} or {folder}, and this process holds no "
+        "capability to hand on that would open the way. Put the project and VAR_DIR "
+        "where every user may enter, start as an ordinary user, or set DATABASE_URL "
+        "and REDIS_URL.",
+        file=sys.stderr,
+    )
+    return EXIT_UNREACHABLE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

