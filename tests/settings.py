@@ -12,8 +12,8 @@ import tempfile
 os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="portcullis-tests-")
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 
-from config.settings import *  # noqa: E402, F403
-from config.settings import DATABASES  # noqa: E402
+from config.settings import *  # noqa: F403
+from config.settings import DATABASES
 
 # With a DATABASE_URL two runs may share one server.
 DATABASES["default"]["TEST"] = {"NAME": f"test_portcullis_{os.getpid()}"}

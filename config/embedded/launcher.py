@@ -91,7 +91,7 @@ def _enter(folder: str) -> bool:
     return True
 
 
-def execute(uid: int, gid: int, folder: str, command: Sequence[str]) -> None:
+def execute(uid: int, gid: int, folder: str, command: list[str]) -> None:
     """Turn into the program as another user; returns only when nothing works."""
     ladder: list[int] = []
     permitted = 0

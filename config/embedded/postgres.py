@@ -6,6 +6,7 @@ every folder above the data to all users.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -213,7 +214,5 @@ def _program(name: str) -> str:
 
 
 def _send(pid: int, kind: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, kind)
-    except ProcessLookupError:
-        pass

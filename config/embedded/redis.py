@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from config.embedded import places, processes
 from config.embedded.errors import ServiceError
@@ -59,20 +62,23 @@ class RedisServer:
         while self._answers():
             if time.monotonic() > deadline:
                 raise ServiceError(f"Redis does not stop, see {self.log}")
-            with redis.Redis(unix_socket_path=str(self.socket)) as client:
-                try:
-                    client.shutdown(nosave=True)
-                except redis.ConnectionError:
-                    break
+            with self._client() as client, contextlib.suppress(redis.ConnectionError):
+                client.shutdown(nosave=True)
         processes.reap()
 
     def _answers(self) -> bool:
-        with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5) as client:
+        with self._client() as client:
             try:
                 client.ping()
             except redis.ConnectionError:
                 return False
         return True
+
+    def _client(self) -> redis.Redis:
+        # Without a policy of ours redis-py waits for seconds before it tries again.
+        once = Retry(NoBackoff(), 0)
+        path = str(self.socket)
+        return redis.Redis(unix_socket_path=path, socket_timeout=5, retry=once)
 
     def _command(self) -> list[str]:
         options = {
