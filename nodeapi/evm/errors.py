@@ -47,12 +47,15 @@ class InvalidBlock(Exception):
         where = "block"
         if self.number is not None and self.hash is not None:
             where = f"block {self.number} (0x{self.hash.hex()})"
-        return f"{where}: {self.field}: {self._what()}"
+        return f"{where}: {self.summary}"
 
-    def _what(self) -> str:
-        if self.reason:
-            return self.reason
-        return f"expected {_shown(self.expected)}, got {_shown(self.actual)}"
+    @property
+    def summary(self) -> str:
+        """The field and what is wrong with it, without the block."""
+        what = self.reason
+        if not what:
+            what = f"expected {_shown(self.expected)}, got {_shown(self.actual)}"
+        return f"{self.field}: {what}"
 
 
 class InvalidTransaction(InvalidBlock):
