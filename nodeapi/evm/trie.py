@@ -1,0 +1,395 @@
+"""The Merkle trie that proves state roots, its nodes addressed by their path.
+
+A trie here is "secure": its keys are hashes, all of 32 bytes. The nodes come from rows
+`path → RLP` and go back to them, a changed node replacing the one in its place. An
+update runs in three steps over nodes in memory:
+
+1. descend: the changes go down together, level by level, opening (decoding) the nodes
+   on their way; what memory lacks is asked of the reader in one question per level;
+2. fold: where something was deleted, branches left with one child melt into it;
+3. seal: the open nodes are encoded and hashed, children first, each once.
+
+Opening a node notes that its row goes; sealing one notes the row that comes. So the
+rows are right whatever happened to the shape between.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import sha3
+
+from nodeapi.evm.trie_nodes import (
+    EMPTY,
+    EMPTY_ROOT,
+    HASH_HEAD,
+    HASHED_SIZE,
+    NIBBLES,
+    Branch,
+    Extension,
+    Leaf,
+    common_prefix_length,
+    decode_node,
+    extension_path_rlp,
+    from_nibbles,
+    leaf_path_rlp,
+    list_rlp,
+    string_rlp,
+    to_nibbles,
+)
+from nodeapi.evm.trie_roots import build_root, ordered_root
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = [
+    "EMPTY_ROOT",
+    "CorruptTrieNode",
+    "MissingTrieNode",
+    "NodeCache",
+    "NodeReader",
+    "PathTrie",
+    "build_root",
+    "ordered_root",
+]
+
+
+class NodeReader(Protocol):
+    """Where the nodes of tries are kept."""
+
+    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+        """Return path → RLP of the nodes that exist; a path has one nibble a byte."""
+
+
+class TrieNodeError(Exception):
+    """Raised when the rows of a trie do not add up to its root."""
+
+    def __init__(self, owner: bytes, path: bytes) -> None:
+        super().__init__(owner, path)
+        self.owner = owner
+        self.path = path
+
+    def _place(self) -> str:
+        trie = f"storage trie 0x{self.owner.hex()}" if self.owner else "state trie"
+        return f"node {self.path.hex()[1::2] or 'root'} of the {trie}"
+
+
+class MissingTrieNode(TrieNodeError):
+    """Raised when a node that its parent refers to is not there."""
+
+    def __str__(self) -> str:
+        return f"{self._place()} is missing"
+
+
+class CorruptTrieNode(TrieNodeError):
+    """Raised when a node is not the one that its parent refers to."""
+
+    def __str__(self) -> str:
+        return f"{self._place()} does not have the hash its parent names"
+
+
+class NodeCache:
+    """Encoded nodes by reference, for all tries of a network.
+
+    A reference contains the hash, so what is found here can't be out of date, and
+    losing it costs only reads. Two generations stand in for an order of use: nodes in
+    use move to the young one, which becomes the old one when it is half of the whole.
+    """
+
+    def __init__(self, max_nodes: int) -> None:
+        self._half = max_nodes // 2
+        self.young: dict[bytes, bytes] = {}
+        self.old: dict[bytes, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self.young) + len(self.old)
+
+    def age(self) -> None:
+        """Let the nodes go that were not used lately, if there are too many."""
+        if len(self.young) > self._half:
+            self.old = self.young
+            self.young = {}
+
+
+class _Changes(NamedTuple):
+    """The changes of an update, sorted by key: three lists side by side."""
+
+    keys: list[bytes]
+    nibbles: list[bytes]
+    leaves: list[Leaf | None]  # None: deleted
+
+
+_Place: TypeAlias = tuple[Any, int, bytes, int, int]
+"""A node to be visited: the list it stands in and its index there, its path, and the
+first and past-the-last of the changes below it."""
+
+
+class PathTrie:
+    """A trie in change: many updates, a root whenever asked, rows in the end.
+
+    Without `mark_clean` nothing is final: a trie given up leaves no trace. And its
+    shape depends on its content alone, so that writing old values back undoes changes.
+    """
+
+    def __init__(
+        self,
+        owner: bytes,
+        reader: NodeReader,
+        root: bytes | None,
+        cache: NodeCache | None = None,
+    ) -> None:
+        self.owner = owner
+        self._reader = reader
+        self._cache = NodeCache(0) if cache is None else cache
+        empty = root is None or root == EMPTY_ROOT
+        self._top: list[Any] = [EMPTY if empty else HASH_HEAD + (root or b"")]
+        self._rows: dict[bytes, bytes | None] = {}
+        self._loaded: dict[bytes, bytes] = {}
+        self._shrunk = False
+
+    def update(self, changes: Mapping[bytes, bytes]) -> None:
+        """Set the values of keys (32 bytes each); an empty value deletes its key.
+
+        Raises: MissingTrieNode, CorruptTrieNode: this trie is of no use after that.
+        """
+        keys = sorted(changes)
+        leaves = [
+            (key, string_rlp(value)) if (value := changes[key]) else None
+            for key in keys
+        ]
+        batch = _Changes(keys, [to_nibbles(key) for key in keys], leaves)
+        if None in leaves:
+            self._shrunk = True
+        places: list[_Place] = [(self._top, 0, b"", 0, len(keys))] if keys else []
+        while places:
+            places = self._descend(places, batch)
+            self._load({path: holder[i] for holder, i, path, _, _ in places})
+
+    def root_hash(self) -> bytes:
+        """Return the root hash as of the last update."""
+        if type(self._top[0]) is not bytes:
+            if self._shrunk:
+                self._fold_all()
+            self._top[0] = self._seal(self._top[0], b"")
+            self._cache.age()
+        self._shrunk = False
+        reference: bytes = self._top[0]
+        return EMPTY_ROOT if reference == EMPTY else reference[1:]
+
+    def dirty_nodes(self) -> Mapping[bytes, bytes | None]:
+        """Return path → RLP of the rows to write since `mark_clean`, None to remove."""
+        self.root_hash()
+        return self._rows
+
+    def mark_clean(self) -> None:
+        """Take it that the reader now has what `dirty_nodes` returned."""
+        self._rows = {}
+
+    # Nodes that come in
+
+    def _find(self, reference: bytes, path: bytes) -> bytes | None:
+        """Return a node's RLP from memory."""
+        if len(reference) != HASHED_SIZE:
+            return reference
+        return (
+            self._cache.young.get(reference)
+            or self._cache.old.get(reference)
+            or self._rows.get(path)
+            or self._loaded.get(path)
+        )
+
+    def _load(self, references: Mapping[bytes, bytes]) -> None:
+        """Read nodes, path → reference, and hold each against its hash."""
+        self._loaded.clear()
+        if not references:
+            return
+        rows = self._reader.nodes(self.owner, references.keys())
+        for path, reference in references.items():
+            node = rows.get(path)
+            if node is None:
+                raise MissingTrieNode(self.owner, path)
+            if sha3.keccak_256(node).digest() != reference[1:]:
+                raise CorruptTrieNode(self.owner, path)
+            self._loaded[path] = node
+
+    # Descend
+
+    def _descend(self, places: list[_Place], batch: _Changes) -> list[_Place]:
+        """Bring changes down as far as memory goes; return the places it lacks."""
+        keys, nibbles, leaves = batch
+        missing = []
+        while places:
+            place = places.pop()
+            holder, index, path, low, high = place
+            node = holder[index]
+            if type(node) is bytes:
+                if node == EMPTY:
+                    holder[index] = _grow(batch, low, high, len(path), None)
+                    continue
+                rlp = self._find(node, path)
+                if rlp is None:
+                    missing.append(place)
+                    continue
+                if len(node) == HASHED_SIZE:
+                    self._rows[path] = None
+                    self._cache.young.pop(node, None)
+                node = holder[index] = decode_node(rlp, len(path), keys[low])
+            depth = len(path)
+            kind = type(node)
+            if kind is list:
+                while low < high:
+                    nibble = nibbles[low][depth]
+                    end = low + 1
+                    while end < high and nibbles[end][depth] == nibble:
+                        end += 1
+                    places.append((node, nibble, path + NIBBLES[nibble], low, end))
+                    low = end
+            elif kind is tuple:
+                if high - low == 1 and node[0] == keys[low]:
+                    holder[index] = leaves[low] or EMPTY
+                else:
+                    holder[index] = _grow(batch, low, high, depth, node)
+            else:
+                places.append(_enter_extension(place, node, batch))
+        return missing
+
+    # Fold
+
+    def _fold_all(self) -> None:
+        """Bring the open nodes into the one shape that a trie of their keys has."""
+        wanted: dict[bytes, bytes] = {}
+        while True:
+            self._top[0] = self._fold(self._top[0], b"", wanted)
+            self._load(wanted)
+            if not wanted:
+                return
+            wanted = {}
+
+    def _fold(self, node: Any, path: bytes, wanted: dict[bytes, bytes]) -> Any:
+        """Return what a node becomes after its children were folded.
+
+        Where an only child is not in memory, its place is added to what is wanted, and
+        the branch stays as it is until the next round.
+        """
+        kind = type(node)
+        if kind is bytes or kind is tuple:
+            return node
+        if kind is Extension:
+            child = self._fold(node[0], path + node.nibbles, wanted)
+            return _melt(node.nibbles, child)
+        for nibble, child in enumerate(node):
+            if type(child) is not bytes:
+                node[nibble] = self._fold(child, path + NIBBLES[nibble], wanted)
+        count = 17 - node.count(EMPTY)
+        if count > 1:
+            return node
+        if count == 0:
+            return EMPTY
+        nibble, child = next(
+            (nibble, child) for nibble, child in enumerate(node) if child != EMPTY
+        )
+        child_path = path + NIBBLES[nibble]
+        if type(child) is bytes:
+            rlp = self._find(child, child_path)
+            if rlp is None:
+                wanted[child_path] = child
+                return node
+            child = self._open_unless_branch(child, rlp, child_path)
+        return _melt(NIBBLES[nibble], child)
+
+    def _open_unless_branch(self, reference: bytes, rlp: bytes, path: bytes) -> Any:
+        """Return an only child, opened if it is going to melt into its parent."""
+        near = from_nibbles(path.ljust(64, b"\0"))
+        node = decode_node(rlp, len(path), near)
+        if type(node) is list:
+            return reference
+        if len(reference) == HASHED_SIZE:
+            self._rows[path] = None
+        return node
+
+    # Seal
+
+    def _seal(self, node: Any, path: bytes) -> bytes:
+        """Encode and hash an open node after its open children; return its reference."""
+        kind = type(node)
+        if kind is bytes:
+            reference: bytes = node
+            return reference
+        if kind is tuple:
+            key, value = node
+            rlp = list_rlp(leaf_path_rlp(key, len(path)) + value)
+        elif kind is list:
+            for nibble, child in enumerate(node):
+                if type(child) is not bytes:
+                    node[nibble] = self._seal(child, path + NIBBLES[nibble])
+            rlp = list_rlp(b"".join(node))
+        else:
+            child = self._seal(node[0], path + node.nibbles)
+            rlp = list_rlp(extension_path_rlp(node.nibbles) + child)
+        if len(rlp) < 32 and path:
+            return rlp
+        reference = HASH_HEAD + sha3.keccak_256(rlp).digest()
+        self._rows[path] = rlp
+        self._cache.young[reference] = rlp
+        return reference
+
+
+def _melt(nibbles: bytes, child: Any) -> Any:
+    """Return the node that stands for nibbles with one folded child below them."""
+    kind = type(child)
+    if kind is tuple or (kind is bytes and child == EMPTY):
+        return child
+    if kind is Extension:
+        return Extension(nibbles + child.nibbles, child[0])
+    return Extension(nibbles, child)
+
+
+def _enter_extension(place: _Place, node: Extension, batch: _Changes) -> _Place:
+    """Return where changes go on at an extension, splitting it if they part from it."""
+    holder, index, path, low, high = place
+    depth = len(path)
+    nibbles = node.nibbles
+    shared = min(
+        common_prefix_length(nibbles, batch.nibbles[i][depth:]) for i in (low, high - 1)
+    )
+    if shared == len(nibbles):
+        return node, 0, path + nibbles, low, high
+    branch: Branch = [EMPTY] * 17
+    rest = nibbles[shared + 1 :]
+    branch[nibbles[shared]] = Extension(rest, node[0]) if rest else node[0]
+    holder[index] = Extension(nibbles[:shared], branch) if shared else branch
+    return place
+
+
+def _grow(batch: _Changes, low: int, high: int, depth: int, old: Leaf | None) -> Any:
+    """Return a new subtree of changes, and of the leaf that stood in its place."""
+    entries = [
+        (nibbles, leaf)
+        for nibbles, leaf in zip(
+            batch.nibbles[low:high], batch.leaves[low:high], strict=True
+        )
+        if leaf is not None
+    ]
+    if old is not None and old[0] not in batch.keys[low:high]:
+        entries.append((to_nibbles(old[0]), old))
+        entries.sort()
+    return _subtree(entries, depth) if entries else EMPTY
+
+
+def _subtree(entries: list[tuple[bytes, Leaf]], depth: int) -> Any:
+    """Return the open nodes of one or more leaves, sorted, that share a path."""
+    if len(entries) == 1:
+        return entries[0][1]
+    first = entries[0][0]
+    shared = common_prefix_length(first[depth:], entries[-1][0][depth:])
+    fork = depth + shared
+    branch: Branch = [EMPTY] * 17
+    low = 0
+    while low < len(entries):
+        nibble = entries[low][0][fork]
+        high = low + 1
+        while high < len(entries) and entries[high][0][fork] == nibble:
+            high += 1
+        branch[nibble] = _subtree(entries[low:high], fork + 1)
+        low = high
+    return Extension(first[depth:fork], branch) if shared else branch

@@ -1,0 +1,191 @@
+"""The nodes of a Merkle-Patricia trie, and their RLP.
+
+A parent names a child by its *reference*, here always as it stands in the parent's
+RLP: 33 bytes (`a0` and the Keccak-256 of the child's RLP), or the child's RLP itself
+where that is shorter than 32 bytes, or `EMPTY`.
+
+Decoded, a node takes the form that is cheapest to change:
+
+- a branch is a list of 17: sixteen children and `EMPTY` for its value, which no
+  node here ever has, because no key is a prefix of another;
+- an extension is a list of one, the child, that knows its nibbles;
+- a leaf is a tuple of its whole key and its value's RLP, so that it can move to
+  another depth as it is.
+
+A child is a reference, or the decoded node itself while its hash is not known.
+
+Source: Yellow Paper, appendix D.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeAlias
+
+import sha3
+
+EMPTY = b"\x80"
+"""RLP of the empty string: the reference to no node."""
+
+EMPTY_ROOT: bytes = sha3.keccak_256(EMPTY).digest()
+"""The root hash of a trie without keys."""
+
+HASH_HEAD = b"\xa0"
+"""What stands before a hash in RLP."""
+
+HASHED_SIZE = 33
+"""Length in bytes of a reference by hash; every other reference is shorter."""
+
+NIBBLES = tuple(bytes([nibble]) for nibble in range(16))
+"""Each nibble as a path of length one."""
+
+Leaf: TypeAlias = tuple[bytes, bytes]
+Branch: TypeAlias = list[Any]
+
+
+class Extension(list[Any]):
+    """A node with one child, a branch, some nibbles further down."""
+
+    __slots__ = ("nibbles",)
+
+    def __init__(self, nibbles: bytes, child: Any) -> None:
+        super().__init__((child,))
+        self.nibbles = nibbles
+
+
+Node: TypeAlias = Branch | Extension | Leaf
+
+# RLP
+
+
+def _head(size: int, short: int) -> bytes:
+    """Return the RLP header of a payload; `short` is 0x80 for strings, 0xc0 for lists."""
+    if size < 56:
+        return bytes((short + size,))
+    digits = size.to_bytes((size.bit_length() + 7) // 8, "big")
+    return bytes((short + 55 + len(digits),)) + digits
+
+
+_LIST_HEADS = tuple(_head(size, 0xC0) for size in range(640))
+_PATH_HEADS = (b"", b"", *(_head(size, 0x80) for size in range(2, 56)))
+"""Headers of hex-prefix paths: their first byte is below 0x80 and needs none alone."""
+
+
+def list_rlp(payload: bytes) -> bytes:
+    """Return the RLP of a list whose items' RLP is the payload."""
+    size = len(payload)
+    if size < 640:  # a branch of sixteen hashes has 529
+        return _LIST_HEADS[size] + payload
+    return _head(size, 0xC0) + payload
+
+
+def string_rlp(data: bytes) -> bytes:
+    """Return the RLP of a byte string."""
+    size = len(data)
+    if size == 1 and data[0] < 0x80:
+        return data
+    return _head(size, 0x80) + data
+
+
+def _item_bounds(rlp: bytes, position: int) -> tuple[int, int]:
+    """Return where the payload of the item at a position begins and ends."""
+    first = rlp[position]
+    if first < 0x80:
+        return position, position + 1
+    short = 0x80 if first < 0xC0 else 0xC0
+    begin = position + 1
+    size = first - short
+    if size > 55:
+        begin += size - 55
+        size = int.from_bytes(rlp[position + 1 : begin], "big")
+    return begin, begin + size
+
+
+# Paths
+
+_HEX_TO_NIBBLE = bytes.maketrans(b"0123456789abcdef", bytes(range(16)))
+_NIBBLE_TO_HEX = bytes.maketrans(bytes(range(16)), b"0123456789abcdef")
+
+
+def to_nibbles(key: bytes) -> bytes:
+    """Return the nibbles of a key, one a byte."""
+    return key.hex().encode().translate(_HEX_TO_NIBBLE)
+
+
+def from_nibbles(nibbles: bytes) -> bytes:
+    """Return the bytes that an even number of nibbles make."""
+    return bytes.fromhex(nibbles.translate(_NIBBLE_TO_HEX).decode())
+
+
+def leaf_path_rlp(key: bytes, depth: int) -> bytes:
+    """Return the RLP of a leaf's hex-prefix path: what of its key lies below a depth.
+
+    key: at most 54 bytes.
+    """
+    middle = depth >> 1
+    if depth & 1:
+        path = bytes((0x30 | key[middle] & 0x0F,)) + key[middle + 1 :]
+    else:
+        path = b"\x20" + key[middle:]
+    return _PATH_HEADS[len(path)] + path
+
+
+def extension_path_rlp(nibbles: bytes) -> bytes:
+    """Return the RLP of an extension's hex-prefix path."""
+    flagged = b"\x01" + nibbles if len(nibbles) & 1 else b"\x00\x00" + nibbles
+    path = from_nibbles(flagged)
+    return _PATH_HEADS[len(path)] + path
+
+
+def common_prefix_length(a: bytes, b: bytes) -> int:
+    """Return how many bytes (that is, nibbles of paths) two strings begin alike with."""
+    length = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        length += 1
+    return length
+
+
+# Decoding
+
+# Items tell their length by their first byte, so that a list can be read as seventeen
+# references in one way only: what matches is a branch, and nothing else.
+_match_branch = re.compile(rb"(\x80|\xa0.{32})" * 16 + rb"(\x80)", re.DOTALL).fullmatch
+
+
+def decode_node(rlp: bytes, depth: int, near: bytes) -> Node:
+    """Decode a node at a depth of a trie whose keys have 32 bytes.
+
+    near: any key that begins with the node's path.
+    """
+    first = rlp[0]
+    start = 1 if first < 0xF8 else first - 0xF6
+    match = _match_branch(rlp, start)
+    if match is not None:
+        return list(match.groups())
+    path_start, path_end = _item_bounds(rlp, start)
+    if rlp[start] < 0xC0 and path_end > path_start:
+        value_end = _item_bounds(rlp, path_end)[1]
+        if value_end == len(rlp):
+            path = rlp[path_start:path_end]
+            return _decode_short(path, rlp[path_end:], depth, near)
+    children = []
+    while start < len(rlp):
+        end = _item_bounds(rlp, start)[1]
+        children.append(rlp[start:end])
+        start = end
+    return children
+
+
+def _decode_short(path: bytes, item: bytes, depth: int, near: bytes) -> Node:
+    """Decode an extension or a leaf from its hex-prefix path and its second item."""
+    flags = path[0]
+    if flags < 0x20:
+        nibbles = to_nibbles(path)
+        return Extension(nibbles[1:] if flags & 0x10 else nibbles[2:], item)
+    middle = depth >> 1
+    if depth & 1:
+        shared = bytes((near[middle] & 0xF0 | flags & 0x0F,))
+        return near[:middle] + shared + path[1:], item
+    return near[:middle] + path[1:], item
