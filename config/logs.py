@@ -1,0 +1,22 @@
+"""Log lines without secrets."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+# An API key in a path that some other program wrote into a message.
+_API_KEY = re.compile(r"\b(nk_[0-9A-Za-z]{4})[0-9A-Za-z]{4,}([0-9A-Za-z]{4})")
+
+
+def redact(text: str) -> str:
+    """Return a text in which API keys are shortened to their hints."""
+    return _API_KEY.sub(r"\1…\2", text)
+
+
+class RedactingFormatter(logging.Formatter):
+    """Formats a record, traceback included, and shortens the API keys in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the finished line."""
+        return redact(super().format(record))

@@ -1,0 +1,170 @@
+"""The server: worker processes on one address, kept alive by their supervisor."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+
+from config import env
+from config.worker import GRACE_SECONDS
+
+BACKLOG = 2048
+"""Connections the kernel keeps while the workers are busy."""
+
+START_PATIENCE_SECONDS = 60
+
+
+class PortInUse(Exception):
+    """Raised when another program listens on the address."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(f"{host}:{port} is in use: choose another PORT")
+
+
+class WorkerFailed(Exception):
+    """Raised when a worker ends before it has served; its own log says why."""
+
+
+def listen(host: str, port: int, count: int) -> list[socket.socket]:
+    """Return one listening socket for each worker, all on the same address.
+
+    port: 0 lets the kernel choose.
+    The kernel spreads the connections over the sockets. One socket for all would
+    hand most of them to whichever worker is awake first.
+    Raises: PortInUse.
+    """
+    try:
+        # Exclusive, so that nobody shares the port of another run by accident.
+        first = _bound(host, port, shared=False)
+        if count == 1:
+            sockets = [first]
+        else:
+            port = first.getsockname()[1]
+            first.close()
+            sockets = [_bound(host, port, shared=True) for _ in range(count)]
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise PortInUse(host, port) from error
+    for listener in sockets:
+        listener.listen(BACKLOG)
+    return sockets
+
+
+def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class Server:
+    """As many workers as there are sockets, for the time of a `with` block.
+
+    environ: the workers' environment, ours when None.
+    Raises: WorkerFailed when a worker does not come up.
+    """
+
+    def __init__(
+        self, listeners: list[socket.socket], environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.listeners = listeners
+        host, port = listeners[0].getsockname()
+        self.base_url = f"http://{host}:{port}"
+        self._environ = dict(os.environ if environ is None else environ)
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """Return the workers' process ids."""
+        return [worker.pid for worker in self._workers]
+
+    def __enter__(self) -> Server:
+        """Start the workers and wait until every one of them serves."""
+        try:
+            signals = [self._start(index) for index in range(len(self.listeners))]
+            for ready in signals:
+                _wait(ready)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the workers."""
+        self.stop()
+
+    def supervise(self) -> None:
+        """Replace workers that end, for as long as the process lives.
+
+        The sockets stay open meanwhile, so that no connection is refused.
+        """
+        while True:
+            for index, worker in enumerate(self._workers):
+                if worker.poll() is not None:
+                    _close_lifeline(worker)
+                    _wait(self._start(index))
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        """Stop the workers, at once those that do not within their grace."""
+        for worker in self._workers:
+            worker.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS + 2
+        for worker in self._workers:
+            try:
+                worker.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+            _close_lifeline(worker)
+        for listener in self.listeners:
+            listener.close()
+
+    def _start(self, index: int) -> int:
+        """Start one worker; returns the pipe on which it says that it serves."""
+        listener = self.listeners[index].fileno()
+        ready, ready_write = os.pipe()
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "config.worker", str(listener), str(ready_write)],
+            cwd=env.BASE_DIR,
+            env=self._environ,
+            stdin=subprocess.PIPE,
+            pass_fds=(listener, ready_write),
+        )
+        os.close(ready_write)
+        self._workers[index : index + 1] = [worker]
+        return ready
+
+
+def _wait(ready: int) -> None:
+    """Wait for a worker's word that it serves; an empty one means that it ended."""
+    try:
+        select.select([ready], [], [], START_PATIENCE_SECONDS)
+        if not os.read(ready, 1):
+            raise WorkerFailed("a worker process ended while it was starting")
+    finally:
+        os.close(ready)
+
+
+def _close_lifeline(worker: subprocess.Popen[bytes]) -> None:
+    if worker.stdin is not None:
+        worker.stdin.close()

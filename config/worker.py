@@ -1,0 +1,66 @@
+"""One server process: uvicorn on a socket that it was given.
+
+Started by `config.server` as `python -m config.worker SOCKET READY`: two inherited
+descriptors, the listening socket and a pipe that gets one byte when requests are
+answered. Its standard input is the lifeline: it ends when the supervisor does, even
+when that one was killed, and then the worker leaves too and the port is free again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+
+import uvicorn
+
+GRACE_SECONDS = 10
+"""How long requests in flight may take once the server has been told to stop."""
+
+
+class Worker(uvicorn.Server):
+    """A uvicorn server that says when it is up."""
+
+    def __init__(self, ready: int) -> None:
+        super().__init__(
+            uvicorn.Config(
+                "config.asgi:application",
+                loop="uvloop",
+                http="httptools",
+                lifespan="on",
+                access_log=False,  # a line per request would hold the API key
+                log_config=None,  # the project's LOGGING, see config.settings
+                log_level="warning",
+                timeout_graceful_shutdown=GRACE_SECONDS,
+            )
+        )
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start serving, then tell the supervisor."""
+        await super().startup(sockets)
+        if self.started:
+            os.write(self._ready, b"1")
+        os.close(self._ready)
+
+
+def _leave_with_supervisor() -> None:
+    """Wait for the end of standard input, then stop as on SIGTERM."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main(listener: int, ready: int) -> None:
+    """Serve until told to stop."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    # The terminal sends Ctrl-C to everybody; the supervisor passes it on in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_supervisor, daemon=True).start()
+    Worker(ready).run(sockets=[socket.socket(fileno=listener)])
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:3]))

@@ -1,0 +1,43 @@
+"""The real server under test: worker processes on a free port."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from urllib.parse import quote, urlencode
+
+from django.db import connection
+
+from config import server
+
+
+def test_database_url() -> str:
+    """Return the address of the test database, for a process of its own."""
+    settings = connection.settings_dict
+    login = quote(settings["USER"])
+    if settings["PASSWORD"]:
+        login += ":" + quote(settings["PASSWORD"], safe="")
+    query = {"host": settings["HOST"], "port": settings["PORT"], **settings["OPTIONS"]}
+    query = {
+        name: value for name, value in query.items() if isinstance(value, str | int)
+    }
+    return f"postgresql://{login}@/{settings['NAME']}?{urlencode(query)}"
+
+
+test_database_url.__test__ = False  # type: ignore[attr-defined]
+
+
+@contextmanager
+def run_service(
+    workers: int = 1, env: Mapping[str, str] | None = None
+) -> Iterator[server.Server]:
+    """Serve the test database from processes of their own; see `.base_url`.
+
+    They see what is committed, so that tests need `transactional_db`.
+    env: additions to the environment.
+    """
+    listeners = server.listen("127.0.0.1", 0, workers)
+    environ = {**os.environ, "DATABASE_URL": test_database_url(), **(env or {})}
+    with server.Server(listeners, environ) as running:
+        yield running
