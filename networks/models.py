@@ -63,13 +63,6 @@ class Network(models.Model):
         null=True, editable=False, help_text="Number of the newest canonical block."
     )
     head_hash = models.BinaryField(max_length=32, null=True, editable=False)
-    forkchoice_head = models.BinaryField(
-        max_length=32,
-        null=True,
-        blank=True,
-        editable=False,
-        help_text="The head that was asked for; None: the longest chain.",
-    )
     safe_hash = models.BinaryField(
         max_length=32, null=True, editable=False, help_text="None: the head."
     )

@@ -28,7 +28,6 @@ class Migration(migrations.Migration):
                 ('emit_total_difficulty', models.BooleanField(default=True, help_text='Whether block objects carry totalDifficulty; geth dropped it in 1.14.12, many clients still read it.')),
                 ('head_number', models.BigIntegerField(editable=False, help_text='Number of the newest canonical block.', null=True)),
                 ('head_hash', models.BinaryField(max_length=32, null=True)),
-                ('forkchoice_head', models.BinaryField(blank=True, help_text='The head that was asked for; None: the longest chain.', max_length=32, null=True)),
                 ('safe_hash', models.BinaryField(help_text='None: the head.', max_length=32, null=True)),
                 ('finalized_hash', models.BinaryField(help_text='None: the head.', max_length=32, null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

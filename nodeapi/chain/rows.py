@@ -44,9 +44,7 @@ _BLOCK_COLUMNS = (
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
     " document, transactions_offset"
 )
-_BLOCK_TYPES = (
-    "int8 int8 bytea int8 bytea bool int8 numeric bytea int8 int4 bytea bytea bytea int4"
-).split()
+_BLOCK_TYPES = ["int8", "int8", "bytea", "int8", "bytea", "bool", "int8", "numeric", "bytea", "int8", "int4", "bytea", "bytea", "bytea", "int4"]
 
 
 class Rows:
@@ -111,7 +109,7 @@ class Rows:
                 "COPY nodeapi_accountversion (network_id, address, block_number, nonce,"
                 " balance, code_hash, storage_root) FROM STDIN (FORMAT BINARY)"
             ) as copy:
-                copy.set_types("int8 bytea int8 numeric numeric bytea bytea".split())
+                copy.set_types(["int8", "bytea", "int8", "numeric", "numeric", "bytea", "bytea"])
                 for number, changes in versions:
                     for address, account in changes.accounts.items():
                         copy.write_row(
@@ -121,7 +119,7 @@ class Rows:
                 "COPY nodeapi_storageversion (network_id, address, slot, block_number,"
                 " value) FROM STDIN (FORMAT BINARY)"
             ) as copy:
-                copy.set_types("int8 bytea bytea int8 bytea".split())
+                copy.set_types(["int8", "bytea", "bytea", "int8", "bytea"])
                 for number, changes in versions:
                     for address, values in changes.storage.items():
                         for slot, value in values.items():
@@ -145,9 +143,7 @@ class Rows:
                 (list(codes), list(codes.values())),
             )
 
-    def replace_nodes(
-        self, nodes: Iterable[tuple[bytes, bytes, bytes | None]]
-    ) -> None:
+    def replace_nodes(self, nodes: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
         """Write trie nodes (owner, path, RLP or None to remove)."""
         kept: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
         removed: tuple[list[bytes], list[bytes]] = ([], [])
@@ -216,4 +212,3 @@ def _account_columns(
         None if code_hash == EMPTY_CODE_HASH else code_hash,
         account.storage_root,
     )
-

@@ -16,6 +16,7 @@ from eth_typing import Address, Hash32
 
 from nodeapi.evm import requests as el_requests
 from nodeapi.evm.errors import InvalidBlock, InvalidTransaction
+from nodeapi.evm.forks import DAO_DRAINED_ACCOUNTS, DAO_REFUND_CONTRACT
 from nodeapi.evm.receipts import Log, Receipt, logs_bloom
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ class BlockExecution:
     def begin(self) -> None:
         """Do what comes before the first transaction."""
         header = self._header
-        if self._config.is_dao_fork(header.number):
+        if self._config.dao_fork_support and (
+            header.number == self._config.dao_fork_block
+        ):
             self._move_dao_funds()
         if self._fork.has_parent_beacon_root and header.parent_beacon_root is not None:
             self._system_call(BEACON_ROOTS_ADDRESS, header.parent_beacon_root)
@@ -167,12 +170,11 @@ class BlockExecution:
     # Steps
 
     def _move_dao_funds(self) -> None:
-        world = self._world
-        for address in self._config.dao_drained_accounts:
-            balance = world.get_balance(address)
-            refund = self._config.dao_refund_contract
+        world, refund = self._world, Address(DAO_REFUND_CONTRACT)
+        for drained in map(Address, DAO_DRAINED_ACCOUNTS):
+            balance = world.get_balance(drained)
             world.set_balance(refund, world.get_balance(refund) + balance)
-            world.set_balance(address, 0)
+            world.set_balance(drained, 0)
 
     def _system_call(self, address: Address, data: bytes) -> Any:
         """Call a system contract; None when there is none."""
@@ -206,9 +208,7 @@ class BlockExecution:
     def _collect_requests(self) -> list[bytes]:
         logs = (log for receipt in self.receipts for log in receipt.logs)
         try:
-            deposits = el_requests.deposit_requests(
-                logs, self._config.deposit_contract
-            )
+            deposits = el_requests.deposit_requests(logs, self._config.deposit_contract)
         except el_requests.InvalidDepositEvent as error:
             raise InvalidBlock(self._header, "requests", reason=str(error)) from error
         found = [
@@ -244,9 +244,7 @@ class BlockExecution:
         for uncle in uncles:
             depth = self._header.number - uncle.number
             share = (8 - depth) * reward // 8
-            world.set_balance(
-                uncle.coinbase, world.get_balance(uncle.coinbase) + share
-            )
+            world.set_balance(uncle.coinbase, world.get_balance(uncle.coinbase) + share)
         coinbase = self._header.coinbase
         share = reward + len(uncles) * (reward // 32)
         world.set_balance(coinbase, world.get_balance(coinbase) + share)

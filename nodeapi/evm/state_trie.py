@@ -98,9 +98,12 @@ class StateTrie:
 
     def dirty_nodes(self) -> Iterator[tuple[bytes, bytes, bytes | None]]:
         """Yield (owner, path, RLP or None to remove) of what differs from the rows."""
-        for trie in (self._state, *self._storage.values()):
+        for path, node in self._state.dirty_nodes().items():
+            yield STATE_OWNER, path, node
+        for address, trie in self._storage.items():
+            owner = address_key(address)
             for path, node in trie.dirty_nodes().items():
-                yield trie.owner, path, node
+                yield owner, path, node
 
     def mark_clean(self) -> None:
         """Take the rows as up to date with what `dirty_nodes` gave."""

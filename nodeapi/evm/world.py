@@ -147,9 +147,7 @@ class World:
         if not 0 <= balance < 2**256:
             raise ValueError(f"balance {balance} of 0x{address.hex()} is no uint256")
         account = self._account(address) or _EMPTY_ACCOUNT
-        self._set_account(
-            address, _Account(account.nonce, balance, account.code_hash)
-        )
+        self._set_account(address, _Account(account.nonce, balance, account.code_hash))
 
     def get_nonce(self, address: Address) -> int:
         """Return the nonce."""
@@ -159,9 +157,7 @@ class World:
     def set_nonce(self, address: Address, nonce: int) -> None:
         """Set the nonce; the account comes into being if there was none."""
         account = self._account(address) or _EMPTY_ACCOUNT
-        self._set_account(
-            address, _Account(nonce, account.balance, account.code_hash)
-        )
+        self._set_account(address, _Account(nonce, account.balance, account.code_hash))
 
     def increment_nonce(self, address: Address) -> None:
         """Raise the nonce by one."""
@@ -187,9 +183,7 @@ class World:
         code_hash = Hash32(sha3.keccak_256(code).digest())
         self._codes[code_hash] = code
         account = self._account(address) or _EMPTY_ACCOUNT
-        self._set_account(
-            address, _Account(account.nonce, account.balance, code_hash)
-        )
+        self._set_account(address, _Account(account.nonce, account.balance, code_hash))
 
     def delete_code(self, address: Address) -> None:
         """Set the code to nothing."""

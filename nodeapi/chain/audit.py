@@ -1,0 +1,164 @@
+"""The rows held against the headers: a block's state root, rebuilt from rows alone.
+
+No trie node and no cache takes part. PostgreSQL sorts, so that memory stays small
+whatever the size of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Address, Hash32
+
+from nodeapi.evm.changes import AccountValue
+from nodeapi.evm.state_trie import account_leaf, address_key, slot_key, slot_leaf
+from nodeapi.evm.trie import EMPTY_ROOT, build_root
+from nodeapi.evm.world import EMPTY_CODE_HASH
+
+if TYPE_CHECKING:
+    import psycopg
+
+_ROWS_PER_FETCH = 10_000
+
+
+class AuditFailure(Exception):
+    """Raised when rows don't lead to the root that they should; the message says where."""
+
+
+def audit_block(
+    connection: psycopg.Connection[Any], network_id: int, number: int
+) -> int:
+    """Rebuild the state root of a canonical block, and return how many rows it took.
+
+    Raises: AuditFailure, LookupError when there is no such block.
+    """
+    row = connection.execute(
+        "SELECT state_root FROM nodeapi_block"
+        " WHERE network_id = %s AND number = %s AND is_canonical",
+        (network_id, number),
+        binary=True,
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no block {number}")
+    with connection.transaction(force_rollback=True):
+        slots = _sort_storage(connection, network_id, number)
+        accounts = _sort_accounts(connection, network_id, number)
+        roots = _storage_roots(connection)
+        root = build_root(_account_leaves(connection, roots, number))
+    if root != row[0]:
+        raise AuditFailure(
+            f"block {number}: the rows give the state root 0x{root.hex()}, "
+            f"the header says 0x{row[0].hex()}"
+        )
+    return slots + accounts
+
+
+def _sort_accounts(
+    connection: psycopg.Connection[Any], network_id: int, number: int
+) -> int:
+    """Put the accounts as of a block into a table that is read in the trie's order."""
+    connection.execute(
+        "CREATE TEMPORARY TABLE audit_account (key bytea, address bytea, nonce numeric,"
+        " balance numeric, code_hash bytea, storage_root bytea) ON COMMIT DROP"
+    )
+    count = 0
+    with (
+        connection.cursor("audit_accounts", binary=True) as source,
+        connection.cursor() as target,
+    ):
+        source.itersize = _ROWS_PER_FETCH
+        source.execute(
+            "SELECT * FROM (SELECT DISTINCT ON (address) address, nonce, balance,"
+            " code_hash, storage_root FROM nodeapi_accountversion"
+            " WHERE network_id = %s AND block_number <= %s"
+            " ORDER BY address, block_number DESC) AS account"
+            " WHERE nonce IS NOT NULL",
+            (network_id, number),
+        )
+        while rows := source.fetchmany(_ROWS_PER_FETCH):
+            with target.copy("COPY audit_account FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(["bytea", "bytea", "numeric", "numeric", "bytea", "bytea"])
+                for row in rows:
+                    copy.write_row((address_key(Address(row[0])), *row))
+            count += len(rows)
+    return count
+
+
+def _sort_storage(
+    connection: psycopg.Connection[Any], network_id: int, number: int
+) -> int:
+    """The same for storage slots that are not zero."""
+    connection.execute(
+        "CREATE TEMPORARY TABLE audit_slot (owner bytea, key bytea, value bytea)"
+        " ON COMMIT DROP"
+    )
+    count = 0
+    with (
+        connection.cursor("audit_slots", binary=True) as source,
+        connection.cursor() as target,
+    ):
+        source.itersize = _ROWS_PER_FETCH
+        source.execute(
+            "SELECT * FROM (SELECT DISTINCT ON (address, slot) address, slot, value"
+            " FROM nodeapi_storageversion"
+            " WHERE network_id = %s AND block_number <= %s"
+            " ORDER BY address, slot, block_number DESC) AS slot"
+            " WHERE length(value) > 0",
+            (network_id, number),
+        )
+        while rows := source.fetchmany(_ROWS_PER_FETCH):
+            with target.copy("COPY audit_slot FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(["bytea", "bytea", "bytea"])
+                for address, slot, value in rows:
+                    key = slot_key(int.from_bytes(slot, "big"))
+                    copy.write_row((address_key(Address(address)), key, value))
+            count += len(rows)
+    return count
+
+
+def _storage_roots(
+    connection: psycopg.Connection[Any],
+) -> Iterator[tuple[bytes, Hash32]]:
+    """Yield keccak(address) and storage root of each account with storage, sorted."""
+    with connection.cursor("audit_sorted_slots", binary=True) as cursor:
+        cursor.itersize = _ROWS_PER_FETCH
+        cursor.execute("SELECT owner, key, value FROM audit_slot ORDER BY owner, key")
+        for owner, rows in groupby(cursor, key=lambda row: bytes(row[0])):
+            leaves = (
+                (key, slot_leaf(int.from_bytes(value, "big"))) for _, key, value in rows
+            )
+            yield owner, Hash32(build_root(leaves))
+
+
+def _account_leaves(
+    connection: psycopg.Connection[Any],
+    roots: Iterator[tuple[bytes, Hash32]],
+    number: int,
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield each account's key and leaf, its storage root taken from its slots."""
+    owner, root = next(roots, (None, EMPTY_ROOT))
+    with connection.cursor("audit_sorted_accounts", binary=True) as cursor:
+        cursor.itersize = _ROWS_PER_FETCH
+        cursor.execute("SELECT * FROM audit_account ORDER BY key")
+        for key, address, nonce, balance, code_hash, storage_root in cursor:
+            found = EMPTY_ROOT
+            if owner == key:
+                found = root
+                owner, root = next(roots, (None, EMPTY_ROOT))
+            if found != (storage_root or EMPTY_ROOT):
+                raise AuditFailure(
+                    f"block {number}: storage of 0x{address.hex()}: its rows give the "
+                    f"root 0x{found.hex()}, its account says "
+                    f"0x{(storage_root or EMPTY_ROOT).hex()}"
+                )
+            account = AccountValue(
+                int(nonce), int(balance), code_hash or EMPTY_CODE_HASH, Hash32(found)
+            )
+            yield key, account_leaf(account)
+    if owner is not None:
+        raise AuditFailure(
+            f"block {number}: storage rows of an account that does not exist, "
+            f"keccak(address) 0x{owner.hex()}"
+        )

@@ -1,0 +1,60 @@
+"""The head that a consensus client would choose, given by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Hash32
+
+if TYPE_CHECKING:
+    import psycopg
+
+_ZERO_HASH = Hash32(bytes(32))
+
+
+@dataclass(frozen=True, slots=True)
+class Forkchoice:
+    """The wanted head, and the blocks that count as safe and finalized."""
+
+    head: Hash32
+    safe: Hash32 | None
+    finalized: Hash32 | None
+
+
+def parse_forkchoice(text: str) -> Forkchoice:
+    """Return the forkchoice of an `engine_forkchoiceUpdated` request, or its state alone.
+
+    Raises: ValueError saying what is missing.
+    Source: execution-apis, `ForkchoiceStateV1`; a zero hash stands for none.
+    """
+    try:
+        document = json.loads(text)
+        state = document["params"][0] if "params" in document else document
+        hashes = [
+            Hash32(bytes.fromhex(state[name].removeprefix("0x")))
+            for name in ("headBlockHash", "safeBlockHash", "finalizedBlockHash")
+        ]
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(
+            "a forkchoice has headBlockHash, safeBlockHash and finalizedBlockHash"
+        ) from error
+    if any(len(block_hash) != 32 for block_hash in hashes):
+        raise ValueError("a block hash has 32 bytes")
+    head, safe, finalized = hashes
+    return Forkchoice(
+        head,
+        None if safe == _ZERO_HASH else safe,
+        None if finalized == _ZERO_HASH else finalized,
+    )
+
+
+def set_forkchoice(
+    connection: psycopg.Connection[Any], network_id: int, forkchoice: Forkchoice
+) -> None:
+    """Write down which blocks count as safe and finalized on a network."""
+    connection.execute(
+        "UPDATE networks_network SET safe_hash = %b, finalized_hash = %b WHERE id = %b",
+        (forkchoice.safe, forkchoice.finalized, network_id),
+    )

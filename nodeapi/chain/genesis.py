@@ -1,0 +1,79 @@
+"""Networks come into being: the genesis as block 0, its alloc as the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import sha3
+from eth_typing import Hash32
+
+from nodeapi.chain.importer import block_row
+from nodeapi.chain.rows import Rows
+from nodeapi.chain.verification import Verified
+from nodeapi.evm.chain_config import ChainConfig
+from nodeapi.evm.changes import AccountValue, Changes
+from nodeapi.evm.execution import Outcome
+from nodeapi.evm.genesis import genesis_accounts, genesis_block
+from nodeapi.evm.state_trie import StateTrie
+from nodeapi.evm.trie import NodeCache
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from nodeapi.evm.blocks import Block
+
+
+class NoNodes:
+    """A trie of which nothing is stored yet."""
+
+    def nodes(self, owner: bytes, paths: Any) -> Mapping[bytes, bytes]:
+        """Return nothing."""
+        return {}
+
+
+def genesis_state(genesis: Mapping[str, Any]) -> tuple[Changes, StateTrie, Hash32]:
+    """Return the state that a genesis.json allots, its tries, and its root.
+
+    Raises: GenesisError.
+    """
+    changes = Changes()
+    for address, account in genesis_accounts(genesis).items():
+        code_hash = Hash32(sha3.keccak_256(account.code).digest())
+        changes.accounts[address] = AccountValue(
+            account.nonce, account.balance, code_hash, None
+        )
+        if account.code:
+            changes.codes[code_hash] = account.code
+        if account.storage:
+            changes.storage[address] = dict(account.storage)
+    trie = StateTrie(NoNodes(), NodeCache(0), None, lambda address: None)
+    return changes, trie, trie.apply(changes)
+
+
+def verified_genesis(
+    genesis: Mapping[str, Any], config: ChainConfig
+) -> tuple[Verified, StateTrie]:
+    """Return block 0 with its state, ready to be stored."""
+    changes, trie, root = genesis_state(genesis)
+    fork = config.genesis_fork
+    block: Block = genesis_block(genesis, fork, root)
+    outcome = Outcome(receipts=[], gas_used=0, bloom=0, requests=None)
+    return Verified(block, fork, block.header.difficulty, outcome, changes), trie
+
+
+def store_genesis(
+    connection: psycopg.Connection[Any],
+    network_id: int,
+    verified: Verified,
+    trie: StateTrie,
+) -> None:
+    """Write block 0 and its state, and make it the head, in one transaction."""
+    header = verified.block.header
+    rows = Rows(connection, network_id)
+    with connection.transaction():
+        rows.insert_blocks([block_row(verified, is_canonical=True)])
+        rows.insert_versions([(header.number, verified.changes)])
+        rows.insert_codes(verified.changes.codes)
+        rows.replace_nodes(trie.dirty_nodes())
+        rows.set_head(header.number, header.hash)

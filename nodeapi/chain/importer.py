@@ -1,0 +1,379 @@
+"""The importer: blocks in, verified, and made visible with the head in one commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Address, Hash32
+
+from nodeapi.chain.branches import Branches, StoredBlock
+from nodeapi.chain.forkchoice import Forkchoice, set_forkchoice
+from nodeapi.chain.rows import BlockRow, Rows
+from nodeapi.chain.state_reader import (
+    CachedState,
+    OverlayState,
+    StoredNodes,
+    StoredState,
+)
+from nodeapi.chain.verification import Parent, Verified, verify_block
+from nodeapi.documents import block_document, transaction_document
+from nodeapi.evm.blocks import Block, decode_block, encode_body
+from nodeapi.evm.changes import Changes, encode_changes
+from nodeapi.evm.errors import InvalidBlock
+from nodeapi.evm.header_rules import UNCLE_DEPTH, Ancestry, Generation
+from nodeapi.evm.state_trie import StateTrie
+from nodeapi.evm.trie import NodeCache
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import psycopg
+
+    from nodeapi.evm.chain_config import ChainConfig
+
+ANCESTORS_KEPT = 256
+"""As many hashes as BLOCKHASH can ask for."""
+
+NODES_CACHED = 120_000
+"""Trie nodes kept decoded."""
+
+SIDE_NODES_CACHED = 10_000
+"""The same for the trie of a side block, which lives for that block."""
+
+
+class UnknownParent(InvalidBlock):
+    """Raised for a block whose parent is not in the database."""
+
+
+class StateMismatch(RuntimeError):
+    """Raised when the rows of the database don't lead to a stored block's state root."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Canonical blocks that are verified and not yet committed."""
+
+    raw: list[bytes] = field(default_factory=list)
+    rows: list[BlockRow] = field(default_factory=list)
+    versions: list[tuple[int, Changes]] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
+    gas_used: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """The block that the next one is expected to follow, and its line."""
+
+    block: Block
+    total_difficulty: int
+    hashes: Sequence[Hash32]
+    """Of the block and its ancestors, newest first."""
+    ancestry: Ancestry
+    """The same blocks, as many as the uncle rules look at."""
+
+    def followed_by(self, block: Block, total_difficulty: int) -> _Position:
+        return _Position(
+            block,
+            total_difficulty,
+            (block.header.hash, *self.hashes[: ANCESTORS_KEPT - 1]),
+            (_generation(block), *self.ancestry[:UNCLE_DEPTH]),
+        )
+
+    def parent(self, state: CachedState | OverlayState, trie: StateTrie) -> Parent:
+        return Parent(
+            self.block.header,
+            self.total_difficulty,
+            self.hashes,
+            self.ancestry,
+            state,
+            trie,
+        )
+
+
+def _generation(block: Block) -> Generation:
+    return Generation(block.header, [uncle.hash for uncle in block.uncles])
+
+
+class Importer:
+    """Imports blocks into one network, which it alone does (see `chain.lock`)."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        network_id: int,
+        config: ChainConfig,
+        *,
+        forkchoice: Forkchoice | None = None,
+        batch_blocks: int = 1,
+        batch_gas: int = 200_000_000,
+    ) -> None:
+        """Take over at the network's head, which must exist: block 0 at least.
+
+        forkchoice: the head that is wanted; without it the longest chain wins.
+        batch_blocks, batch_gas: a batch is committed when it holds as much; 1 block
+        when following, more when bulk loading.
+        """
+        self._connection = connection
+        self._network_id = network_id
+        self._config = config
+        self._forkchoice = forkchoice
+        self._batch_blocks = batch_blocks
+        self._batch_gas = batch_gas
+        self._rows = Rows(connection, network_id)
+        self._branches = Branches(connection, network_id)
+        self._open()
+
+    @property
+    def head(self) -> Block:
+        """The newest canonical block, committed or not."""
+        return self._head.block
+
+    @property
+    def pending_blocks(self) -> int:
+        """How many blocks wait for the next commit."""
+        return len(self._batch.rows)
+
+    def add(self, raw: bytes) -> Block:
+        """Import a block, and return it; one that is already there is left as it is.
+
+        It may wait for the next `commit`. Raises: InvalidBlock (of which UnknownParent
+        is one) after committing everything before, RlpError for what is no block.
+        """
+        block = decode_block(raw)
+        try:
+            if block.header.parent_hash == self.head.header.hash and not self._frozen:
+                self._extend(block, raw)
+            else:
+                self._add_elsewhere(block)
+        except InvalidBlock:
+            self._keep_what_was_before()
+            raise
+        return block
+
+    def commit(self) -> None:
+        """Make the pending blocks visible, in one transaction with the head."""
+        batch = self._batch
+        if not batch.rows:
+            return
+        header = self.head.header
+        with self._connection.transaction():
+            self._rows.insert_blocks(batch.rows)
+            self._rows.insert_versions(batch.versions)
+            self._rows.insert_codes(batch.changes.codes)
+            self._rows.replace_nodes(self._trie.dirty_nodes())
+            self._rows.set_head(header.number, header.hash)
+            self._settle(header.hash)
+        self._trie.mark_clean()
+        self._batch = _Batch()
+        self._state.absorb(Changes(), self._stored_state(header.number))
+
+    # The head and what is known of it
+
+    def _open(self) -> None:
+        """Forget everything pending, and stand on what the database holds."""
+        row = self._connection.execute(
+            "SELECT head_hash FROM networks_network WHERE id = %s",
+            (self._network_id,),
+            binary=True,
+        ).fetchone()
+        head = self._branches.find(row[0]) if row and row[0] else None
+        if head is None:
+            raise LookupError(f"network {self._network_id} has no genesis block")
+        self._head = self._position(head)
+        self._batch = _Batch()
+        self._state = CachedState(self._stored_state(head.header.number))
+        self._trie = StateTrie(
+            StoredNodes(self._connection, self._network_id),
+            NodeCache(NODES_CACHED),
+            head.header.state_root,
+            self._storage_root,
+        )
+        self._frozen = bool(
+            self._forkchoice and head.header.hash == self._forkchoice.head
+        )
+
+    def _position(self, block: StoredBlock) -> _Position:
+        line = [b.block() for b in self._branches.ancestors(block, UNCLE_DEPTH + 1)]
+        return _Position(
+            line[0],
+            block.total_difficulty,
+            tuple(self._branches.ancestor_hashes(block, ANCESTORS_KEPT)),
+            tuple(map(_generation, line)),
+        )
+
+    def _stored_state(self, number: int) -> StoredState:
+        return StoredState(self._connection, self._network_id, number)
+
+    def _storage_root(self, address: Address) -> Hash32 | None:
+        account = self._state.account(address)
+        return None if account is None else account.storage_root
+
+    def _settle(self, head_hash: Hash32) -> None:
+        """Once the wanted head is reached, write down what is safe and finalized."""
+        if self._forkchoice and head_hash == self._forkchoice.head:
+            set_forkchoice(self._connection, self._network_id, self._forkchoice)
+            self._frozen = True
+
+    def _keep_what_was_before(self) -> None:
+        """After an invalid block, commit the ones before it.
+
+        The trie has been moved on to a state that never was; so the pending blocks,
+        at most a batch, are executed again from the last commit.
+        """
+        pending = self._batch.raw
+        self._open()
+        for raw in pending:
+            self._extend(decode_block(raw), raw)
+        self.commit()
+
+    # A block on top of the head
+
+    def _extend(self, block: Block, raw: bytes) -> None:
+        verified = verify_block(
+            block, self._head.parent(self._state, self._trie), self._config
+        )
+        number, batch = block.header.number, self._batch
+        batch.raw.append(raw)
+        batch.rows.append(block_row(verified, is_canonical=True))
+        batch.versions.append((number, verified.changes))
+        batch.changes.apply(verified.changes)
+        batch.gas_used += block.header.gas_used
+        committed = self._stored_state(number - len(batch.rows))
+        self._state.absorb(verified.changes, OverlayState(committed, batch.changes))
+        self._head = self._head.followed_by(block, verified.total_difficulty)
+        is_wanted = (
+            self._forkchoice is not None and block.header.hash == self._forkchoice.head
+        )
+        if (
+            len(batch.rows) >= self._batch_blocks
+            or batch.gas_used >= self._batch_gas
+            or is_wanted
+        ):
+            self.commit()
+
+    # A block anywhere else
+
+    def _add_elsewhere(self, block: Block) -> None:
+        self.commit()
+        if self._branches.find(block.header.hash) is not None:
+            return
+        parent = self._branches.find(block.header.parent_hash)
+        if parent is None:
+            raise UnknownParent(
+                block.header,
+                "parent",
+                reason=f"unknown parent 0x{block.header.parent_hash.hex()}",
+            )
+        fork_point, line = self._branches.side_line(parent)
+        changes = [self._branches.side_changes(side) for side in line]
+        trie = self._trie_at(parent, fork_point, changes)
+        merged = Changes()
+        for change in changes:
+            merged.apply(change)
+        state = OverlayState(self._stored_state(fork_point.header.number), merged)
+        verified = verify_block(
+            block, self._position(parent).parent(state, trie), self._config
+        )
+        if self._is_better(verified):
+            self._reorganise(verified, fork_point, line, changes, trie)
+        else:
+            self._add_side_block(verified)
+
+    def _trie_at(
+        self, block: StoredBlock, fork_point: StoredBlock, changes: list[Changes]
+    ) -> StateTrie:
+        """Return the trie at a side block: the head's, moved by what lies between."""
+        trie = StateTrie(
+            StoredNodes(self._connection, self._network_id),
+            NodeCache(SIDE_NODES_CACHED),
+            self.head.header.state_root,
+            self._storage_root,
+        )
+        moves = self._branches.rewind(fork_point.header.number)
+        for change in changes:
+            moves.apply(change)
+        if trie.apply(moves) != block.header.state_root:
+            raise StateMismatch(
+                f"the rows don't give the state of block 0x{block.header.hash.hex()}"
+            )
+        return trie
+
+    def _is_better(self, verified: Verified) -> bool:
+        """Return whether the chain should move over to a block.
+
+        Before the merge total difficulty decides, after it, where that stands still,
+        the height; a wanted head wins over both.
+        """
+        header = verified.block.header
+        if self._forkchoice is not None:
+            if header.hash == self._forkchoice.head:
+                return True
+            if self._frozen:
+                return False
+        head = self._head
+        return (verified.total_difficulty, header.number) > (
+            head.total_difficulty,
+            head.block.header.number,
+        )
+
+    def _add_side_block(self, verified: Verified) -> None:
+        row = block_row(verified, is_canonical=False)
+        with self._connection.transaction():
+            ids = self._rows.insert_blocks([row])
+            self._rows.insert_codes(verified.changes.codes)
+            self._rows.insert_side_diffs(
+                [(ids[row.hash], encode_changes(verified.changes))]
+            )
+            self._rows.announce()
+
+    def _reorganise(
+        self,
+        verified: Verified,
+        fork_point: StoredBlock,
+        line: list[StoredBlock],
+        changes: list[Changes],
+        trie: StateTrie,
+    ) -> None:
+        """Make a side block the head, and its line canonical, in one transaction."""
+        header = verified.block.header
+        with self._connection.transaction():
+            self._branches.demote_after(fork_point.header.number)
+            self._branches.promote(line)
+            self._rows.insert_blocks([block_row(verified, is_canonical=True)])
+            self._rows.insert_versions(
+                [
+                    *((s.header.number, c) for s, c in zip(line, changes, strict=True)),
+                    (header.number, verified.changes),
+                ]
+            )
+            self._rows.insert_codes(verified.changes.codes)
+            self._rows.replace_nodes(trie.dirty_nodes())
+            self._rows.set_head(header.number, header.hash)
+            self._settle(header.hash)
+        self._open()
+
+
+def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
+    """Return the row of a verified block, with its documents in their final form."""
+    block = verified.block
+    header = block.header
+    document, transactions_offset = block_document(block, verified.total_difficulty)
+    return BlockRow(
+        hash=header.hash,
+        number=header.number,
+        parent_hash=header.parent_hash,
+        is_canonical=is_canonical,
+        timestamp=header.timestamp,
+        total_difficulty=verified.total_difficulty,
+        state_root=header.state_root,
+        gas_used=header.gas_used,
+        header=header.encode(),
+        body=encode_body(block),
+        document=document,
+        transactions_offset=transactions_offset,
+        transactions=[
+            (transaction.hash, transaction_document(transaction, header, index))
+            for index, transaction in enumerate(block.transactions)
+        ],
+    )

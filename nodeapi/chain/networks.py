@@ -1,0 +1,82 @@
+"""Opening a network for import: made from its genesis when it is new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from networks.models import Network
+from networks.services import create_network
+from nodeapi.chain.genesis import store_genesis, verified_genesis
+from nodeapi.evm.chain_config import ChainConfig
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class NetworkMismatch(ValueError):
+    """Raised when a network can't be opened as it was asked for."""
+
+
+def open_network(
+    connection: psycopg.Connection[Any],
+    slug: str,
+    *,
+    name: str | None = None,
+    genesis: dict[str, Any] | None = None,
+) -> tuple[int, ChainConfig]:
+    """Return a network's id and rules; a new one is made, with its block 0.
+
+    Raises: NetworkMismatch for a new network without genesis, and for an old one with
+    another genesis; ChainConfigError, GenesisError, ValidationError.
+    """
+    network = Network.objects.filter(slug=slug).first()
+    if genesis is None:
+        if network is None:
+            raise NetworkMismatch(f"network {slug} is new: --genesis is needed")
+        if network.head_hash is None:
+            raise NetworkMismatch(f"network {slug} has no block 0: --genesis is needed")
+        return network.pk, ChainConfig.from_genesis(network.genesis)
+    config = ChainConfig.from_genesis(genesis)
+    verified, trie = verified_genesis(genesis, config)
+    genesis_hash = verified.block.header.hash
+    without_alloc = {key: value for key, value in genesis.items() if key != "alloc"}
+    if network is None:
+        with transaction.atomic():
+            network = create_network(
+                slug=slug,
+                name=name or slug,
+                chain_id=config.chain_id,
+                genesis=without_alloc,
+                genesis_hash=genesis_hash,
+            )
+    elif bytes(network.genesis_hash) != genesis_hash:
+        raise NetworkMismatch(
+            f"network {slug} has the genesis 0x{bytes(network.genesis_hash).hex()}, "
+            f"this one is 0x{genesis_hash.hex()}"
+        )
+    elif network.genesis != without_alloc:
+        _change_config(network, config, without_alloc)
+    if network.head_hash is None:
+        store_genesis(connection, network.pk, verified, trie)
+    return network.pk, config
+
+
+def _change_config(
+    network: Network, config: ChainConfig, genesis: dict[str, Any]
+) -> None:
+    """Take a genesis that schedules other forks, if none of them is past.
+
+    Raises: NetworkMismatch.
+    """
+    old = ChainConfig.from_genesis(network.genesis)
+    head = network.head_number or 0
+    if old.chain_id != config.chain_id or old.forks_through(
+        head
+    ) != config.forks_through(head):
+        raise NetworkMismatch(
+            f"network {network.slug} has executed its blocks under another config"
+        )
+    network.genesis = genesis
+    network.save(update_fields=["genesis"])

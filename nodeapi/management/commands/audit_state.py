@@ -1,0 +1,51 @@
+"""Rebuild state roots from the version rows alone, and compare them with the headers."""
+
+from __future__ import annotations
+
+import random
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from networks.models import Network
+from nodeapi.chain.audit import AuditFailure, audit_block
+from nodeapi.chain.database import importer_connection
+
+
+class Command(BaseCommand):
+    help = "Rebuild state roots from the rows alone, and compare them with the headers."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--network", required=True, metavar="SLUG")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--block", type=int, metavar="N", help="only this block")
+        which.add_argument(
+            "--sample", type=int, metavar="K", help="K blocks drawn by chance"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slug = options["network"]
+        network = Network.objects.filter(slug=slug).first()
+        if network is None or network.head_number is None:
+            raise CommandError(f"no network {slug} with blocks")
+        numbers = _numbers(network.head_number, options["block"], options["sample"])
+        with importer_connection() as connection:
+            for number in numbers:
+                try:
+                    rows = audit_block(connection, network.pk, number)
+                except (AuditFailure, LookupError) as error:
+                    raise CommandError(str(error)) from error
+                self.stdout.write(f"block {number}: {rows} rows give its state root")
+        self.stdout.write(
+            self.style.SUCCESS(f"{len(numbers)} blocks of {slug} audited, all agree")
+        )
+
+
+def _numbers(head: int, block: int | None, sample: int | None) -> list[int]:
+    if block is not None:
+        return [block]
+    everything = range(head + 1)
+    if sample is not None:
+        return sorted(random.sample(everything, min(sample, len(everything))))
+    return list(everything)

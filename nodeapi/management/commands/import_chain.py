@@ -1,0 +1,149 @@
+"""Import blocks from files into a network, verifying each."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
+from nodeapi.chain.forkchoice import Forkchoice, parse_forkchoice
+from nodeapi.chain.importer import Importer
+from nodeapi.chain.networks import NetworkMismatch, open_network
+from nodeapi.chain.progress import Progress
+from nodeapi.chain.sources import BlockFile
+from nodeapi.evm.chain_config import ChainConfig, ChainConfigError
+from nodeapi.evm.errors import InvalidBlock
+from nodeapi.evm.genesis import GenesisError
+from nodeapi.evm.rlp import RlpError
+
+BULK_BATCH_BLOCKS = 64
+"""Blocks a commit when a file is loaded: a commit costs about as much as an empty
+block, and as many blocks at most are executed again after a crash."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Import concatenated RLP blocks (.rlp, .rlp.gz), executing and verifying each."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--network", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--genesis", type=Path, help="geth's genesis.json; needed for a new network"
+        )
+        parser.add_argument("--name", help="name of a new network, its slug by default")
+        parser.add_argument(
+            "--forkchoice",
+            type=Path,
+            metavar="FILE",
+            help="an engine_forkchoiceUpdated request: head, safe and finalized block",
+        )
+        parser.add_argument(
+            "--batch",
+            type=int,
+            default=BULK_BATCH_BLOCKS,
+            metavar="BLOCKS",
+            help="blocks a commit (default: %(default)s); 1 makes each visible at once",
+        )
+        parser.add_argument("chain", nargs="*", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        files = [_block_file(path) for path in options["chain"]]
+        forkchoice = _forkchoice(options["forkchoice"])
+        try:
+            with importer_connection() as connection:
+                network_id, config = open_network(
+                    connection,
+                    options["network"],
+                    name=options["name"],
+                    genesis=_genesis(options["genesis"]),
+                )
+                with import_lock(connection, network_id):
+                    importer = Importer(
+                        connection,
+                        network_id,
+                        config,
+                        forkchoice=forkchoice,
+                        batch_blocks=max(options["batch"], 1),
+                    )
+                    self._import(importer, files)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        except (ChainConfigError, GenesisError, NetworkMismatch) as error:
+            raise CommandError(str(error)) from error
+        except ImportRunning as error:
+            raise CommandError(str(error)) from error
+        except psycopg.Error as error:
+            raise CommandError(
+                f"the database failed: {_first_line(error)}; what was committed is "
+                "kept, and the same command goes on from there"
+            ) from error
+
+    def _import(self, importer: Importer, files: list[BlockFile]) -> None:
+        progress = Progress(self.stderr._out, sum(file.size for file in files))
+        done = 0
+        number = importer.head.header.number
+        try:
+            for file in files:
+                with file.open() as blocks:
+                    for raw in blocks:
+                        block = importer.add(raw)
+                        number = block.header.number
+                        progress.add(
+                            number, block.header.gas_used, done + file.position
+                        )
+                done += file.size
+            importer.commit()
+        except (InvalidBlock, RlpError, EOFError, OSError) as error:
+            if not isinstance(error, psycopg.Error):
+                importer.commit()
+            raise CommandError(_reason(error, number)) from error
+        progress.finish(importer.head.header.number)
+
+
+def _reason(error: Exception, number: int) -> str:
+    """Return one line that names the block and what is wrong."""
+    if isinstance(error, InvalidBlock):
+        return str(error)
+    return f"after block {number}: {_first_line(error)}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _block_file(path: Path) -> BlockFile:
+    try:
+        return BlockFile(path)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+
+
+def _genesis(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    try:
+        genesis = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: {_first_line(error)}") from error
+    if not isinstance(genesis, dict):
+        raise CommandError(f"{path}: a genesis.json is a JSON object")
+    return genesis
+
+
+def _forkchoice(path: Path | None) -> Forkchoice | None:
+    if path is None:
+        return None
+    try:
+        return parse_forkchoice(path.read_text())
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: {_first_line(error)}") from error
+
+
+__all__ = ["ChainConfig", "Command"]
