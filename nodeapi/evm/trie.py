@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-import sha3
+from sha3 import keccak_256
 
 from nodeapi.evm.trie_nodes import (
     EMPTY,
@@ -28,6 +28,7 @@ from nodeapi.evm.trie_nodes import (
     Branch,
     Extension,
     Leaf,
+    Node,
     common_prefix_length,
     decode_node,
     extension_path_rlp,
@@ -124,6 +125,10 @@ _Place: TypeAlias = tuple[Any, int, bytes, int, int]
 first and past-the-last of the changes below it."""
 
 
+_LEVELS_AHEAD = 3
+"""Levels read with a missing node: a trie of a thousand keys comes in one question."""
+
+
 class PathTrie:
     """A trie in change: many updates, a root whenever asked, rows in the end.
 
@@ -144,7 +149,7 @@ class PathTrie:
         empty = root is None or root == EMPTY_ROOT
         self._top: list[Any] = [EMPTY if empty else HASH_HEAD + (root or b"")]
         self._rows: dict[bytes, bytes | None] = {}
-        self._loaded: dict[bytes, bytes] = {}
+        self._loaded: Mapping[bytes, bytes] = {}
         self._shrunk = False
 
     def update(self, changes: Mapping[bytes, bytes]) -> None:
@@ -163,7 +168,9 @@ class PathTrie:
         places: list[_Place] = [(self._top, 0, b"", 0, len(keys))] if keys else []
         while places:
             places = self._descend(places, batch)
-            self._load({path: holder[i] for holder, i, path, _, _ in places})
+            self._load(
+                {place[2] for place in places}, _paths_ahead(places, batch.nibbles)
+            )
 
     def root_hash(self) -> bytes:
         """Return the root hash as of the last update."""
@@ -188,29 +195,32 @@ class PathTrie:
     # Nodes that come in
 
     def _find(self, reference: bytes, path: bytes) -> bytes | None:
-        """Return a node's RLP from memory."""
+        """Return a node's RLP from memory, None where it has to be read.
+
+        Raises: CorruptTrieNode when what was read is not what was referred to.
+        """
         if len(reference) != HASHED_SIZE:
             return reference
-        return (
+        node = (
             self._cache.young.get(reference)
             or self._cache.old.get(reference)
             or self._rows.get(path)
-            or self._loaded.get(path)
         )
-
-    def _load(self, references: Mapping[bytes, bytes]) -> None:
-        """Read nodes, path → reference, and hold each against its hash."""
-        self._loaded.clear()
-        if not references:
-            return
-        rows = self._reader.nodes(self.owner, references.keys())
-        for path, reference in references.items():
-            node = rows.get(path)
-            if node is None:
-                raise MissingTrieNode(self.owner, path)
-            if sha3.keccak_256(node).digest() != reference[1:]:
+        if node is None:
+            node = self._loaded.get(path)
+            if node is not None and keccak_256(node).digest() != reference[1:]:
                 raise CorruptTrieNode(self.owner, path)
-            self._loaded[path] = node
+        return node
+
+    def _load(self, needed: Collection[bytes], likely: Collection[bytes]) -> None:
+        """Read nodes that must exist, and with them some that may."""
+        if not needed:
+            self._loaded = {}
+            return
+        self._loaded = self._reader.nodes(self.owner, {*needed, *likely})
+        for path in needed:
+            if path not in self._loaded:
+                raise MissingTrieNode(self.owner, path)
 
     # Descend
 
@@ -222,19 +232,16 @@ class PathTrie:
             place = places.pop()
             holder, index, path, low, high = place
             node = holder[index]
+            depth = len(path)
             if type(node) is bytes:
                 if node == EMPTY:
-                    holder[index] = _grow(batch, low, high, len(path), None)
+                    holder[index] = _grow(batch, low, high, depth, None)
                     continue
-                rlp = self._find(node, path)
-                if rlp is None:
+                node = self._open(node, path, keys[low])
+                if node is None:
                     missing.append(place)
                     continue
-                if len(node) == HASHED_SIZE:
-                    self._rows[path] = None
-                    self._cache.young.pop(node, None)
-                node = holder[index] = decode_node(rlp, len(path), keys[low])
-            depth = len(path)
+                holder[index] = node
             kind = type(node)
             if kind is list:
                 while low < high:
@@ -253,6 +260,16 @@ class PathTrie:
                 places.append(_enter_extension(place, node, batch))
         return missing
 
+    def _open(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
+        """Take a node out of its row and decode it, None where it has to be read."""
+        rlp = self._find(reference, path)
+        if rlp is None:
+            return None
+        if len(reference) == HASHED_SIZE:
+            self._rows[path] = None
+            self._cache.young.pop(reference, None)
+        return decode_node(rlp, len(path), near)
+
     # Fold
 
     def _fold_all(self) -> None:
@@ -260,7 +277,7 @@ class PathTrie:
         wanted: dict[bytes, bytes] = {}
         while True:
             self._top[0] = self._fold(self._top[0], b"", wanted)
-            self._load(wanted)
+            self._load(wanted.keys(), ())
             if not wanted:
                 return
             wanted = {}
@@ -312,26 +329,38 @@ class PathTrie:
     def _seal(self, node: Any, path: bytes) -> bytes:
         """Encode and hash an open node after its open children; return its reference."""
         kind = type(node)
-        if kind is bytes:
-            reference: bytes = node
-            return reference
         if kind is tuple:
-            key, value = node
-            rlp = list_rlp(leaf_path_rlp(key, len(path)) + value)
+            rlp = list_rlp(leaf_path_rlp(node[0], len(path)) + node[1])
         elif kind is list:
             for nibble, child in enumerate(node):
                 if type(child) is not bytes:
                     node[nibble] = self._seal(child, path + NIBBLES[nibble])
             rlp = list_rlp(b"".join(node))
-        else:
+        elif kind is Extension:
             child = self._seal(node[0], path + node.nibbles)
             rlp = list_rlp(extension_path_rlp(node.nibbles) + child)
+        else:
+            sealed: bytes = node
+            return sealed
         if len(rlp) < 32 and path:
             return rlp
-        reference = HASH_HEAD + sha3.keccak_256(rlp).digest()
+        reference: bytes = HASH_HEAD + keccak_256(rlp).digest()
         self._rows[path] = rlp
         self._cache.young[reference] = rlp
         return reference
+
+
+def _paths_ahead(places: list[_Place], nibbles: list[bytes]) -> set[bytes]:
+    """Return the paths where the nodes below some places may be, if they exist.
+
+    A question with paths too many is cheaper than a question more.
+    """
+    return {
+        nibbles[change][: len(path) + ahead]
+        for _, _, path, low, high in places
+        for change in range(low, high)
+        for ahead in range(1, _LEVELS_AHEAD + 1)
+    }
 
 
 def _melt(nibbles: bytes, child: Any) -> Any:
