@@ -1,0 +1,259 @@
+"""py-evm's Computation, one frame of execution, without its costs and mistakes.
+
+Against py-evm 0.12.1b1:
+
+- The contracts created by a transaction are known to all its frames, and to no other
+  transaction's; whether SELFDESTRUCT removes an account depends on that (EIP-6780).
+  py-evm forgets them whenever the sender, delegating to code, creates a contract.
+- Init code of a creating transaction is paid for in its intrinsic gas, not here.
+- Nothing is formatted for a debug log that nobody reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eth.exceptions import OutOfGas, VMError
+from eth.vm.forks.homestead.computation import HomesteadComputation
+from eth.vm.forks.spurious_dragon.computation import SpuriousDragonComputation
+from eth.vm.memory import Memory
+
+from nodeapi.evm.code import Code
+from nodeapi.evm.interpreter import OpcodeTable, make_opcode_table, run
+from nodeapi.evm.stack import Stack
+
+CODE_DEPOSIT_GAS = 200
+"""Per byte of a new contract's code."""
+MEMORY_WORD_GAS = 3
+MEMORY_QUADRATIC_DENOMINATOR = 512
+
+
+class GasMeter:
+    """Counts a frame's gas. Refunds may fall below zero within a frame (EIP-1283)."""
+
+    __slots__ = ("gas_refunded", "gas_remaining", "start_gas")
+
+    def __init__(self, start_gas: int) -> None:
+        self.start_gas = start_gas
+        self.gas_remaining = start_gas
+        self.gas_refunded = 0
+
+    def consume_gas(self, amount: int, reason: str) -> None:
+        """Take gas. Raises: OutOfGas when there is less."""
+        remaining = self.gas_remaining - amount
+        if remaining < 0:
+            raise OutOfGas(
+                f"Out of gas: Needed {amount} - Remaining {self.gas_remaining} "
+                f"- Reason: {reason}"
+            )
+        self.gas_remaining = remaining
+
+    def return_gas(self, amount: int) -> None:
+        """Give back gas that a child frame left."""
+        self.gas_remaining += amount
+
+    def refund_gas(self, amount: int) -> None:
+        """Change what the transaction's end will refund."""
+        self.gas_refunded += amount
+
+
+def memory_gas(size_bytes: int) -> int:
+    """Return the gas of having a memory of that size, a multiple of 32."""
+    words = size_bytes // 32
+    return words * MEMORY_WORD_GAS + words * words // MEMORY_QUADRATIC_DENOMINATOR
+
+
+class Frame:
+    """Mixed in before a py-evm Computation of any fork."""
+
+    opcodes: dict[int, Any]
+    precompiles: dict[bytes, Any]
+    _opcode_table: OpcodeTable
+
+    def __init__(self, state: Any, message: Any, transaction_context: Any) -> None:
+        self.state = state
+        self.msg = message
+        self.transaction_context = transaction_context
+        self.code = Code(message.code)
+        self.children: list[Any] = []
+        self.accounts_to_delete: list[bytes] = []
+        self.beneficiaries: list[bytes] = []
+        self.contracts_created: set[bytes] = set()
+        self._log_entries: list[Any] = []
+        self._memory = Memory()
+        self._gas_meter = meter = GasMeter(message.gas)
+        self._stack = stack = Stack()
+        self.consume_gas = meter.consume_gas
+        self.stack_pop_ints = stack.pop_ints
+        self.stack_pop_bytes = stack.pop_bytes
+        self.stack_pop_any = stack.pop_any
+        self.stack_pop1_int = stack.pop1_int
+        self.stack_pop1_bytes = stack.pop1_bytes
+        self.stack_pop1_any = stack.pop1_any
+        self.stack_push_int = stack.push_int
+        self.stack_push_bytes = stack.push_bytes
+
+    @property
+    def is_origin_computation(self) -> bool:
+        """Whether this is the frame that the transaction itself started."""
+        return bool(self.msg.depth == 0)
+
+    @classmethod
+    def opcode_table(cls) -> OpcodeTable:
+        """Return this very class's opcodes, prepared for the loop."""
+        table = cls.__dict__.get("_opcode_table")
+        if table is None:
+            table = cls._opcode_table = make_opcode_table(cls.opcodes)
+        return table
+
+    @classmethod
+    def apply_message(
+        cls,
+        state: Any,
+        message: Any,
+        transaction_context: Any,
+        parent_computation: Any = None,
+    ) -> Any:
+        """Move the value and run the code; undo both when it fails.
+
+        The caller has checked the balance and the depth.
+        """
+        snapshot = state.snapshot()
+        value = message.value
+        if value and message.should_transfer_value:
+            sender, receiver = message.sender, message.storage_address
+            state.set_balance(sender, state.get_balance(sender) - value)
+            state.set_balance(receiver, state.get_balance(receiver) + value)
+        state.touch_account(message.storage_address)
+        computation = cls.apply_computation(
+            state, message, transaction_context, parent_computation
+        )
+        if computation._error is None:
+            state.commit(snapshot)
+        else:
+            state.revert(snapshot)
+        return computation
+
+    @classmethod
+    def apply_computation(
+        cls,
+        state: Any,
+        message: Any,
+        transaction_context: Any,
+        parent_computation: Any = None,
+    ) -> Any:
+        """Run a precompiled contract, or the code; an error ends up in the result."""
+        computation: Any = cls(state, message, transaction_context)
+        if parent_computation is not None:
+            computation.contracts_created = parent_computation.contracts_created
+        if message.is_create:
+            computation.contracts_created.add(message.storage_address)
+        precompile = computation.precompiles.get(message.code_address)
+        try:
+            if precompile is None:
+                run(computation, cls.opcode_table())
+            elif not message.is_delegation:
+                precompile(computation)
+        except VMError as error:
+            computation._fail(error)
+        return computation
+
+    def _fail(self, error: VMError) -> None:
+        self._error = error
+        if error.burns_gas:
+            self._gas_meter.gas_remaining = 0
+        if error.erases_return_data:
+            self.return_data = b""
+
+    def extend_memory(self, start_position: int, size: int) -> None:
+        """Pay for, and make, memory up to the end of a range; none for size 0."""
+        if not size:
+            return
+        memory = self._memory
+        end, before = start_position + size, len(memory._bytes)
+        if end <= before:
+            return
+        after = (end + 31) & ~31
+        self.consume_gas(memory_gas(after) - memory_gas(before), "Expanding memory")
+        memory.extend(start_position, size)
+
+
+class HomesteadFrame(Frame):
+    """Creation that fails when the code can't be paid for (EIP-2)."""
+
+    @classmethod
+    def apply_create_message(
+        cls,
+        state: Any,
+        message: Any,
+        transaction_context: Any,
+        parent_computation: Any = None,
+    ) -> Any:
+        """Run init code and store what it returns as the new contract's code."""
+        snapshot = state.snapshot()
+        cls._prepare_account(state, message)
+        computation = cls.apply_message(
+            state, message, transaction_context, parent_computation
+        )
+        code = computation.output
+        if code and not computation.is_error:
+            try:
+                cls._check_code(code)
+                computation.consume_gas(len(code) * CODE_DEPOSIT_GAS, "Code deposit")
+            except VMError as error:
+                computation._error = error
+            else:
+                state.set_code(message.storage_address, code)
+        if computation.is_error:
+            state.revert(snapshot)
+        else:
+            state.commit(snapshot)
+        return computation
+
+    @classmethod
+    def _prepare_account(cls, state: Any, message: Any) -> None:
+        """Change the account before its init code runs."""
+
+    @classmethod
+    def _check_code(cls, code: bytes) -> None:
+        """Raise a VMError when a contract can't have such code."""
+
+
+class SpuriousDragonFrame(HomesteadFrame):
+    """A new contract starts with nonce 1 (EIP-161), and its code is limited."""
+
+    validate_create_message: Any
+    validate_contract_code: Any
+
+    @classmethod
+    def _prepare_account(cls, state: Any, message: Any) -> None:
+        # Too long an init code is the failure of the frame that brought it (EIP-3860).
+        cls.validate_create_message(message)
+        state.increment_nonce(message.storage_address)
+
+    @classmethod
+    def _check_code(cls, code: bytes) -> None:
+        cls.validate_contract_code(code)
+
+
+def _without_warning(opcode: Any) -> Any:
+    """Return what is behind py-evm's deprecation warning on SELFDESTRUCT."""
+    return getattr(opcode, "__wrapped__", opcode)
+
+
+def computation_class(base: type[Any], **attributes: Any) -> type[Any]:
+    """Return py-evm's Computation class of a fork with our parts put in its place."""
+    mixin: type[Frame] = Frame
+    if issubclass(base, SpuriousDragonComputation):
+        mixin = SpuriousDragonFrame
+    elif issubclass(base, HomesteadComputation):
+        mixin = HomesteadFrame
+    opcodes = attributes.pop("opcodes", base.opcodes)
+    return type(
+        base.__name__,
+        (mixin, base),
+        {
+            "opcodes": {n: _without_warning(op) for n, op in opcodes.items()},
+            **attributes,
+        },
+    )
