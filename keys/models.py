@@ -41,7 +41,7 @@ class User(AbstractUser):
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
-    objects = UserManager()  # type: ignore[assignment]  # another key than AbstractUser's
+    objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]  # another key than AbstractUser's
 
     def __str__(self) -> str:
         return self.email

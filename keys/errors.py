@@ -1,0 +1,90 @@
+"""What a request is told when its key does not open the door.
+
+Malformed and unknown keys are told the same: the checksum is not for guessing. Whoever
+shows a revoked or expired key has proven that it was his, and is told what happened.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jsonrpc.errors import RpcError
+
+_REALM = 'Bearer realm="portcullis"'
+
+
+class KeyRequired(RpcError):
+    """Raised when a request has no key."""
+
+    http_status = 401
+    code = -32002
+    reason = "key_required"
+    headers = {"WWW-Authenticate": _REALM}
+
+    def __init__(self) -> None:
+        super().__init__("API key required in the URL: /v3/<API_KEY>")
+
+
+class KeyInvalid(RpcError):
+    """Raised when a key is malformed or nobody's."""
+
+    http_status = 401
+    code = -32002
+    reason = "key_invalid"
+    headers = {"WWW-Authenticate": f'{_REALM}, error="invalid_token"'}
+
+    def __init__(self) -> None:
+        super().__init__("invalid API key")
+
+
+class KeyRevoked(RpcError):
+    """Raised when a key was revoked."""
+
+    http_status = 401
+    code = -32002
+    reason = "key_revoked"
+    headers = KeyInvalid.headers
+
+    def __init__(self) -> None:
+        super().__init__("this API key was revoked")
+
+
+class KeyExpired(RpcError):
+    """Raised when a key's time is over.
+
+    expired_at: Unix seconds.
+    """
+
+    http_status = 401
+    code = -32002
+    reason = "key_expired"
+    headers = KeyInvalid.headers
+
+    def __init__(self, expired_at: float) -> None:
+        moment = f"{datetime.fromtimestamp(expired_at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        super().__init__(f"this API key expired on {moment}", expired_at=moment)
+
+
+class KeyDisabled(RpcError):
+    """Raised when staff has disabled a key or its owner, for the time being."""
+
+    http_status = 403
+    code = -32002
+    reason = "key_disabled"
+
+    def __init__(self) -> None:
+        super().__init__("this API key is disabled; contact support")
+
+
+class NetworkNotEnabled(RpcError):
+    """Raised when a key does not open a network.
+
+    network: its slug.
+    """
+
+    http_status = 403
+    code = -32002
+    reason = "network_not_enabled"
+
+    def __init__(self, network: str) -> None:
+        super().__init__(f"this API key has no access to {network}", network=network)

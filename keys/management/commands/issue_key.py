@@ -1,0 +1,92 @@
+"""`manage.py issue_key`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from keys.services import IssuedKey, get_or_create_customer, issue_key
+from networks.models import Network
+
+
+class Command(BaseCommand):
+    help = "Issue an API key and show its secret, which is stored nowhere."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--owner",
+            required=True,
+            metavar="EMAIL",
+            help="the customer; made when he is new",
+        )
+        parser.add_argument("--name", default="", help="what the key is for")
+        parser.add_argument(
+            "--network",
+            action="append",
+            default=[],
+            metavar="SLUG",
+            help="a network that the key opens; without any: all",
+        )
+        parser.add_argument(
+            "--debug", action="store_true", help="grant the debug_ methods"
+        )
+        parser.add_argument(
+            "--expires", metavar="ISO", help="end of its life; UTC unless it says else"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            with transaction.atomic():
+                issued = issue_key(
+                    owner=get_or_create_customer(email=options["owner"]),
+                    name=options["name"],
+                    networks=_networks(options["network"]),
+                    may_trace=options["debug"],
+                    expires_at=_moment(options["expires"]),
+                )
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_as_json(issued)))
+        else:
+            self.stdout.write(issued.secret)
+            self.stderr.write("This is the only time that the key is shown.")
+
+
+def _networks(slugs: list[str]) -> list[Network]:
+    found = {
+        network.slug: network for network in Network.objects.filter(slug__in=slugs)
+    }
+    for slug in slugs:
+        if slug not in found:
+            raise CommandError(f"there is no network {slug!r}")
+    return list(found.values())
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise CommandError(f"{text!r} is no ISO 8601 date or time") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _as_json(issued: IssuedKey) -> dict[str, Any]:
+    expires_at = issued.version.expires_at
+    return {
+        "api_key": issued.secret,
+        "hint": issued.version.hint,
+        "owner": issued.api_key.owner.email,
+        "networks": [network.slug for network in issued.api_key.networks.all()] or None,
+        "may_trace": issued.api_key.may_trace,
+        "expires_at": expires_at.isoformat() if expires_at else None,
+    }

@@ -1,0 +1,34 @@
+"""`manage.py revoke_key`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from keys.models import KeyVersion
+from keys.selectors import get_key_version
+from keys.services import revoke_version
+
+
+class Command(BaseCommand):
+    help = "Revoke a key, for ever. It is refused from the next request on."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("key", help="the key, or its hint: nk_4fGh…Z91k")
+        parser.add_argument("--reason", required=True, help="why, for the record")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            version = get_key_version(options["key"])
+        except KeyVersion.DoesNotExist:
+            raise CommandError("there is no such key") from None
+        except KeyVersion.MultipleObjectsReturned:
+            raise CommandError("several keys have this hint: give the key") from None
+        try:
+            revoke_version(version=version, reason=options["reason"])
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        self.stdout.write(self.style.SUCCESS(f"{version.hint}: revoked"))
