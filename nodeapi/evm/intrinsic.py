@@ -27,27 +27,19 @@ TOKENS_PER_NONZERO_BYTE = 4
 
 
 def intrinsic_gas(transaction: Transaction, fork: Fork) -> int:
-    """Return the least gas limit with which the transaction may stand in a block.
-
-    The init code's share is in it; py-evm charges that one when the creation begins.
-    """
+    """Return the gas that is taken before execution, which the gas limit must cover."""
     data = transaction.data
     gas = TRANSACTION_GAS
     if data:
         zeros = data.count(0)
         gas += zeros * ZERO_BYTE_GAS + (len(data) - zeros) * fork.nonzero_byte_gas
     if transaction.to == CREATE_ADDRESS:
-        gas += fork.creation_gas + init_code_gas(transaction, fork)
+        gas += fork.creation_gas
+        if fork.max_init_code_size is not None:
+            gas += INIT_CODE_WORD_GAS * ((len(data) + 31) // 32)
     for _, slots in transaction.access_list:
         gas += ACCESS_LIST_ADDRESS_GAS + ACCESS_LIST_SLOT_GAS * len(slots)
     return gas + AUTHORIZATION_GAS * len(transaction.authorization_list)
-
-
-def init_code_gas(transaction: Transaction, fork: Fork) -> int:
-    """Return the gas for the words of a creation's init code, from Shanghai on."""
-    if transaction.to != CREATE_ADDRESS or fork.max_init_code_size is None:
-        return 0
-    return INIT_CODE_WORD_GAS * ((len(transaction.data) + 31) // 32)
 
 
 def floor_gas(transaction: Transaction, fork: Fork) -> int:
