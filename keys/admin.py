@@ -1,0 +1,200 @@
+"""Users and API keys in the admin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm
+from django.contrib.auth.forms import UserChangeForm as DjangoUserChangeForm
+from django.db.models import Model, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.cache import add_never_cache_headers
+
+from keys.models import ApiKey, KeyVersion, User
+from keys.services import IssuedKey, announce_key, issue_version, revoke_version
+
+if TYPE_CHECKING:  # the classes are generic for the type checker alone
+    _ApiKeyAdmin = admin.ModelAdmin[ApiKey]
+    _KeyVersionInline = admin.TabularInline[KeyVersion, ApiKey]
+    _UserAdmin = DjangoUserAdmin[User]
+    _UserChangeForm = DjangoUserChangeForm[User]
+else:
+    _ApiKeyAdmin = admin.ModelAdmin
+    _KeyVersionInline = admin.TabularInline
+    _UserAdmin = DjangoUserAdmin
+    _UserChangeForm = DjangoUserChangeForm
+
+
+class UserCreationForm(AdminUserCreationForm):
+    """A new user, known by his e-mail address."""
+
+    class Meta:
+        model = User
+        fields = ["email"]
+
+
+class UserChangeForm(_UserChangeForm):
+    """A user, without a name to log in with."""
+
+    class Meta:
+        model = User
+        fields = "__all__"  # the admin's fieldsets choose
+        field_classes: dict[str, type[forms.Field]] = {}
+
+
+@admin.register(User)
+class UserAdmin(_UserAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    ordering = ["email"]
+    list_display = ["email", "first_name", "last_name", "is_staff", "is_active"]
+    search_fields = ["email", "first_name", "last_name"]
+    show_full_result_count = False
+    fieldsets = [
+        (None, {"fields": ["email", "password"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        (
+            "Permissions",
+            {
+                "fields": [
+                    "is_active",
+                    "is_staff",
+                    "is_superuser",
+                    "groups",
+                    "user_permissions",
+                ]
+            },
+        ),
+        ("Dates", {"fields": ["last_login", "date_joined"]}),
+    ]
+    add_fieldsets = [
+        (None, {"fields": ["email", "usable_password", "password1", "password2"]})
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: User, form: ModelForm[User], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        # An inactive owner's keys open nothing.
+        for api_key in obj.api_keys.all():
+            announce_key(api_key)
+
+
+class KeyVersionInline(_KeyVersionInline):
+    model = KeyVersion
+    fk_name = "api_key"
+    extra = 0
+    fields = ["hint", "created_at", "expires_at", "revoked_at", "revoke_reason"]
+    readonly_fields = [
+        "hint",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "revoke_reason",
+    ]
+    can_delete = False
+
+    def has_add_permission(
+        self, request: HttpRequest, obj: ApiKey | None = None
+    ) -> bool:
+        return False
+
+
+class RevokeForm(forms.Form):
+    """Why keys are revoked."""
+
+    reason = forms.CharField(max_length=200)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(_ApiKeyAdmin):
+    """API keys. The secret of a new one is shown on the page after it, and never again."""
+
+    inlines = [KeyVersionInline]
+    list_display = ["__str__", "owner", "hints", "is_enabled", "may_trace"]
+    list_filter = ["is_enabled", "may_trace", "networks"]
+    list_select_related = ["owner"]
+    search_fields = ["owner__email", "name", "=versions__hint"]
+    show_full_result_count = False
+    autocomplete_fields = ["owner"]
+    filter_horizontal = ["networks"]
+    fields = ["owner", "name", "is_enabled", "may_trace", "networks", "staff_note"]
+    actions = ["revoke"]
+
+    @admin.display(description="live secrets")
+    def hints(self, api_key: ApiKey) -> str:
+        return ", ".join(v.hint for v in api_key.versions.live()) or "-"
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return False  # what hangs on a key is kept: disable it, or revoke its secrets
+
+    def save_model(
+        self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool
+    ) -> None:
+        if not change:
+            obj.created_by = _staff(request)
+        super().save_model(request, obj, form, change)
+
+    def save_related(
+        self, request: HttpRequest, form: ModelForm[ApiKey], formsets: Any, change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        if change:
+            announce_key(form.instance)
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the secret in the answer itself, so that it is kept nowhere."""
+        issued = issue_version(api_key=obj, created_by=_staff(request))
+        return self._show(request, issued)
+
+    def _show(self, request: HttpRequest, issued: IssuedKey) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "API key issued",
+            "opts": self.opts,
+            "issued": issued,
+        }
+        response = TemplateResponse(request, "admin/keys/apikey/issued.html", context)
+        add_never_cache_headers(response)
+        return response
+
+    @admin.action(description="Revoke all secrets of the selected keys")
+    def revoke(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey]
+    ) -> HttpResponse | None:
+        """Ask for a reason, then revoke."""
+        versions = KeyVersion.objects.live().filter(api_key__in=queryset)
+        form = RevokeForm(request.POST if "reason" in request.POST else None)
+        if form.is_valid():
+            for version in versions:
+                revoke_version(
+                    version=version,
+                    reason=form.cleaned_data["reason"],
+                    revoked_by=_staff(request),
+                )
+            self.message_user(request, "Revoked.", messages.SUCCESS)
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Revoke secrets",
+            "opts": self.opts,
+            "api_keys": queryset,
+            "versions": versions.select_related("api_key__owner"),
+            "form": form,
+        }
+        return TemplateResponse(request, "admin/keys/apikey/revoke.html", context)
+
+
+def _staff(request: HttpRequest) -> User:
+    """Return who works in the admin."""
+    assert isinstance(request.user, User)
+    return request.user
