@@ -56,8 +56,8 @@ def verified_genesis(
 ) -> tuple[Verified, StateTrie]:
     """Return block 0 with its state, ready to be stored."""
     changes, trie, root = genesis_state(genesis)
-    fork = config.genesis_fork
-    block: Block = genesis_block(genesis, fork, root)
+    block: Block = genesis_block(genesis, config, root)
+    fork = config.genesis_fork(block.header.timestamp)
     outcome = Outcome(receipts=[], gas_used=0, bloom=0, requests=None)
     return Verified(block, fork, block.header.difficulty, outcome, changes), trie
 

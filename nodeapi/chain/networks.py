@@ -10,6 +10,7 @@ from networks.models import Network
 from networks.services import create_network
 from nodeapi.chain.genesis import store_genesis, verified_genesis
 from nodeapi.evm.chain_config import ChainConfig
+from nodeapi.models import Block
 
 if TYPE_CHECKING:
     import psycopg
@@ -29,7 +30,7 @@ def open_network(
     """Return a network's id and rules; a new one is made, with its block 0.
 
     Raises: NetworkMismatch for a new network without genesis, and for an old one with
-    another genesis; ChainConfigError, GenesisError, ValidationError.
+    another genesis; InvalidChainConfig, GenesisError, ValidationError.
     """
     network = Network.objects.filter(slug=slug).first()
     if genesis is None:
@@ -56,7 +57,7 @@ def open_network(
             f"network {slug} has the genesis 0x{bytes(network.genesis_hash).hex()}, "
             f"this one is 0x{genesis_hash.hex()}"
         )
-    elif network.genesis != without_alloc:
+    elif network.genesis != without_alloc and network.head_hash is not None:
         _change_config(network, config, without_alloc)
     if network.head_hash is None:
         store_genesis(connection, network.pk, verified, trie)
@@ -71,10 +72,10 @@ def _change_config(
     Raises: NetworkMismatch.
     """
     old = ChainConfig.from_genesis(network.genesis)
-    head = network.head_number or 0
-    if old.chain_id != config.chain_id or old.forks_through(
-        head
-    ) != config.forks_through(head):
+    head = Block.objects.get(network=network, hash=network.head_hash)
+    if old.until(head.number, head.timestamp) != config.until(
+        head.number, head.timestamp
+    ):
         raise NetworkMismatch(
             f"network {network.slug} has executed its blocks under another config"
         )

@@ -148,6 +148,21 @@ class ChainConfig:
             return by_number
         return _active(self.time_forks, timestamp) or by_number
 
+    def until(self, number: int, timestamp: int) -> tuple[Any, ...]:
+        """Return what has decided how blocks were executed up to this one.
+
+        Two configs that agree in it may differ in forks that are yet to come.
+        """
+        dao_fork = self.dao_fork_block
+        return (
+            self.chain_id,
+            [fork for fork in self.block_forks if fork[0] <= number],
+            [fork for fork in self.time_forks if fork[0] <= timestamp],
+            self.terminal_total_difficulty,
+            self.deposit_contract,
+            self.supports_dao_fork if dao_fork and dao_fork <= number else None,
+        )
+
     def is_dao_fork(self, number: int) -> bool:
         """Return whether the DAO's ether moves in this block."""
         return self.supports_dao_fork and number == self.dao_fork_block

@@ -16,7 +16,6 @@ from eth_typing import Address, Hash32
 
 from nodeapi.evm import requests as el_requests
 from nodeapi.evm.errors import InvalidBlock, InvalidTransaction
-from nodeapi.evm.forks import DAO_DRAINED_ACCOUNTS, DAO_REFUND_CONTRACT
 from nodeapi.evm.receipts import Log, Receipt, logs_bloom
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class BlockExecution:
         self._config = config
         self._world = world
         self._state_root = state_root
-        self._state: Any = fork.state(
+        self._state: Any = fork.state_class(
             world,
             ExecutionContext(
                 coinbase=header.coinbase,
@@ -104,9 +103,7 @@ class BlockExecution:
     def begin(self) -> None:
         """Do what comes before the first transaction."""
         header = self._header
-        if self._config.dao_fork_support and (
-            header.number == self._config.dao_fork_block
-        ):
+        if self._config.is_dao_fork(header.number):
             self._move_dao_funds()
         if self._fork.has_parent_beacon_root and header.parent_beacon_root is not None:
             self._system_call(BEACON_ROOTS_ADDRESS, header.parent_beacon_root)
@@ -136,7 +133,7 @@ class BlockExecution:
             for address, topics, data in computation.get_log_entries()
         ]
         status, root = None, None
-        if self._fork.receipts_have_status:
+        if self._fork.has_status_receipts:
             status = int(computation.is_success)
         else:
             root = self._state_root()
@@ -170,8 +167,8 @@ class BlockExecution:
     # Steps
 
     def _move_dao_funds(self) -> None:
-        world, refund = self._world, Address(DAO_REFUND_CONTRACT)
-        for drained in map(Address, DAO_DRAINED_ACCOUNTS):
+        world, refund = self._world, self._config.dao_refund_contract
+        for drained in map(Address, self._config.dao_drained_accounts):
             balance = world.get_balance(drained)
             world.set_balance(refund, world.get_balance(refund) + balance)
             world.set_balance(drained, 0)

@@ -24,6 +24,7 @@ from nodeapi.evm.headers import (
 )
 
 if TYPE_CHECKING:
+    from nodeapi.evm.chain_config import ChainConfig
     from nodeapi.evm.forks import Fork
 
 DEFAULT_GAS_LIMIT = 4_712_388
@@ -53,13 +54,17 @@ class GenesisAccount:
     """Slots that are not zero."""
 
 
-def genesis_block(genesis: Mapping[str, Any], fork: Fork, state_root: Hash32) -> Block:
+def genesis_block(
+    genesis: Mapping[str, Any], config: ChainConfig, state_root: Hash32
+) -> Block:
     """Return block 0.
 
-    fork: the one that is active in it, which decides on the header's fields.
+    config: decides on the header's fields, by the fork that is active in it.
     state_root: of the trie over `genesis_accounts`.
     Raises: GenesisError.
     """
+    timestamp = _number(genesis, "timestamp", 0, 64)
+    fork = config.genesis_fork(timestamp)
     base_fee = None
     if fork.has_base_fee:
         base_fee = _number(genesis, "baseFeePerGas", INITIAL_BASE_FEE)
@@ -75,7 +80,7 @@ def genesis_block(genesis: Mapping[str, Any], fork: Fork, state_root: Hash32) ->
         number=_number(genesis, "number", 0, 64),
         gas_limit=_number(genesis, "gasLimit", 0, 64) or DEFAULT_GAS_LIMIT,
         gas_used=_number(genesis, "gasUsed", 0, 64),
-        timestamp=_number(genesis, "timestamp", 0, 64),
+        timestamp=timestamp,
         extra_data=_data(genesis.get("extraData") or "0x", "extraData"),
         mix_hash=Hash32(_fixed(genesis, "mixHash", 32)),
         nonce=_number(genesis, "nonce", 0, 64).to_bytes(8, "big"),

@@ -65,6 +65,7 @@ class World:
         # These last for one transaction:
         self._original: dict[tuple[Address, int], int] = {}
         self._warm: dict[Any, bool] = {}
+        self._transient: dict[tuple[Address, int], Any] = {}
         self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
 
     # Journal
@@ -91,6 +92,7 @@ class World:
         self._journal.clear()
         self._original.clear()
         self._warm.clear()
+        self._transient.clear()
 
     # Accounts
 
@@ -232,6 +234,16 @@ class World:
         if address not in self._wiped:
             self._journal.append((self._wiped, address, _ABSENT))
             self._wiped[address] = True
+
+    def get_transient_storage(self, address: Address, slot: int) -> Any:
+        """Return a transient value, None when it is not set (EIP-1153)."""
+        return self._transient.get((address, slot))
+
+    def set_transient_storage(self, address: Address, slot: int, value: Any) -> None:
+        """Set a transient value, which lasts for the transaction (EIP-1153)."""
+        key = (address, slot)
+        self._journal.append((self._transient, key, self._transient.get(key, _ABSENT)))
+        self._transient[key] = value
 
     # Access lists (EIP-2929)
 

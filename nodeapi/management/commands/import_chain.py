@@ -17,7 +17,7 @@ from nodeapi.chain.importer import Importer
 from nodeapi.chain.networks import NetworkMismatch, open_network
 from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile
-from nodeapi.evm.chain_config import ChainConfig, ChainConfigError
+from nodeapi.evm.chain_config import InvalidChainConfig
 from nodeapi.evm.errors import InvalidBlock
 from nodeapi.evm.genesis import GenesisError
 from nodeapi.evm.rlp import RlpError
@@ -75,7 +75,7 @@ class Command(BaseCommand):
                     self._import(importer, files)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
-        except (ChainConfigError, GenesisError, NetworkMismatch) as error:
+        except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
             raise CommandError(str(error)) from error
         except ImportRunning as error:
             raise CommandError(str(error)) from error
@@ -144,6 +144,3 @@ def _forkchoice(path: Path | None) -> Forkchoice | None:
         return parse_forkchoice(path.read_text())
     except (OSError, ValueError) as error:
         raise CommandError(f"{path}: {_first_line(error)}") from error
-
-
-__all__ = ["ChainConfig", "Command"]
