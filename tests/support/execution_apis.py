@@ -1,0 +1,58 @@
+"""The conformance data of ethereum/execution-apis, where it is at hand.
+
+CONFORMANCE_DATA names the folder that holds `execution-apis`; without it, `data` in
+the `shared` folder beside the project is tried. Nothing of it is copied.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeapi.evm import rlp
+from nodeapi.evm.blocks import Block, decode_block
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def folder() -> Path:
+    """Return where the data lies; skips the test when it is nowhere."""
+    named = os.environ.get("CONFORMANCE_DATA")
+    data = Path(named) if named else PROJECT.parent / "shared" / "data"
+    found = data / "execution-apis"
+    if not (found / "chain.rlp").is_file():
+        pytest.skip(f"no conformance data in {found}: set CONFORMANCE_DATA")
+    return found
+
+
+def genesis() -> Any:
+    """Return genesis.json."""
+    return json.loads((folder() / "genesis.json").read_bytes())
+
+
+def raw_blocks() -> list[bytes]:
+    """Return the RLP of the chain's blocks, from block 1 on."""
+    with (folder() / "chain.rlp").open("rb") as stream:
+        return list(rlp.read_items(stream))
+
+
+def blocks() -> list[Block]:
+    """Return the chain's blocks, from block 1 on."""
+    return [decode_block(raw) for raw in raw_blocks()]
+
+
+def exchanges(method: str) -> list[tuple[list[Any], dict[str, Any]]]:
+    """Return parameters and answer of each recorded call of a method."""
+    found = []
+    for path in sorted((folder() / method).glob("*.io")):
+        request: dict[str, Any] = {}
+        for line in path.read_text().splitlines():
+            if line.startswith(">> "):
+                request = json.loads(line[3:])
+            elif line.startswith("<< "):
+                found.append((request["params"], json.loads(line[3:])))
+    return found
