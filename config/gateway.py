@@ -50,9 +50,9 @@ class Gateway:
 
     def __init__(self, endpoint: Endpoint, pages: Application) -> None:
         self._endpoint = endpoint
-        self._others = ProtocolTypeRouter(
-            {"http": pages, "websocket": URLRouter([re_path(r"", refuse)])}
-        )
+        # Channels routes to ASGI applications where Django's types expect views.
+        sockets = URLRouter([re_path(r"", refuse)])  # type: ignore[arg-type]
+        self._others = ProtocolTypeRouter({"http": pages, "websocket": sockets})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a connection over to whoever its path belongs to."""

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from config import env
-from config.embedded import postgres, redis
+from config.embedded import places, postgres, redis
 from config.embedded.errors import ServiceError
 from config.embedded.usage import usage
 
@@ -94,6 +94,7 @@ def running(var_dir: Path | None = None) -> Iterator[None]:
     def stop() -> None:
         for server in reversed(servers):
             server.stop()
+        places.forget_socket_dir(var_dir)
 
     with usage(var_dir, start, stop):
         yield

@@ -23,6 +23,9 @@ SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR)
 # networks' own business; a proxy in front of a production site checks them.
 ALLOWED_HOSTS = env.text("ALLOWED_HOSTS", "*").split(",")
 
+# Slug of the network at /v3 on a host that is no network's own; empty: the first.
+DEFAULT_NETWORK = env.text("DEFAULT_NETWORK")
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",

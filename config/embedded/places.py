@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pwd
@@ -83,3 +84,11 @@ def make_private(path: Path, user: pwd.struct_passwd | None) -> None:
     if user is not None:
         os.chown(path, user.pw_uid, user.pw_gid)
     path.chmod(0o700)
+
+
+def forget_socket_dir(var_dir: Path) -> None:
+    """Leave nothing behind under /tmp once no socket is left."""
+    folder = socket_dir(var_dir)
+    if folder.parent != var_dir:
+        with contextlib.suppress(OSError):  # not empty: something still runs
+            folder.rmdir()

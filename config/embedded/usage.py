@@ -39,15 +39,6 @@ def usage(
                         stop()
 
 
-def in_use(var_dir: Path) -> bool:
-    """Return whether any process uses the services under this folder."""
-    try:
-        with _opened(var_dir / "services.lock") as users:
-            return not _is_last(users)
-    except FileNotFoundError:
-        return False
-
-
 def _is_last(users: int) -> bool:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)

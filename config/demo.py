@@ -1,0 +1,156 @@
+"""What a first start finds: the sample chain, two keys, a member of staff.
+
+Everything here can be repeated: what is there stays as it is. The secrets exist in
+VAR_DIR/run.json alone (mode 0600); the database keeps digests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.db.models import Exists, OuterRef
+
+from config import env
+from keys import format as key_format
+from keys.models import KeyVersion, User
+from keys.services import get_or_create_customer, issue_key
+from nodeapi.models import Block, StorageVersion
+
+NETWORK = "sample"
+CUSTOMER = "customer@example.org"
+STAFF = "staff@example.org"
+SAMPLE_DIR = env.BASE_DIR / "samples" / NETWORK
+
+_LAST_SYSTEM_ADDRESS = b"\x00" + b"\xff" * 19
+# The system contracts, whose slots every block changes, all begin with a zero byte.
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Something to ask for: a block, and a slot that it left non-zero."""
+
+    network: str
+    block_hash: str
+    block_number: int
+    transaction_index: int
+    contract_address: str
+    storage_position: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A running service as VAR_DIR/run.json describes it."""
+
+    base_url: str
+    network: str
+    api_key: str
+    debug_api_key: str
+    admin_url: str
+    admin_user: str
+    admin_password: str
+    sample: dict[str, Any]
+
+
+def import_sample_chain() -> None:
+    """Import the sample chain; blocks that are there already are passed over."""
+    call_command(
+        "import_chain",
+        str(SAMPLE_DIR / "chain.rlp"),
+        network=NETWORK,
+        name="Sample chain",
+        genesis=SAMPLE_DIR / "genesis.json",
+    )
+
+
+def prepare(base_url: str, path: Path) -> Run:
+    """Make what is missing, write `path` and return what it says."""
+    known = _read(path)
+    run = Run(
+        base_url=base_url,
+        network=NETWORK,
+        api_key=_api_key(known.get("api_key"), "Demo", may_trace=False),
+        debug_api_key=_api_key(
+            known.get("debug_api_key"), "Demo with tracing", may_trace=True
+        ),
+        admin_url=f"{base_url}/admin/",
+        admin_user=STAFF,
+        admin_password=_staff_password(known.get("admin_password")),
+        sample=asdict(find_sample(NETWORK)),
+    )
+    _write(path, run)
+    return run
+
+
+def find_sample(slug: str) -> Sample:
+    """Return the newest block of a network that left a contract's slot non-zero."""
+    versions = StorageVersion.objects.filter(network__slug=slug)
+    newer = versions.filter(
+        address=OuterRef("address"),
+        slot=OuterRef("slot"),
+        block_number__gt=OuterRef("block_number"),
+    )
+    version = (
+        versions.filter(~Exists(newer), address__gt=_LAST_SYSTEM_ADDRESS)
+        .exclude(value=b"")
+        .order_by("-block_number", "address", "slot")[0]
+    )
+    block = Block.objects.get(
+        network_id=version.network_id, is_canonical=True, number=version.block_number
+    )
+    return Sample(
+        network=slug,
+        block_hash="0x" + bytes(block.hash).hex(),
+        block_number=block.number,
+        transaction_index=0,
+        contract_address="0x" + bytes(version.address).hex(),
+        storage_position=hex(int.from_bytes(version.slot, "big")),
+    )
+
+
+def _api_key(known: str | None, name: str, *, may_trace: bool) -> str:
+    """Return the key that was issued on an earlier start, else a new one."""
+    if known is not None:
+        digest = key_format.digest(known)
+        if KeyVersion.objects.live().filter(digest=digest).exists():
+            return known
+    owner = get_or_create_customer(email=CUSTOMER)
+    return issue_key(owner=owner, name=name, may_trace=may_trace).secret
+
+
+def _staff_password(known: str | None) -> str:
+    """Return the staff user's password, a new one when it was lost.
+
+    One that was changed in the admin stays changed.
+    """
+    user = User.objects.filter(email=STAFF).first()
+    if user is not None and known is not None:
+        return known
+    password = secrets.token_urlsafe(12)
+    if user is None:
+        User.objects.create_superuser(STAFF, password)
+    else:
+        user.set_password(password)
+        user.save(update_fields=["password"])
+    return password
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _write(path: Path, run: Run) -> None:
+    """Write the file in one step, readable for its owner alone."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(asdict(run), indent=2) + "\n")
+    draft.replace(path)

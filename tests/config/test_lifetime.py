@@ -1,0 +1,235 @@
+"""The embedded services' lives, in processes of their own and folders of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config.embedded import places
+from config.embedded.postgres import PostgresServer
+from config.embedded.redis import RedisServer
+
+USER = "import sys; from config import services\nwith services.running(): print('up', flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Yield a VAR_DIR with a short path; afterwards nothing runs on it."""
+    path = Path(tempfile.mkdtemp(prefix="portcullis-life-"))
+    yield path
+    stop_everything(path)
+    shutil.rmtree(path)
+
+
+def stop_everything(var_dir: Path) -> None:
+    RedisServer(var_dir).stop()
+    PostgresServer(var_dir).stop()
+    places.forget_socket_dir(var_dir)
+
+
+class User:
+    """A process that uses the services until it is told to leave."""
+
+    def __init__(self, var_dir: Path) -> None:
+        environ = {**os.environ, "VAR_DIR": str(var_dir)}
+        environ.pop("DATABASE_URL", None)
+        environ.pop("REDIS_URL", None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", USER],
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> User:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def is_up(self) -> bool:
+        return self.process.stdout.readline() == "up\n"
+
+    def leave(self) -> int:
+        _, complaint = self.process.communicate()
+        assert complaint == ""
+        return self.process.returncode
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def postgres_pid(var_dir: Path) -> int | None:
+    return PostgresServer(var_dir)._pid()
+
+
+def redis_answers(var_dir: Path) -> bool:
+    return RedisServer(var_dir)._answers()
+
+
+def query(var_dir: Path, text: str) -> tuple:
+    with psycopg.connect(
+        host=str(places.socket_dir(var_dir)), user="portcullis", autocommit=True
+    ) as connection:
+        cursor = connection.execute(text)
+        return cursor.fetchone() if cursor.description else ()
+
+
+def test_the_last_one_out_stops_what_the_first_one_started(folder):
+    with User(folder) as first, User(folder) as second:
+        assert first.is_up()
+        assert second.is_up()
+        pid = postgres_pid(folder)
+        assert first.leave() == 0
+        assert postgres_pid(folder) == pid
+        assert redis_answers(folder)
+        assert query(folder, "SELECT 1") == (1,)
+        assert second.leave() == 0
+        assert postgres_pid(folder) is None
+        assert not redis_answers(folder)
+
+
+def test_users_that_come_at_once_share_one_server(folder):
+    with User(folder) as first, User(folder) as second, User(folder) as third:
+        assert all(user.is_up() for user in (first, second, third))
+        assert query(folder, "SELECT 1") == (1,)
+        assert [user.leave() for user in (first, second, third)] == [0, 0, 0]
+    assert postgres_pid(folder) is None
+
+
+def test_services_of_a_killed_user_are_taken_over_and_then_stopped(folder):
+    with User(folder) as first:
+        assert first.is_up()
+        pid = postgres_pid(folder)
+        first.kill()
+    assert postgres_pid(folder) == pid
+    with User(folder) as second:
+        assert second.is_up()
+        assert postgres_pid(folder) == pid
+        assert second.leave() == 0
+    assert postgres_pid(folder) is None
+    assert not redis_answers(folder)
+
+
+def test_what_was_committed_survives_the_killing_of_everything(folder):
+    with User(folder) as first:
+        assert first.is_up()
+        query(folder, "CREATE TABLE kept AS SELECT 7 AS value")
+        first.kill()
+    os.kill(postgres_pid(folder), signal.SIGKILL)
+    RedisServer(folder).stop()
+    # The number in the stale file may belong to anyone by now: to us, for example.
+    lines = (folder / "postgres/data/postmaster.pid").read_text().split("\n")
+    (folder / "postgres/data/postmaster.pid").write_text(
+        "\n".join([str(os.getpid()), *lines[1:]])
+    )
+    with User(folder) as second:
+        assert second.is_up()
+        assert query(folder, "SELECT value FROM kept") == (7,)
+        assert second.leave() == 0
+
+
+def test_a_half_made_cluster_is_made_anew(folder):
+    draft = folder / "postgres" / "draft"
+    draft.mkdir(parents=True)
+    (draft / "PG_VERSION").write_text("18\n")
+    with User(folder) as user:
+        assert user.is_up()
+        assert user.leave() == 0
+    assert not draft.exists()
+
+
+def test_a_var_dir_too_long_for_sockets_works(folder):
+    deep = folder / ("x" * 60) / ("y" * 60)
+    with User(deep) as user:
+        assert user.is_up()
+        sockets = places.socket_dir(deep)
+        assert sockets.stat().st_mode & 0o777 == 0o700
+        assert query(deep, "SELECT 1") == (1,)
+        assert user.leave() == 0
+    assert not sockets.exists()
+
+
+def test_a_socket_folder_of_somebody_else_is_refused(folder):
+    deep = folder / ("x" * 120)
+    sockets = places.socket_dir(deep)
+    sockets.write_text("in the way")
+    try:
+        with User(deep) as user:
+            _, complaint = user.process.communicate()
+        assert user.process.returncode != 0
+        assert "belongs to another user" in complaint
+    finally:
+        sockets.unlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs services as another user")
+def test_root_needs_no_open_folder(folder):
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    with User(private / "var") as user:
+        assert user.is_up()
+        owner = Path(f"/proc/{postgres_pid(private / 'var')}").stat().st_uid
+        assert owner != 0
+        assert user.leave() == 0
+    assert private.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_command_starts_and_stops_the_services_itself(folder):
+    environ = {**os.environ, "VAR_DIR": str(folder)}
+    environ.pop("DATABASE_URL", None)
+    script = "from django.db import connection as c; c.ensure_connection(); print('ok')"
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--verbosity=0", "--command", script],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "ok\n"
+    assert postgres_pid(folder) is None
+
+
+def test_a_command_that_is_told_to_stop_stops_its_services(folder):
+    environ = {**os.environ, "VAR_DIR": str(folder)}
+    environ.pop("DATABASE_URL", None)
+    script = "import time; print('up', flush=True); time.sleep(60)"
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "shell", "--verbosity=0", "--command", script],
+        env=environ,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "up\n"
+        assert postgres_pid(folder) is not None
+        process.terminate()
+        assert process.wait() == 143
+    assert postgres_pid(folder) is None
+
+
+@pytest.mark.parametrize("command", ["check", "help", "makemigrations --check"])
+def test_commands_without_need_start_nothing(folder, command):
+    environ = {**os.environ, "VAR_DIR": str(folder)}
+    began = time.monotonic()
+    subprocess.run(
+        [sys.executable, "manage.py", *command.split()],
+        env=environ,
+        capture_output=True,
+        check=True,
+    )
+    assert not (folder / "services.lock").exists()
+    assert time.monotonic() - began < 20
