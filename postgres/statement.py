@@ -59,6 +59,11 @@ def array(column: ColumnType, values: Iterable[Any], length: int) -> bytes:
     return header + b"".join(map(column.sized, values))
 
 
+def int8(value: int) -> bytes:
+    """Return a single bigint in binary form."""
+    return _INT8.pack(value)
+
+
 def read_int8(column: bytes) -> int:
     """Return what a bigint column holds."""
     return int(_INT8.unpack(column)[0])

@@ -1,0 +1,175 @@
+"""Reads of blocks and transactions, as the bytes that are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from networks.directory import Directory, NetworkView
+from nodeapi.store import queries
+from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
+from postgres.cache import BytesCache
+from postgres.connections import Connections
+from postgres.lookup import Lookup
+from postgres.statement import BYTEA, INT8, Row
+
+Document = bytes | None | Awaitable[bytes | None]
+"""JSON, None when there is no such thing; at once when it is cached."""
+
+_MAX_INDEX = 2**31 - 1
+"""Of a transaction: no block has more, and the column holds no more."""
+
+
+class BlockReads(Reads):
+    """Answers with block and transaction objects.
+
+    full: with transaction objects, else with their hashes.
+    with_total_difficulty: whether the object begins with totalDifficulty.
+    Everything raises, now or when awaited, Unavailable.
+    """
+
+    def __init__(
+        self,
+        connections: Connections,
+        directory: Directory,
+        cache: BytesCache[CacheKey],
+    ) -> None:
+        super().__init__(connections, directory, cache)
+        by_hash = [("network_id", INT8), ("hash", BYTEA)]
+        by_number = [("network_id", INT8), ("number", INT8)]
+        self._blocks_by_hash: dict[bool, Lookup[tuple[int, bytes], bytes]] = {
+            full: Lookup(connections, queries.block_by_hash(full), by_hash, _document)
+            for full in (False, True)
+        }
+        self._blocks_by_number: dict[bool, Lookup[tuple[int, int], Row]] = {
+            full: Lookup(
+                connections, queries.block_by_number(full), by_number, whole_row
+            )
+            for full in (False, True)
+        }
+        self._transactions: Lookup[tuple[int, bytes, int], bytes] = Lookup(
+            connections, queries.TRANSACTION, [*by_hash, ("index", INT8)], _document
+        )
+
+    def block_by_hash(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        full: bool,
+        with_total_difficulty: bool,
+    ) -> Document:
+        """Return a block, canonical or not."""
+        cache_key = ("block", network_id, block_hash, full, with_total_difficulty)
+        cached = self._cache.get(cache_key)
+        if cached is not None:
+            return cached
+        return self._read_block(cache_key, network_id, block_hash)
+
+    def block_by_number(
+        self,
+        network_id: int,
+        number_or_tag: int | str,
+        full: bool,
+        with_total_difficulty: bool,
+    ) -> Document:
+        """Return the canonical block with a number or a tag."""
+        view = self._directory.current(network_id)
+        if isinstance(view, NetworkView):
+            return self._block_in(view, number_or_tag, full, with_total_difficulty)
+        return self._block_later(view, number_or_tag, full, with_total_difficulty)
+
+    def transaction_by_block_hash_and_index(
+        self, network_id: int, block_hash: bytes, index: int
+    ) -> Document:
+        """Return the transaction at a place in a block, canonical or not."""
+        cache_key = ("transaction", network_id, block_hash, index)
+        cached = self._cache.get(cache_key)
+        if cached is not None or index > _MAX_INDEX:
+            return cached
+        return self._read_transaction(cache_key, network_id, block_hash, index)
+
+    async def _read_block(
+        self,
+        cache_key: tuple[str, int, bytes, bool, bool],
+        network_id: int,
+        block_hash: bytes,
+    ) -> bytes | None:
+        _, _, _, full, with_total_difficulty = cache_key
+        document = await self._blocks_by_hash[full].get((network_id, block_hash))
+        if document is None:
+            return None  # not for ever: the block may come
+        if not with_total_difficulty:
+            document = _without_total_difficulty(document)
+        self._cache.put(cache_key, document)
+        return document
+
+    async def _read_transaction(
+        self, cache_key: CacheKey, network_id: int, block_hash: bytes, index: int
+    ) -> bytes | None:
+        document = await self._transactions.get((network_id, block_hash, index))
+        if document is not None:
+            self._cache.put(cache_key, document)
+        return document
+
+    def _block_in(
+        self,
+        view: NetworkView,
+        number_or_tag: int | str,
+        full: bool,
+        with_total_difficulty: bool,
+    ) -> Document:
+        """Return a block of the chain whose head a view names."""
+        block_hash: bytes | None
+        if view.head_hash is None:
+            return None
+        if number_or_tag == "earliest":
+            number_or_tag = 0
+        if isinstance(number_or_tag, int):
+            number = number_or_tag
+            block_hash = self._remembered_hash(view, number)
+            if block_hash is None:
+                return self._read_number(view, number, full, with_total_difficulty)
+        else:
+            block_hash = tagged_hash(view, number_or_tag)
+            if block_hash is None:
+                return None
+        return self.block_by_hash(view.id, block_hash, full, with_total_difficulty)
+
+    async def _block_later(
+        self,
+        view: Awaitable[NetworkView],
+        number_or_tag: int | str,
+        full: bool,
+        with_total_difficulty: bool,
+    ) -> bytes | None:
+        return await settled(
+            self._block_in(await view, number_or_tag, full, with_total_difficulty)
+        )
+
+    async def _read_number(
+        self, view: NetworkView, number: int, full: bool, with_total_difficulty: bool
+    ) -> bytes | None:
+        above = view.head_number is None or number > view.head_number
+        if above and not await self._reaches(view, number):
+            return None
+        row = await self._blocks_by_number[full].get((view.id, number))
+        if row is None:
+            return None
+        document, block_hash, head_hash = row
+        assert document is not None and block_hash is not None
+        self._remember_hash(view, number, block_hash, head_hash)
+        if not with_total_difficulty:
+            document = _without_total_difficulty(document)
+        cache_key = ("block", view.id, block_hash, full, with_total_difficulty)
+        self._cache.put(cache_key, document)
+        return document
+
+
+def _document(row: Row) -> bytes:
+    document = row[0]
+    assert document is not None
+    return document
+
+
+def _without_total_difficulty(document: bytes) -> bytes:
+    """Cut the first member off, which is totalDifficulty."""
+    return b"{" + document[document.index(b",") + 1 :]

@@ -1,0 +1,98 @@
+"""The store's SQL. `k` is the table of wanted keys, see `postgres.lookup.Lookup`.
+
+Every query is a chain of index probes. Where an answer goes with a canonical block,
+`head_hash` is read in the same snapshot: it says under which head that was so.
+"""
+
+from __future__ import annotations
+
+_AS_HASHES = "b.document"
+"""The block object as it is stored, transactions as hashes."""
+
+_WITH_TRANSACTIONS = """
+    substring(b.document FROM 1 FOR b.transactions_offset) || '['::bytea
+    || coalesce(
+        (SELECT string_agg(t.document, ','::bytea ORDER BY t.index)
+         FROM nodeapi_transaction t WHERE t.block_id = b.id),
+        ''::bytea
+    ) || ']}'::bytea
+"""
+"""The block object with the transaction objects in the hashes' place."""
+
+_BY_HASH = "nodeapi_block b ON b.network_id = k.network_id AND b.hash = k.hash"
+
+_BY_NUMBER = """
+    nodeapi_block b ON b.network_id = k.network_id
+        AND b.number = k.number AND b.is_canonical
+"""
+
+_HEAD_HASH = "(SELECT head_hash FROM networks_network WHERE id = k.network_id)"
+
+
+def block_by_hash(full: bool) -> str:
+    """Return the query (network_id, hash) → document."""
+    document = _WITH_TRANSACTIONS if full else _AS_HASHES
+    return f"SELECT k.n, {document} FROM k JOIN {_BY_HASH}"
+
+
+def block_by_number(full: bool) -> str:
+    """Return the query (network_id, number) → document, hash, head_hash."""
+    document = _WITH_TRANSACTIONS if full else _AS_HASHES
+    return f"SELECT k.n, {document}, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}"
+
+
+TRANSACTION = f"""
+    SELECT k.n, t.document FROM k JOIN {_BY_HASH}
+    JOIN nodeapi_transaction t ON t.block_id = b.id AND t.index = k.index
+"""
+"""(network_id, hash, index) → document."""
+
+CANONICAL_HASH = f"SELECT k.n, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}"
+"""(network_id, number) → hash, head_hash."""
+
+IS_CANONICAL = f"SELECT k.n, b.is_canonical FROM k JOIN {_BY_HASH}"
+"""(network_id, hash) → is_canonical."""
+
+_NEWEST_VALUE = """
+    SELECT s.value FROM nodeapi_storageversion s
+    WHERE s.network_id = {keys}.network_id AND s.address = {keys}.address
+        AND s.slot = {keys}.slot AND s.block_number <= b.number
+    ORDER BY s.block_number DESC LIMIT 1
+"""
+
+STORAGE_BY_HASH = f"""
+    SELECT k.n, v.value, b.is_canonical FROM k JOIN {_BY_HASH}
+    LEFT JOIN LATERAL ({_NEWEST_VALUE.format(keys="k")}) v ON true
+"""
+"""(network_id, hash, address, slot) → value (NULL: never written), is_canonical.
+
+The value is of use only with is_canonical.
+"""
+
+STORAGE_BY_NUMBER = f"""
+    SELECT k.n, v.value, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}
+    LEFT JOIN LATERAL ({_NEWEST_VALUE.format(keys="k")}) v ON true
+"""
+"""(network_id, number, address, slot) → value (NULL: never written), hash, head_hash."""
+
+STORAGE_ON_BRANCH = f"""
+    WITH RECURSIVE asked AS (
+        SELECT $1::int8 AS network_id, $2::bytea AS hash, $3::bytea AS address,
+            $4::bytea AS slot
+    ), branch AS (
+        SELECT b.id, b.number, b.parent_hash, b.is_canonical
+        FROM asked JOIN nodeapi_block b
+            ON b.network_id = asked.network_id AND b.hash = asked.hash
+        UNION ALL
+        SELECT p.id, p.number, p.parent_hash, p.is_canonical
+        FROM branch CROSS JOIN asked JOIN nodeapi_block p
+            ON p.network_id = asked.network_id AND p.hash = branch.parent_hash
+        WHERE NOT branch.is_canonical
+    )
+    SELECT b.is_canonical, d.diff,
+        CASE WHEN b.is_canonical THEN ({_NEWEST_VALUE.format(keys="asked")}) END
+    FROM branch b CROSS JOIN asked LEFT JOIN nodeapi_sidediff d ON d.block_id = b.id
+    ORDER BY b.number DESC
+"""
+"""network_id, hash, address, slot → a row for each block of the branch, newest first:
+is_canonical, diff, value. The last one is canonical, where the branch leaves it."""
