@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from config import services
+from tests.support import leftovers
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,7 @@ def var_dir() -> Path:
 @pytest.fixture(scope="session")
 def running_services() -> Iterator[None]:
     """Keep the embedded services up from the first test that wants them."""
+    leftovers.sweep()
     with services.running():
         yield
 

@@ -9,7 +9,10 @@ own settings, with the same environment.
 import os
 import tempfile
 
-os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="portcullis-tests-")
+from tests.support import leftovers
+
+os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix=leftovers.PREFIX)
+CLAIM = leftovers.claim(os.environ["VAR_DIR"])
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 
 from config.settings import *  # noqa: F403

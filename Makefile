@@ -1,0 +1,45 @@
+# `make` lists what there is. Python 3.11 with pip is all it needs.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV_PYTHON := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev run test check lint types lock bench clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
+		while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+install: ## Make .venv with the pinned dependencies
+	@$(PYTHON) config/install.py requirements.txt
+
+install-dev: ## The same with what tests and checks need
+	@$(PYTHON) config/install.py requirements-dev.txt
+
+run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …)
+	@$(VENV_PYTHON) manage.py serve --leave-with-parent
+
+test: install-dev ## Run all tests (ARGS='-k name' for some)
+	@$(VENV_PYTHON) -m pytest $(ARGS)
+
+check: lint types ## Format, lint, types, migrations, import floors, documentation
+	@$(VENV_PYTHON) -W ignore::RuntimeWarning:django.core.management.commands.makemigrations \
+		manage.py makemigrations --check --dry-run
+	@$(VENV_PYTHON) -m pytest tests/test_walls.py tests/test_docs.py
+
+lint: install-dev ## Format check and linter
+	@$(VENV_PYTHON) -m ruff format --check .
+	@$(VENV_PYTHON) -m ruff check .
+
+types: install-dev ## mypy --strict
+	@$(VENV_PYTHON) -m mypy .
+
+lock: ## Write the pins anew from the ranges in pyproject.toml
+	@$(PYTHON) config/lock.py
+
+bench: install-dev ## Measure and write bench/results.json (ONLY=endpoint for a part)
+	@$(VENV_PYTHON) -m bench $(ONLY)
+
+clean: ## Remove .venv and caches; var/ with its data stays
+	rm -rf .venv .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,56 @@
+"""Write the pins: `requirements.txt` and `requirements-dev.txt` from pyproject.toml.
+
+pip resolves the ranges without installing anything, wheels only, and its report
+names the versions. Newer ones are taken where the ranges allow them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def resolve(ranges: list[str]) -> list[str]:
+    """Return `name==version` of everything that the requirements come to, sorted."""
+    report = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip"),
+            *("--disable-pip-version-check", "install", "--quiet", "--dry-run"),
+            *("--ignore-installed", "--only-binary", ":all:", "--report", "-"),
+            *ranges,
+        ],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    found = [package["metadata"] for package in json.loads(report.stdout)["install"]]
+    return sorted(f"{canonical(one['name'])}=={one['version']}" for one in found)
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's normalised name.
+
+    Source: https://packaging.python.org/en/latest/specifications/name-normalization/
+    """
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def main() -> None:
+    """Write both files."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    runtime = project["project"]["dependencies"]
+    develop = project["dependency-groups"]["dev"]
+    for name, ranges in (
+        ("requirements.txt", runtime),
+        ("requirements-dev.txt", runtime + develop),
+    ):
+        (ROOT / name).write_text("\n".join(resolve(ranges)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
