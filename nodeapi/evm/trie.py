@@ -15,7 +15,7 @@ rows are right whatever happened to the shape between.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sha3 import keccak_256
 
@@ -39,6 +39,12 @@ from nodeapi.evm.trie_nodes import (
     to_nibbles,
 )
 from nodeapi.evm.trie_roots import build_root, ordered_root
+from nodeapi.evm.trie_rows import (
+    CorruptTrieNode,
+    MissingTrieNode,
+    NodeCache,
+    NodeReader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -53,63 +59,6 @@ __all__ = [
     "build_root",
     "ordered_root",
 ]
-
-
-class NodeReader(Protocol):
-    """Where the nodes of tries are kept."""
-
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
-        """Return path → RLP of the nodes that exist; a path has one nibble a byte."""
-
-
-class TrieNodeError(Exception):
-    """Raised when the rows of a trie do not add up to its root."""
-
-    def __init__(self, owner: bytes, path: bytes) -> None:
-        super().__init__(owner, path)
-        self.owner = owner
-        self.path = path
-
-    def _place(self) -> str:
-        trie = f"storage trie 0x{self.owner.hex()}" if self.owner else "state trie"
-        return f"node {self.path.hex()[1::2] or 'root'} of the {trie}"
-
-
-class MissingTrieNode(TrieNodeError):
-    """Raised when a node that its parent refers to is not there."""
-
-    def __str__(self) -> str:
-        return f"{self._place()} is missing"
-
-
-class CorruptTrieNode(TrieNodeError):
-    """Raised when a node is not the one that its parent refers to."""
-
-    def __str__(self) -> str:
-        return f"{self._place()} does not have the hash its parent names"
-
-
-class NodeCache:
-    """Encoded nodes by reference, for all tries of a network.
-
-    A reference contains the hash, so what is found here can't be out of date, and
-    losing it costs only reads. Two generations stand in for an order of use: nodes in
-    use move to the young one, which becomes the old one when it is half of the whole.
-    """
-
-    def __init__(self, max_nodes: int) -> None:
-        self._half = max_nodes // 2
-        self.young: dict[bytes, bytes] = {}
-        self.old: dict[bytes, bytes] = {}
-
-    def __len__(self) -> int:
-        return len(self.young) + len(self.old)
-
-    def age(self) -> None:
-        """Let the nodes go that were not used lately, if there are too many."""
-        if len(self.young) > self._half:
-            self.old = self.young
-            self.young = {}
 
 
 class _Changes(NamedTuple):
@@ -132,6 +81,7 @@ _LEVELS_AHEAD = 3
 class PathTrie:
     """A trie in change: many updates, a root whenever asked, rows in the end.
 
+    It opens at the root that the reader's rows have, None or `EMPTY_ROOT` for none.
     Without `mark_clean` nothing is final: a trie given up leaves no trace. And its
     shape depends on its content alone, so that writing old values back undoes changes.
     """
@@ -274,18 +224,17 @@ class PathTrie:
 
     def _fold_all(self) -> None:
         """Bring the open nodes into the one shape that a trie of their keys has."""
-        wanted: dict[bytes, bytes] = {}
         while True:
+            wanted: set[bytes] = set()
             self._top[0] = self._fold(self._top[0], b"", wanted)
-            self._load(wanted.keys(), ())
+            self._load(wanted, ())
             if not wanted:
                 return
-            wanted = {}
 
-    def _fold(self, node: Any, path: bytes, wanted: dict[bytes, bytes]) -> Any:
+    def _fold(self, node: Any, path: bytes, wanted: set[bytes]) -> Any:
         """Return what a node becomes after its children were folded.
 
-        Where an only child is not in memory, its place is added to what is wanted, and
+        Where an only child is not in memory, its path is added to what is wanted, and
         the branch stays as it is until the next round.
         """
         kind = type(node)
@@ -309,7 +258,7 @@ class PathTrie:
         if type(child) is bytes:
             rlp = self._find(child, child_path)
             if rlp is None:
-                wanted[child_path] = child
+                wanted.add(child_path)
                 return node
             child = self._open_unless_branch(child, rlp, child_path)
         return _melt(NIBBLES[nibble], child)
@@ -342,7 +291,7 @@ class PathTrie:
         else:
             sealed: bytes = node
             return sealed
-        if len(rlp) < 32 and path:
+        if len(rlp) < 32:  # never the root: keys alone are that long
             return rlp
         reference: bytes = HASH_HEAD + keccak_256(rlp).digest()
         self._rows[path] = rlp

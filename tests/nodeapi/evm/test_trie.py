@@ -110,7 +110,7 @@ _batches = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(batches=_batches, cache_size=st.sampled_from([None, 0, 4, 1000]))
 def test_any_sequence_of_batches_gives_the_root_and_rows_of_the_reference(
     batches, cache_size
@@ -208,7 +208,7 @@ def test_deleting_the_last_key_removes_the_root_row():
     assert trie.dirty_nodes() == {b"": None}
 
 
-def test_a_root_shorter_than_a_hash_has_a_row_all_the_same():
+def test_nodes_inside_their_parent_have_no_row_and_change_all_the_same():
     rows = Rows()
     keys = [b"\xaa" * 31 + bytes([last]) for last in (1, 2)]
     trie = PathTrie(OWNER, rows, None)

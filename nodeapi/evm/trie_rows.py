@@ -1,0 +1,67 @@
+"""Where the nodes of tries stand: in rows, read when missing, and in a shared cache."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+class NodeReader(Protocol):
+    """Where the nodes of tries are kept."""
+
+    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
+        """Return path → RLP of the nodes that exist; a path has one nibble a byte."""
+
+
+class TrieNodeError(Exception):
+    """Raised when the rows of a trie do not add up to its root."""
+
+    def __init__(self, owner: bytes, path: bytes) -> None:
+        super().__init__(owner, path)
+        self.owner = owner
+        self.path = path
+
+    def _place(self) -> str:
+        trie = f"storage trie 0x{self.owner.hex()}" if self.owner else "state trie"
+        return f"node {self.path.hex()[1::2] or 'root'} of the {trie}"
+
+
+class MissingTrieNode(TrieNodeError):
+    """Raised when a node that its parent refers to is not there."""
+
+    def __str__(self) -> str:
+        return f"{self._place()} is missing"
+
+
+class CorruptTrieNode(TrieNodeError):
+    """Raised when a node is not the one that its parent refers to."""
+
+    def __str__(self) -> str:
+        return f"{self._place()} does not have the hash its parent names"
+
+
+class NodeCache:
+    """Encoded nodes by reference, for all tries of a network.
+
+    A reference contains the hash, so what is found here can't be out of date, and
+    losing it costs only reads. Two generations stand in for an order of use: nodes in
+    use move to the young one, which becomes the old one when it is half of the whole.
+    The nodes of one update may stand above the limit; those to be written to rows are
+    kept by their trie besides.
+    """
+
+    def __init__(self, max_nodes: int) -> None:
+        self._half = max_nodes // 2
+        self.young: dict[bytes, bytes] = {}
+        self.old: dict[bytes, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self.young) + len(self.old)
+
+    def age(self) -> None:
+        """Let the nodes go that were not used lately, if there are too many."""
+        if len(self.young) > self._half:
+            self.old = self.young
+            self.young = {}
