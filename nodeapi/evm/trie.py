@@ -96,8 +96,8 @@ class PathTrie:
         self.owner = owner
         self._reader = reader
         self._cache = NodeCache(0) if cache is None else cache
-        empty = root is None or root == EMPTY_ROOT
-        self._top: list[Any] = [EMPTY if empty else HASH_HEAD + (root or b"")]
+        top = EMPTY if root is None or root == EMPTY_ROOT else HASH_HEAD + root
+        self._top: list[Any] = [top]
         self._rows: dict[bytes, bytes | None] = {}
         self._loaded: Mapping[bytes, bytes] = {}
         self._shrunk = False

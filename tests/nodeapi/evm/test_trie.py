@@ -98,7 +98,7 @@ _values = st.one_of(
     st.just(b"\x01"),
     st.binary(min_size=1, max_size=3),
     st.binary(min_size=25, max_size=80),
-    st.integers(1, 3).map(lambda n: bytes([n]) * 600),
+    st.integers(1, 3).map(lambda n: bytes([n]) * 700),
 )
 _batches = st.lists(
     st.tuples(
