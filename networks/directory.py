@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from postgres.connections import Connections
@@ -136,6 +137,11 @@ class Directory:
         if self._reading is None:
             self._reading = self._connections.loop.create_task(self._read_while_asked())
         return waiter
+
+    async def start(self) -> None:
+        """Read the networks; when that fails, the listener has them read later."""
+        with suppress(Unavailable):
+            await self.refresh()
 
     async def stop(self) -> None:
         """End a reading that is under way."""

@@ -22,7 +22,7 @@ class HeaderForHashNotFound(RpcError):
         super().__init__("header for hash not found")
 
 
-class HashNotCanonical(RpcError):
+class NotCanonical(RpcError):
     """Raised when a canonical block is required and the hash is a side block's."""
 
     def __init__(self) -> None:

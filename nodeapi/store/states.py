@@ -10,7 +10,7 @@ from eth_typing import Address
 
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HashNotCanonical, HeaderForHashNotFound, HeaderNotFound
+from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.evm.changes import decode_changes
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
@@ -49,7 +49,7 @@ class StateReads(Reads):
     """Answers with values of storage slots.
 
     Everything raises, now or when awaited: HeaderNotFound, HeaderForHashNotFound,
-    HashNotCanonical; Unavailable.
+    NotCanonical; Unavailable.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class StateReads(Reads):
             if row is None:
                 raise HeaderForHashNotFound
             if block.require_canonical and not read_bool(row[0] or b""):
-                raise HashNotCanonical
+                raise NotCanonical
             return StateRef(network_id, block.hash)
         view = await settled(self._directory.current(network_id))
         block_hash = self._hash_in(view, block)
@@ -203,7 +203,7 @@ class StateReads(Reads):
         value, is_canonical = row
         if not read_bool(is_canonical or b""):
             if require_canonical:
-                raise HashNotCanonical
+                raise NotCanonical
             value = await self._on_branch(*cache_key[1:])
         word = (value or b"").rjust(32, b"\0")
         self._cache.put(cache_key, word)

@@ -1,0 +1,94 @@
+"""Blocks in the admin: to look at, never to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from nodeapi.models import Block
+
+if TYPE_CHECKING:  # the class is generic for the type checker alone
+    _BlockAdmin = admin.ModelAdmin[Block]
+else:
+    _BlockAdmin = admin.ModelAdmin
+
+
+@admin.register(Block)
+class BlockAdmin(_BlockAdmin):
+    """Blocks by number or hash; the search is exact, so that an index answers it."""
+
+    list_display = [
+        "number",
+        "hash_hex",
+        "network",
+        "transaction_count",
+        "gas_used",
+        "is_canonical",
+    ]
+    list_display_links = ["number", "hash_hex"]
+    list_filter = ["network", "is_canonical"]
+    list_select_related = ["network"]
+    ordering = ["-id"]
+    search_fields = ["number"]
+    search_help_text = "A block number or a whole hash."
+    show_full_result_count = False
+    fields = [
+        "network",
+        "number",
+        "hash_hex",
+        "parent_hex",
+        "is_canonical",
+        "timestamp",
+        "total_difficulty",
+        "state_root_hex",
+        "gas_used",
+        "transaction_count",
+    ]
+
+    @admin.display(description="hash")
+    def hash_hex(self, block: Block) -> str:
+        return "0x" + bytes(block.hash).hex()
+
+    @admin.display(description="parent hash")
+    def parent_hex(self, block: Block) -> str:
+        return "0x" + bytes(block.parent_hash).hex()
+
+    @admin.display(description="state root")
+    def state_root_hex(self, block: Block) -> str:
+        return "0x" + bytes(block.state_root).hex()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Block]:
+        # A block's bytes may be large, and no column of the list shows them.
+        return super().get_queryset(request).defer("header", "body", "document")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Block], search_term: str
+    ) -> tuple[QuerySet[Block], bool]:
+        term = search_term.strip().lower()
+        if not term:
+            return queryset, False
+        if term.isdecimal():
+            number = int(term)
+            # What no column can hold is no block's number.
+            return queryset.filter(number=min(number, 2**63 - 1)), False
+        try:
+            block_hash = bytes.fromhex(term.removeprefix("0x"))
+        except ValueError:
+            return queryset.none(), False
+        return queryset.filter(hash=block_hash), False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return False
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return False

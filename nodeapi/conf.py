@@ -1,0 +1,31 @@
+"""Settings of the node, with their defaults."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+
+def cache_bytes() -> int:
+    """Return the memory of each process for answers that never change.
+
+    NODEAPI_CACHE_BYTES; 256 MiB holds 100 000 small answers. 0: every answer is read
+    from the database.
+    """
+    return int(getattr(settings, "NODEAPI_CACHE_BYTES", 256 * 2**20))
+
+
+def database_connections() -> int:
+    """Return how many connections each process opens at most for look-ups.
+
+    NODEAPI_DATABASE_CONNECTIONS; a few are enough, since look-ups are merged: with
+    more of them the queries only become smaller. One more listens.
+    """
+    return int(getattr(settings, "NODEAPI_DATABASE_CONNECTIONS", 4))
+
+
+def query_timeout() -> float:
+    """Return the seconds after which a look-up is given up.
+
+    NODEAPI_QUERY_TIMEOUT; a look-up takes milliseconds, even on a busy server.
+    """
+    return float(getattr(settings, "NODEAPI_QUERY_TIMEOUT", 5.0))

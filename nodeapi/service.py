@@ -1,0 +1,80 @@
+"""What a serving process is made of, and how it is opened and closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from psycopg.conninfo import make_conninfo
+
+from keys.grants import Grants
+from networks.conf import default_network
+from networks.directory import Directory
+from nodeapi import conf
+from nodeapi.store import Store
+from postgres.connections import Connections
+from postgres.listener import Listener
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The parts that answer requests, without the HTTP edge."""
+
+    connections: Connections
+    listener: Listener
+    directory: Directory
+    grants: Grants
+    store: Store
+
+    async def start(self) -> None:
+        """Listen and read the networks; works as well while the database is down."""
+        await self.listener.start()
+        await self.directory.start()
+
+    async def stop(self) -> None:
+        """Hang up."""
+        await self.listener.stop()
+        await self.directory.stop()
+        await self.connections.close()
+
+
+def build_service(conninfo: str | None = None) -> Service:
+    """Put the parts together; nothing is connected before the start.
+
+    conninfo: libpq's form of the database's address; None: the project's database.
+    """
+    address = database_conninfo() if conninfo is None else conninfo
+    connections = Connections(
+        address,
+        size=conf.database_connections(),
+        query_timeout=conf.query_timeout(),
+    )
+    listener = Listener(address)
+    directory = Directory(connections, listener, default_slug=default_network())
+    return Service(
+        connections=connections,
+        listener=listener,
+        directory=directory,
+        grants=Grants(connections, listener),
+        store=Store(connections, directory, cache_bytes=conf.cache_bytes()),
+    )
+
+
+def database_conninfo() -> str:
+    """Return the address of Django's database in libpq's form."""
+    database: dict[str, Any] = settings.DATABASES["default"]
+    given = {
+        "dbname": database["NAME"],
+        "user": database.get("USER"),
+        "password": database.get("PASSWORD"),
+        "host": database.get("HOST"),
+        "port": database.get("PORT"),
+        "application_name": "portcullis",
+    }
+    options: dict[str, Any] = {
+        name: value
+        for name, value in database.get("OPTIONS", {}).items()
+        if isinstance(value, str | int)
+    }
+    return make_conninfo(**{k: v for k, v in given.items() if v}, **options)
