@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nodeapi.evm.blob_gas import GAS_PER_BLOB, next_excess_blob_gas
 from nodeapi.evm.errors import InvalidBlock
-from nodeapi.evm.forks import DAO_EXTRA_DATA, DAO_EXTRA_DATA_BLOCKS
 from nodeapi.evm.genesis import INITIAL_BASE_FEE
 from nodeapi.evm.headers import EMPTY_UNCLES_HASH, ZERO_NONCE
 
@@ -71,7 +70,10 @@ def validate_header(
             "extra data",
             reason=f"{len(header.extra_data)} bytes exceed {MAX_EXTRA_DATA_BYTES}",
         )
-    _check_dao_extra_data(header, config)
+    if not config.is_dao_extra_data_valid(header.number, header.extra_data):
+        raise InvalidBlock(
+            header, "extra data", reason="takes the other side of the DAO fork"
+        )
     _check_gas_limit(header, parent, fork)
     _check_seal_fields(header, parent, fork)
     _check_presence(header, fork)
@@ -180,22 +182,6 @@ def _check_blob_gas(header: Header, parent: Header, fork: Fork) -> None:
         fork,
     )
     _expect(header, "excess blob gas", excess, header.excess_blob_gas)
-
-
-def _check_dao_extra_data(header: Header, config: ChainConfig) -> None:
-    """Check the mark by which the DAO fork's two sides told each other apart."""
-    if config.dao_fork_block is None:
-        return
-    blocks = range(config.dao_fork_block, config.dao_fork_block + DAO_EXTRA_DATA_BLOCKS)
-    if header.number not in blocks:
-        return
-    is_marked = header.extra_data == DAO_EXTRA_DATA
-    if config.dao_fork_support and not is_marked:
-        _expect(header, "extra data", DAO_EXTRA_DATA, header.extra_data)
-    if is_marked and not config.dao_fork_support:
-        raise InvalidBlock(
-            header, "extra data", reason="marks the DAO fork, which is opposed here"
-        )
 
 
 def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> None:
