@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from types import TracebackType
 
 from config import env
 from config.worker import GRACE_SECONDS
+
+logger = logging.getLogger(__name__)
 
 BACKLOG = 2048
 """Connections the kernel keeps while the workers are busy."""
@@ -75,16 +79,22 @@ class Server:
     """As many workers as there are sockets, for the time of a `with` block.
 
     environ: the workers' environment, ours when None.
+    application: what they serve, an ASGI application with a lifespan.
     Raises: WorkerFailed when a worker does not come up.
     """
 
     def __init__(
-        self, listeners: list[socket.socket], environ: Mapping[str, str] | None = None
+        self,
+        listeners: list[socket.socket],
+        environ: Mapping[str, str] | None = None,
+        application: str = "config.asgi:application",
     ) -> None:
         self.listeners = listeners
         host, port = listeners[0].getsockname()
         self.base_url = f"http://{host}:{port}"
         self._environ = dict(os.environ if environ is None else environ)
+        self._command = [sys.executable, "-m", "config.worker", application]
+        self._leaving = threading.Event()
         self._workers: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -113,16 +123,20 @@ class Server:
         self.stop()
 
     def supervise(self) -> None:
-        """Replace workers that end, for as long as the process lives.
+        """Replace workers that end, until told to leave.
 
         The sockets stay open meanwhile, so that no connection is refused.
         """
-        while True:
+        while not self._leaving.wait(0.2):
             for index, worker in enumerate(self._workers):
                 if worker.poll() is not None:
+                    logger.error("worker %s ended, another takes over", worker.pid)
                     _close_lifeline(worker)
                     _wait(self._start(index))
-            time.sleep(0.2)
+
+    def leave(self) -> None:
+        """Have `supervise` return."""
+        self._leaving.set()
 
     def stop(self) -> None:
         """Stop the workers, at once those that do not within their grace."""
@@ -144,7 +158,7 @@ class Server:
         listener = self.listeners[index].fileno()
         ready, ready_write = os.pipe()
         worker = subprocess.Popen(
-            [sys.executable, "-m", "config.worker", str(listener), str(ready_write)],
+            [*self._command, str(listener), str(ready_write)],
             cwd=env.BASE_DIR,
             env=self._environ,
             stdin=subprocess.PIPE,

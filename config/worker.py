@@ -1,8 +1,8 @@
 """One server process: uvicorn on a socket that it was given.
 
-Started by `config.server` as `python -m config.worker SOCKET READY`: two inherited
-descriptors, the listening socket and a pipe that gets one byte when requests are
-answered. Its standard input is the lifeline: it ends when the supervisor does, even
+Started by `config.server` as `python -m config.worker APPLICATION SOCKET READY`, the
+last two being inherited descriptors: the listening socket, and a pipe that gets one
+byte when requests are answered. Its standard input is the lifeline: it ends when the supervisor does, even
 when that one was killed, and then the worker leaves too and the port is free again.
 """
 
@@ -23,10 +23,10 @@ GRACE_SECONDS = 10
 class Worker(uvicorn.Server):
     """A uvicorn server that says when it is up."""
 
-    def __init__(self, ready: int) -> None:
+    def __init__(self, application: str, ready: int) -> None:
         super().__init__(
             uvicorn.Config(
-                "config.asgi:application",
+                application,
                 loop="uvloop",
                 http="httptools",
                 lifespan="on",
@@ -53,14 +53,14 @@ def _leave_with_supervisor() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def main(listener: int, ready: int) -> None:
-    """Serve until told to stop."""
+def main(application: str, listener: int, ready: int) -> None:
+    """Serve `package.module:name` until told to stop."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     # The terminal sends Ctrl-C to everybody; the supervisor passes it on in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_supervisor, daemon=True).start()
-    Worker(ready).run(sockets=[socket.socket(fileno=listener)])
+    Worker(application, ready).run(sockets=[socket.socket(fileno=listener)])
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:3]))
+    main(sys.argv[1], *map(int, sys.argv[2:4]))

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from config.gateway import Gateway, is_node_path
+
+
+class Named:
+    """An application that answers with its name."""
+
+    def __init__(self, name):
+        self.name = name
+        self.is_open = False
+
+    async def __call__(self, scope, receive, send):
+        await send(self.name)
+
+    async def start(self):
+        self.is_open = True
+
+    async def stop(self):
+        self.is_open = False
+
+
+async def receive():
+    return {}
+
+
+def route(scope):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    gateway = Gateway(Named("node"), Named("pages"))
+    asyncio.run(gateway(scope, receive, send))
+    return sent
+
+
+@pytest.mark.parametrize(
+    "path", ["/v3", "/v3/", "/v3/nk_key", "/v3/a/b", "/hive/v3", "/hive/v3/nk_key"]
+)
+def test_node_paths_reach_the_endpoint(path):
+    assert route({"type": "http", "path": path}) == ["node"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "", "/v", "/v3x", "/v33/nk_key", "/V3", "/admin/", "/a/b/v3/key", "/a/v3x"],
+)
+def test_every_other_path_reaches_the_pages(path):
+    assert route({"type": "http", "path": path}) == ["pages"]
+
+
+def test_a_websocket_is_refused_before_it_opens():
+    sent = route({"type": "websocket", "path": "/v3/nk_key"})
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_the_endpoint_lives_as_long_as_the_server():
+    async def scenario():
+        endpoint = Named("node")
+        gateway = Gateway(endpoint, Named("pages"))
+        to_app, from_app = asyncio.Queue(), asyncio.Queue()
+        life = asyncio.create_task(
+            gateway({"type": "lifespan"}, to_app.get, from_app.put)
+        )
+        await to_app.put({"type": "lifespan.startup"})
+        assert await from_app.get() == {"type": "lifespan.startup.complete"}
+        assert endpoint.is_open
+        await to_app.put({"type": "lifespan.shutdown"})
+        assert await from_app.get() == {"type": "lifespan.shutdown.complete"}
+        assert not endpoint.is_open
+        await life
+
+    asyncio.run(scenario())
+
+
+def test_the_decision_costs_less_than_a_microsecond():
+    path, count = "/mainnet/v3/nk_" + "a" * 36, 20_000
+
+    def seconds_each():
+        began = time.perf_counter()
+        for _ in range(count):
+            is_node_path(path)
+        return (time.perf_counter() - began) / count
+
+    assert min(seconds_each() for _ in range(5)) < 1e-6

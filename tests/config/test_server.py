@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import httpx
+import pytest
+
+from config import server
+
+PROCESS_ID = "tests.support.applications:process_id"
+
+
+def wait_until(condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_busy_port_is_named():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(server.PortInUse, match=f"127.0.0.1:{port} is in use"):
+            server.listen("127.0.0.1", port, 1)
+        with pytest.raises(server.PortInUse):
+            server.listen("127.0.0.1", port, 2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_port_that_is_served_is_not_shared(workers):
+    listeners = server.listen("127.0.0.1", 0, workers)
+    port = listeners[0].getsockname()[1]
+    try:
+        for count in (1, 2):
+            with pytest.raises(server.PortInUse):
+                server.listen("127.0.0.1", port, count)
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+def test_connections_spread_over_the_workers():
+    listeners = server.listen("127.0.0.1", 0, 2)
+    with server.Server(listeners, application=PROCESS_ID) as running:
+        answers = Counter(httpx.get(running.base_url).text for _ in range(40))
+        assert set(answers) == {str(pid) for pid in running.pids}
+        pids = running.pids
+    assert not any(is_alive(pid) for pid in pids)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(running.base_url)
+
+
+def test_a_worker_that_was_killed_is_replaced():
+    listeners = server.listen("127.0.0.1", 0, 1)
+    with server.Server(listeners, application=PROCESS_ID) as running:
+        supervisor = threading.Thread(target=running.supervise, daemon=True)
+        (first,) = running.pids
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: not is_alive(first))
+        supervisor.start()
+        second = int(httpx.get(running.base_url, timeout=10).text)
+        assert second != first
+        running.leave()
+        supervisor.join(timeout=10)
+        assert not supervisor.is_alive()
+
+
+def test_a_worker_that_does_not_start_is_reported(capfd):
+    listeners = server.listen("127.0.0.1", 0, 1)
+    broken = "tests.support.applications:broken"
+    with (
+        pytest.raises(server.WorkerFailed),
+        server.Server(listeners, application=broken),
+    ):
+        pass
+    assert "no start today" in capfd.readouterr().err
+
+
+SUPERVISOR = """
+from config import server
+listeners = server.listen("127.0.0.1", 0, 2)
+with server.Server(listeners, application="tests.support.applications:process_id") as s:
+    print(s.base_url, *s.pids, flush=True)
+    s.supervise()
+"""
+
+
+def test_workers_do_not_outlive_a_killed_supervisor():
+    with subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True
+    ) as supervisor:
+        url, *pids = supervisor.stdout.readline().split()
+        assert httpx.get(url).text in pids
+        supervisor.kill()
+    wait_until(lambda: not any(is_alive(int(pid)) for pid in pids))

@@ -1,0 +1,112 @@
+"""Chains in the database: imported as the command does it, and compared row by row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from nodeapi.chain.audit import audit_block
+from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.forkchoice import Forkchoice
+from nodeapi.chain.importer import Importer
+from nodeapi.chain.networks import open_network
+from nodeapi.evm.blocks import Block, encode_block
+
+# What must be equal after the same blocks, however they came in. Ids are not named.
+_ROWS = {
+    "blocks": "SELECT hash, number, parent_hash, is_canonical, timestamp,"
+    " total_difficulty, state_root, gas_used, transaction_count, header, body,"
+    " document, transactions_offset FROM nodeapi_block WHERE network_id = %(id)s",
+    "transactions": "SELECT block.hash, index, t.hash, t.document"
+    " FROM nodeapi_transaction AS t JOIN nodeapi_block AS block ON block.id = block_id"
+    " WHERE network_id = %(id)s",
+    "accounts": "SELECT address, block_number, nonce, balance, code_hash, storage_root"
+    " FROM nodeapi_accountversion WHERE network_id = %(id)s",
+    "slots": "SELECT address, slot, block_number, value"
+    " FROM nodeapi_storageversion WHERE network_id = %(id)s",
+    "nodes": "SELECT owner, path, node FROM nodeapi_trienode WHERE network_id = %(id)s",
+    "side diffs": "SELECT block.hash FROM nodeapi_sidediff"
+    " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
+    "head": "SELECT head_number, head_hash FROM networks_network WHERE id = %(id)s",
+}
+
+
+@contextmanager
+def importer(
+    slug: str,
+    genesis: dict[str, Any],
+    *,
+    forkchoice: Forkchoice | None = None,
+    batch_blocks: int = 8,
+) -> Iterator[Importer]:
+    """Give an importer into a network, made from its genesis when it is new."""
+    with importer_connection() as connection:
+        network_id, config = open_network(connection, slug, genesis=genesis)
+        with import_lock(connection, network_id):
+            yield Importer(
+                connection,
+                network_id,
+                config,
+                forkchoice=forkchoice,
+                batch_blocks=batch_blocks,
+            )
+
+
+def import_blocks(
+    slug: str, genesis: dict[str, Any], blocks: Iterable[Block | bytes], **options: Any
+) -> None:
+    """Import blocks into a network and commit them."""
+    with importer(slug, genesis, **options) as target:
+        for block in blocks:
+            target.add(block if isinstance(block, bytes) else encode_block(block))
+        target.commit()
+
+
+def network_id(connection: psycopg.Connection[Any], slug: str) -> int:
+    """Return a network's id."""
+    row = connection.execute(
+        "SELECT id FROM networks_network WHERE slug = %s", (slug,)
+    ).fetchone()
+    assert row is not None, f"no network {slug}"
+    return int(row[0])
+
+
+def audit_all(slug: str) -> int:
+    """Audit every canonical block of a network, and return how many there are."""
+    with importer_connection() as connection:
+        network = network_id(connection, slug)
+        row = connection.execute(
+            "SELECT head_number FROM networks_network WHERE id = %s", (network,)
+        ).fetchone()
+        assert row is not None
+        for number in range(row[0] + 1):
+            audit_block(connection, network, number)
+        return int(row[0]) + 1
+
+
+def rows(slug: str) -> dict[str, str]:
+    """Return a digest of each table's rows of a network."""
+    with importer_connection() as connection:
+        network = network_id(connection, slug)
+        digests = {}
+        for name, query in _ROWS.items():
+            found = connection.execute(query, {"id": network}).fetchall()
+            lines = sorted(repr(row) for row in found)
+            digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+            digests[name] = f"{len(lines)} rows, {digest}"
+        return digests
+
+
+def head(slug: str) -> tuple[int, bytes]:
+    """Return number and hash of a network's head."""
+    with importer_connection() as connection:
+        row = connection.execute(
+            "SELECT head_number, head_hash FROM networks_network WHERE slug = %s",
+            (slug,),
+        ).fetchone()
+        assert row is not None
+        return row[0], bytes(row[1])
