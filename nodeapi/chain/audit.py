@@ -6,7 +6,8 @@ whatever the size of the state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,11 @@ def audit_block(
     with connection.transaction(force_rollback=True):
         slots = _sort_storage(connection, network_id, number)
         accounts = _sort_accounts(connection, network_id, number)
-        roots = _storage_roots(connection)
-        root = build_root(_account_leaves(connection, roots, number))
+        with (
+            closing(_storage_roots(connection)) as roots,
+            closing(_account_leaves(connection, roots, number)) as leaves,
+        ):
+            root = build_root(leaves)
     if root != row[0]:
         raise AuditFailure(
             f"block {number}: the rows give the state root 0x{root.hex()}, "
@@ -79,7 +83,9 @@ def _sort_accounts(
         )
         while rows := source.fetchmany(_ROWS_PER_FETCH):
             with target.copy("COPY audit_account FROM STDIN (FORMAT BINARY)") as copy:
-                copy.set_types(["bytea", "bytea", "numeric", "numeric", "bytea", "bytea"])
+                copy.set_types(
+                    ["bytea", "bytea", "numeric", "numeric", "bytea", "bytea"]
+                )
                 for row in rows:
                     copy.write_row((address_key(Address(row[0])), *row))
             count += len(rows)
@@ -120,7 +126,7 @@ def _sort_storage(
 
 def _storage_roots(
     connection: psycopg.Connection[Any],
-) -> Iterator[tuple[bytes, Hash32]]:
+) -> Generator[tuple[bytes, Hash32], None, None]:
     """Yield keccak(address) and storage root of each account with storage, sorted."""
     with connection.cursor("audit_sorted_slots", binary=True) as cursor:
         cursor.itersize = _ROWS_PER_FETCH
@@ -136,7 +142,7 @@ def _account_leaves(
     connection: psycopg.Connection[Any],
     roots: Iterator[tuple[bytes, Hash32]],
     number: int,
-) -> Iterator[tuple[bytes, bytes]]:
+) -> Generator[tuple[bytes, bytes], None, None]:
     """Yield each account's key and leaf, its storage root taken from its slots."""
     owner, root = next(roots, (None, EMPTY_ROOT))
     with connection.cursor("audit_sorted_accounts", binary=True) as cursor:

@@ -134,8 +134,8 @@ class Importer:
         """How many blocks wait for the next commit."""
         return len(self._batch.rows)
 
-    def add(self, raw: bytes) -> Block:
-        """Import a block, and return it; one that is already there is left as it is.
+    def add(self, raw: bytes) -> Block | None:
+        """Import a block, and return it; None for one that is already there.
 
         It may wait for the next `commit`. Raises: InvalidBlock (of which UnknownParent
         is one) after committing everything before, RlpError for what is no block.
@@ -144,12 +144,11 @@ class Importer:
         try:
             if block.header.parent_hash == self.head.header.hash and not self._frozen:
                 self._extend(block, raw)
-            else:
-                self._add_elsewhere(block)
+                return block
+            return block if self._add_elsewhere(block) else None
         except InvalidBlock:
             self._keep_what_was_before()
             raise
-        return block
 
     def commit(self) -> None:
         """Make the pending blocks visible, in one transaction with the head."""
@@ -254,10 +253,11 @@ class Importer:
 
     # A block anywhere else
 
-    def _add_elsewhere(self, block: Block) -> None:
+    def _add_elsewhere(self, block: Block) -> bool:
+        """Add a block that is not on top of the head, and return whether it is new."""
         self.commit()
         if self._branches.find(block.header.hash) is not None:
-            return
+            return False
         parent = self._branches.find(block.header.parent_hash)
         if parent is None:
             raise UnknownParent(
@@ -279,6 +279,7 @@ class Importer:
             self._reorganise(verified, fork_point, line, changes, trie)
         else:
             self._add_side_block(verified)
+        return True
 
     def _trie_at(
         self, block: StoredBlock, fork_point: StoredBlock, changes: list[Changes]

@@ -20,6 +20,8 @@ class Progress:
         self._interval = _SECONDS_PER_FRAME if self._is_terminal else _SECONDS_PER_LINE
         self._started = self._shown = time.monotonic()
         self.blocks = 0
+        self.known_blocks = 0
+        """Blocks that were there already, for whoever imports to count."""
         self._gas = 0
 
     def add(self, number: int, gas_used: int, position: int) -> None:
@@ -37,9 +39,10 @@ class Progress:
     def finish(self, number: int) -> None:
         """Show the final figures."""
         elapsed = max(time.monotonic() - self._started, 1e-9)
+        known = f", {self.known_blocks} were there already" if self.known_blocks else ""
         line = (
-            f"imported {self.blocks} blocks up to {number} in {elapsed:.1f} s "
-            f"({self._rates(elapsed)})"
+            f"imported {self.blocks} blocks in {elapsed:.1f} s "
+            f"({self._rates(elapsed)}){known}; the head is {number}"
         )
         self._show(line + "\n" if self._is_terminal else line)
 

@@ -94,6 +94,9 @@ class Command(BaseCommand):
                 with file.open() as blocks:
                     for raw in blocks:
                         block = importer.add(raw)
+                        if block is None:
+                            progress.known_blocks += 1
+                            continue
                         number = block.header.number
                         progress.add(
                             number, block.header.gas_used, done + file.position

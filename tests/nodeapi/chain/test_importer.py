@@ -1,0 +1,189 @@
+"""Blocks of a real chain come in, once, whole, and provably."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nodeapi.chain.audit import AuditFailure, audit_block
+from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
+from nodeapi.chain.forkchoice import parse_forkchoice
+from nodeapi.chain.importer import UnknownParent
+from nodeapi.chain.networks import NetworkMismatch, open_network
+from nodeapi.evm.blocks import decode_block, encode_block
+from nodeapi.evm.chain_config import UnsupportedFork
+from nodeapi.evm.errors import InvalidBlock
+from tests.support import chains, execution_apis
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_every_block_is_imported_and_rebuilt_from_its_rows() -> None:
+    forkchoice = parse_forkchoice(
+        (execution_apis.folder() / "headfcu.json").read_text()
+    )
+    raw = execution_apis.raw_blocks()
+    chains.import_blocks(
+        "hive", execution_apis.genesis(), raw, forkchoice=forkchoice, batch_blocks=64
+    )
+    assert chains.head("hive") == (54, forkchoice.head)
+    assert chains.audit_all("hive") == 55
+
+
+def test_the_rows_do_not_depend_on_the_size_of_batches() -> None:
+    genesis, raw = execution_apis.genesis(), execution_apis.raw_blocks()
+    found = []
+    for batch_blocks in (1, 7, 64):
+        slug = f"by-{batch_blocks}"
+        chains.import_blocks(slug, genesis, raw, batch_blocks=batch_blocks)
+        found.append(chains.rows(slug))
+    assert found[0] == found[1] == found[2]
+
+
+def test_importing_again_changes_nothing() -> None:
+    genesis, raw = execution_apis.genesis(), execution_apis.raw_blocks()
+    chains.import_blocks("hive", genesis, raw)
+    before = chains.rows("hive")
+    with chains.importer("hive", genesis) as importer:
+        assert [importer.add(block) for block in raw] == [None] * len(raw)
+        importer.commit()
+    assert chains.rows("hive") == before
+
+
+def test_networks_of_the_same_blocks_do_not_mix() -> None:
+    genesis, raw = execution_apis.genesis(), execution_apis.raw_blocks()
+    chains.import_blocks("first", genesis, raw[:30])
+    chains.import_blocks("second", genesis, raw[:20])
+    chains.import_blocks("first", genesis, raw[30:40])
+    assert chains.head("first")[0] == 40
+    assert chains.head("second")[0] == 20
+    assert (chains.audit_all("first"), chains.audit_all("second")) == (41, 21)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("state_root", bytes(32), "state root"),
+        ("receipts_root", bytes(32), "receipts root"),
+        ("transactions_root", bytes(32), "transactions root"),
+        ("logs_bloom", b"\x01" * 256, "logs bloom"),
+        ("gas_used", 1, "gas used"),
+        ("base_fee_per_gas", 1, "base fee per gas"),
+        ("withdrawals_root", bytes(32), "withdrawals root"),
+        ("requests_hash", bytes(32), "requests hash"),
+        ("blob_gas_used", 131_072, "blob gas used"),
+        ("timestamp", 0, "timestamp"),
+        ("gas_limit", 90_000_000, "gas limit"),
+        ("difficulty", 1, "difficulty"),
+    ],
+)
+def test_a_block_that_breaks_a_promise_is_refused_by_name(
+    field: str, value: bytes | int, named: str
+) -> None:
+    raw = execution_apis.raw_blocks()
+    block = decode_block(raw[-1])
+    wrong = replace(block, header=replace(block.header, **{field: value}))
+    with chains.importer("hive", execution_apis.genesis()) as importer:
+        for good in raw[:-1]:
+            importer.add(good)
+        with pytest.raises(InvalidBlock) as refusal:
+            importer.add(encode_block(wrong))
+        assert refusal.value.number == block.header.number
+        assert refusal.value.hash == wrong.header.hash
+        assert refusal.value.field == named
+        # Everything before it is kept, and the right block still fits.
+        assert chains.head("hive")[0] == block.header.number - 1
+        importer.add(raw[-1])
+        importer.commit()
+    assert chains.audit_all("hive") == len(raw) + 1
+
+
+def test_a_transaction_that_may_not_stand_there_is_named() -> None:
+    raw = execution_apis.raw_blocks()
+    block = decode_block(raw[1])
+    doubled = replace(block, transactions=(*block.transactions, block.transactions[0]))
+    with chains.importer("hive", execution_apis.genesis()) as importer:
+        importer.add(raw[0])
+        with pytest.raises(InvalidBlock, match="transactions root"):
+            importer.add(encode_block(doubled))
+
+
+def test_a_block_without_its_parent_is_refused() -> None:
+    raw = execution_apis.raw_blocks()
+    with chains.importer("hive", execution_apis.genesis()) as importer:
+        importer.add(raw[0])
+        with pytest.raises(UnknownParent, match="unknown parent 0x"):
+            importer.add(raw[5])
+    assert chains.head("hive")[0] == 1
+
+
+def test_only_one_importer_may_run_for_a_network() -> None:
+    genesis = execution_apis.genesis()
+    with chains.importer("hive", genesis):
+        with pytest.raises(ImportRunning), chains.importer("hive", genesis):
+            pytest.fail("a second importer got the lock")
+        with chains.importer("another", genesis):
+            pass
+    with chains.importer("hive", genesis):
+        pass
+
+
+def test_a_network_keeps_its_genesis() -> None:
+    genesis = execution_apis.genesis()
+    chains.import_blocks("hive", genesis, [])
+    other = {**genesis, "timestamp": "0x1"}
+    with (
+        importer_connection() as connection,
+        pytest.raises(NetworkMismatch, match="has the genesis 0x"),
+    ):
+        open_network(connection, "hive", genesis=other)
+
+
+def test_a_fork_that_is_past_can_not_be_moved_but_one_to_come_can() -> None:
+    genesis = execution_apis.genesis()
+    chains.import_blocks("hive", genesis, execution_apis.raw_blocks()[:30])
+    later = {**genesis, "config": {**genesis["config"], "bpo2Time": 1_000}}
+    chains.import_blocks("hive", later, [])
+    moved = {**genesis, "config": {**genesis["config"], "londonBlock": 28}}
+    with (
+        importer_connection() as connection,
+        pytest.raises(NetworkMismatch, match="another config"),
+    ):
+        open_network(connection, "hive", genesis=moved)
+
+
+def test_a_fork_that_we_lack_is_refused_by_name() -> None:
+    genesis = execution_apis.genesis()
+    genesis["config"]["amsterdamTime"] = 2_000
+    with pytest.raises(UnsupportedFork, match="amsterdam"):
+        chains.import_blocks("hive", genesis, [])
+
+
+def test_the_audit_finds_a_row_that_is_wrong() -> None:
+    chains.import_blocks(
+        "hive", execution_apis.genesis(), execution_apis.raw_blocks()[:10]
+    )
+    with importer_connection() as connection:
+        network = chains.network_id(connection, "hive")
+        audit_block(connection, network, 10)
+        for damage in (
+            "UPDATE nodeapi_accountversion SET balance = balance + 1"
+            " WHERE block_number = 9",
+            "UPDATE nodeapi_storageversion SET value = '\\x01' WHERE block_number <= 9",
+            "DELETE FROM nodeapi_accountversion WHERE block_number = 8",
+        ):
+            with connection.transaction(force_rollback=True):
+                assert connection.execute(damage).rowcount
+                with pytest.raises(AuditFailure):
+                    audit_block(connection, network, 10)
+
+
+def test_the_lock_is_free_again_when_its_connection_ends() -> None:
+    chains.import_blocks("hive", execution_apis.genesis(), [])
+    with importer_connection() as first, importer_connection() as second:
+        network = chains.network_id(first, "hive")
+        with import_lock(first, network):
+            first.close()
+        with import_lock(second, network):
+            pass
