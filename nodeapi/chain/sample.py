@@ -1,0 +1,188 @@
+"""The sample chain: a hundred blocks that show what blocks can hold, in all forks.
+
+`make run` serves it. It comes out the same, byte for byte, every time it is built.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nodeapi.chain import sample_stake, sample_work
+from nodeapi.chain.story import ALICE, BOB, CAROL, DAVE, ETHER, HOLDER_SIGNERS, Story
+from nodeapi.chain.system_contracts import DEPOSIT_CONTRACT, system_contracts_alloc
+
+SLUG = "sample"
+NAME = "Sample chain"
+CHAIN_ID = 202_611
+
+GENESIS_TIME = 1_700_000_000
+SECONDS_PER_BLOCK = 12
+GAS_LIMIT = 30_000_000
+"""London doubles it."""
+
+FIRST_BLOCKS = {
+    "homestead": 6,
+    "tangerine_whistle": 11,
+    "spurious_dragon": 15,
+    "byzantium": 21,
+    "constantinople": 27,
+    "petersburg": 32,
+    "istanbul": 35,
+    "muir_glacier": 39,
+    "berlin": 41,
+    "london": 46,
+    "arrow_glacier": 52,
+    "gray_glacier": 54,
+    "paris": 56,
+    "shanghai": 61,
+    "cancun": 67,
+    "prague": 76,
+    "osaka": 87,
+    "bpo1": 93,
+    "bpo2": 97,
+}
+"""Fork → the block that it begins with."""
+
+TERMINAL_TOTAL_DIFFICULTY = 7_300_000
+"""Reached by the last block that was mined, and not by the one before."""
+
+README_NOTICE = "<!-- made by `manage.py build_sample_chain` -->"
+
+
+def sample_genesis() -> dict[str, Any]:
+    """Return the chain's genesis.json."""
+    alloc: dict[str, Any] = system_contracts_alloc()
+    for signer in (ALICE, BOB, CAROL, DAVE, *HOLDER_SIGNERS):
+        alloc[f"0x{signer.address.hex()}"] = {"balance": hex(10_000 * ETHER)}
+    return {
+        "config": _config(),
+        "nonce": "0x0",
+        "timestamp": hex(GENESIS_TIME),
+        "extraData": f"0x{NAME.encode().hex()}",
+        "gasLimit": hex(GAS_LIMIT),
+        "difficulty": "0x20000",
+        "mixHash": f"0x{'00' * 32}",
+        "coinbase": f"0x{'00' * 20}",
+        "alloc": alloc,
+    }
+
+
+def _config() -> dict[str, Any]:
+    blocks = {
+        "homesteadBlock": "homestead",
+        "eip150Block": "tangerine_whistle",
+        "eip155Block": "spurious_dragon",
+        "eip158Block": "spurious_dragon",
+        "byzantiumBlock": "byzantium",
+        "constantinopleBlock": "constantinople",
+        "petersburgBlock": "petersburg",
+        "istanbulBlock": "istanbul",
+        "muirGlacierBlock": "muir_glacier",
+        "berlinBlock": "berlin",
+        "londonBlock": "london",
+        "arrowGlacierBlock": "arrow_glacier",
+        "grayGlacierBlock": "gray_glacier",
+        "mergeNetsplitBlock": "paris",
+    }
+    times = ("shanghai", "cancun", "prague", "osaka", "bpo1", "bpo2")
+    schedule = {
+        "cancun": (3, 6, 3_338_477),
+        "prague": (6, 9, 5_007_716),
+        "osaka": (6, 9, 5_007_716),
+        "bpo1": (10, 15, 8_346_193),
+        "bpo2": (14, 21, 11_684_671),
+    }
+    return {
+        "chainId": CHAIN_ID,
+        **{key: FIRST_BLOCKS[fork] for key, fork in blocks.items()},
+        "terminalTotalDifficulty": TERMINAL_TOTAL_DIFFICULTY,
+        **{
+            f"{fork}Time": GENESIS_TIME + SECONDS_PER_BLOCK * FIRST_BLOCKS[fork]
+            for fork in times
+        },
+        "ethash": {},
+        "depositContractAddress": f"0x{DEPOSIT_CONTRACT.hex()}",
+        "blobSchedule": {
+            fork: {"target": target, "max": most, "baseFeeUpdateFraction": fraction}
+            for fork, (target, most, fraction) in schedule.items()
+        },
+    }
+
+
+def build_sample_chain() -> Story:
+    """Return the sample chain, all of it."""
+    story = Story(sample_genesis(), SECONDS_PER_BLOCK)
+    for scene in (*sample_work.SCENES, *sample_stake.SCENES):
+        scene(story)
+    return story
+
+
+def sample_files(story: Story) -> dict[str, bytes]:
+    """Return what is checked in, by its path below `samples/`."""
+    genesis = json.dumps(sample_genesis(), indent=1) + "\n"
+    return {
+        f"{SLUG}/genesis.json": genesis.encode(),
+        f"{SLUG}/chain.rlp": story.chain.rlp(),
+        "README.md": sample_readme(story).encode(),
+    }
+
+
+def write_sample_chain(folder: Path) -> Story:
+    """Build the chain, write its files below a folder, and return it."""
+    story = build_sample_chain()
+    for name, content in sample_files(story).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return story
+
+
+def sample_readme(story: Story) -> str:
+    """Return the page that tells what each block shows."""
+    contracts = "\n".join(
+        f"| {name} | `0x{address.hex()}` |"
+        for name, address in story.contracts.items()
+        if story.has_code(address)
+    )
+    blocks = "\n".join(
+        f"| {note.number} | {note.fork} | {note.text} | {_statuses(note.statuses)} |"
+        for note in story.notes
+    )
+    return f"""{README_NOTICE}
+
+# {NAME}
+
+`{SLUG}/genesis.json` (geth's format) and `{SLUG}/chain.rlp` (the blocks after it,
+concatenated) are a chain of {len(story.notes)} blocks with chain id {CHAIN_ID} that
+goes through every fork from Frontier to BPO2. The builder in `nodeapi/chain/sample.py`
+made it from the contracts in `nodeapi/chain/contracts/`; nothing in it comes from
+another network, and proof-of-work seals are empty. To make it again:
+
+    manage.py build_sample_chain
+
+Each block's extra data says what it shows.
+
+## Blocks
+
+The last column has a sign for each transaction: `+` success, `-` failure, `.` for
+blocks before Byzantium, whose receipts do not tell.
+
+| block | fork | shows | transactions |
+|---:|---|---|---|
+{blocks}
+
+## Contracts that are there at the end
+
+| name | address |
+|---|---|
+{contracts}
+"""
+
+
+def _statuses(statuses: tuple[int | None, ...]) -> str:
+    signs = "".join({None: ".", 0: "-", 1: "+"}[status] for status in statuses)
+    if len(signs) > 12:
+        return f"{len(signs)}, of them {signs.count('-')} failures"
+    return f"`{signs}`" if signs else "none"
