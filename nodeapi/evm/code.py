@@ -23,7 +23,12 @@ _JUMP_DESTINATION = re.compile(
 @lru_cache(maxsize=1024)
 def jump_destinations(code: bytes) -> frozenset[int]:
     """Return the positions to which code may jump: JUMPDESTs that are no push data."""
-    return frozenset(match.start(1) for match in _JUMP_DESTINATION.finditer(code))
+    destinations = []
+    position = 0
+    while match := _JUMP_DESTINATION.match(code, position):
+        destinations.append(match.start(1))
+        position = match.end()
+    return frozenset(destinations)
 
 
 class Code:
