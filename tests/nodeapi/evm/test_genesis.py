@@ -121,7 +121,7 @@ def test_fields_are_taken_over():
             "coinbase": "0x" + ADDRESS,
             "parentHash": "0x" + "08" * 32,
         },
-        forks.FRONTIER,
+        config(),
         ROOT,
     ).header
     assert header.nonce == bytes(7) + b"\x42"
