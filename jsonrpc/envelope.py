@@ -1,0 +1,82 @@
+"""What stands around calls and answers: `jsonrpc`, `id`, `method`, `result`, `error`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonrpc.errors import InvalidRequest, MethodNameTooLong, RpcError
+from jsonrpc.text import Number, dump
+
+MAX_METHOD_BYTES = 2048
+"""Longest name of a method; geth's limit."""
+
+NULL = b"null"
+
+
+def read_id(message: dict[str, Any]) -> bytes | None:
+    """Return a message's id as JSON, None when it has none.
+
+    Raises: InvalidRequest when it is an array or an object.
+    """
+    try:
+        value = message["id"]
+    except KeyError:
+        return None
+    if type(value) is int:
+        return b"%d" % value
+    if type(value) is Number:
+        return value.text.encode()
+    if isinstance(value, list | dict):
+        raise InvalidRequest
+    return dump(value)
+
+
+def has_rounded_id(message: object) -> bool:
+    """Return whether a message's id is a number that may have lost digits."""
+    return type(message) is dict and type(message.get("id")) is float
+
+
+def read_method(message: dict[str, Any]) -> str:
+    """Return the name of the method that a message calls.
+
+    Raises: InvalidRequest, MethodNameTooLong.
+    """
+    name = message.get("method")
+    if message.get("jsonrpc") != "2.0" or type(name) is not str or not name:
+        raise InvalidRequest
+    # A character has at most four bytes, hence most names need not be encoded.
+    if len(name) > MAX_METHOD_BYTES // 4:
+        length = len(name.encode("utf-8", "surrogatepass"))
+        if length > MAX_METHOD_BYTES:
+            raise MethodNameTooLong(length, MAX_METHOD_BYTES)
+    return name
+
+
+def is_response(message: dict[str, Any]) -> bool:
+    """Return whether a message answers a call that we never made."""
+    return (
+        message.get("jsonrpc") == "2.0"
+        and "id" in message
+        and not message.get("method")
+        and "params" not in message
+        and ("result" in message or message.get("error") is not None)
+    )
+
+
+def write_result(call_id: bytes, result: bytes) -> bytes:
+    """Return the answer with a result; both are JSON."""
+    return b'{"jsonrpc":"2.0","id":' + call_id + b',"result":' + result + b"}"
+
+
+def write_error(call_id: bytes, error: bytes) -> bytes:
+    """Return the answer with an error object; both are JSON."""
+    return b'{"jsonrpc":"2.0","id":' + call_id + b',"error":' + error + b"}"
+
+
+def error_object(error: RpcError) -> bytes:
+    """Return the error object that tells of an error."""
+    members: dict[str, object] = {"code": error.code, "message": error.message}
+    data = error.data
+    if data is not None:
+        members["data"] = data
+    return dump(members)
