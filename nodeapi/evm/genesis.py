@@ -63,7 +63,7 @@ def genesis_block(
     state_root: of the trie over `genesis_accounts`.
     Raises: GenesisError.
     """
-    timestamp = _number(genesis, "timestamp", 0, 64)
+    timestamp = _number(genesis, "timestamp", 0, 63)
     fork = config.genesis_fork(timestamp)
     base_fee = None
     if fork.has_base_fee:
@@ -77,9 +77,9 @@ def genesis_block(
         receipts_root=EMPTY_TRIE_ROOT,
         logs_bloom=bytes(256),
         difficulty=_number(genesis, "difficulty", DEFAULT_DIFFICULTY),
-        number=_number(genesis, "number", 0, 64),
-        gas_limit=_number(genesis, "gasLimit", 0, 64) or DEFAULT_GAS_LIMIT,
-        gas_used=_number(genesis, "gasUsed", 0, 64),
+        number=_number(genesis, "number", 0, 63),
+        gas_limit=_number(genesis, "gasLimit", 0, 63) or DEFAULT_GAS_LIMIT,
+        gas_used=_number(genesis, "gasUsed", 0, 63),
         timestamp=timestamp,
         extra_data=_data(genesis.get("extraData") or "0x", "extraData"),
         mix_hash=Hash32(_fixed(genesis, "mixHash", 32)),

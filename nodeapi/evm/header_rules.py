@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_EXTRA_DATA_BYTES = 32
 MIN_GAS_LIMIT = 5000
 MAX_GAS_LIMIT = 2**63 - 1
+MAX_TIMESTAMP = 2**63 - 1
+"""Ours: what the database holds. Clients that know the time stop long before."""
 GAS_LIMIT_BOUND_DIVISOR = 1024
 """The gas limit changes by less than this fraction of the parent's."""
 ELASTICITY = 2
@@ -63,6 +65,10 @@ def validate_header(
             header,
             "timestamp",
             reason=f"{header.timestamp} is not after the parent's {parent.timestamp}",
+        )
+    if header.timestamp > MAX_TIMESTAMP:
+        raise InvalidBlock(
+            header, "timestamp", reason=f"{header.timestamp} exceeds {MAX_TIMESTAMP}"
         )
     if len(header.extra_data) > MAX_EXTRA_DATA_BYTES:
         raise InvalidBlock(
@@ -192,14 +198,9 @@ def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> No
     ancestry: the last seven generations, or all down to block 0.
     Raises: InvalidBlock.
     """
-    if not block.uncles:
-        return
     if len(block.uncles) > MAX_UNCLES:
-        raise InvalidBlock(
-            block.header,
-            "uncles",
-            reason=f"{len(block.uncles)} exceed {MAX_UNCLES}",
-        )
+        reason = f"{len(block.uncles)} exceed {MAX_UNCLES}"
+        raise InvalidBlock(block.header, "uncles", reason=reason)
     generations = ancestry[: UNCLE_DEPTH + 1]
     ancestors = {
         generation.header.hash: generation.header for generation in generations
@@ -210,8 +211,8 @@ def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> No
         for uncle_hash in generation.uncle_hashes
     }
     for index, uncle in enumerate(block.uncles):
-        fault = None
         parent = ancestors.get(uncle.parent_hash)
+        fault = None
         if uncle.hash in included:
             fault = "is included already"
         elif uncle.hash in ancestors:
@@ -219,11 +220,8 @@ def validate_uncles(block: Block, ancestry: Ancestry, config: ChainConfig) -> No
         elif parent is None or uncle.parent_hash == block.header.parent_hash:
             fault = "is no child of an ancestor within reach"
         if fault is not None or parent is None:
-            raise InvalidBlock(
-                block.header,
-                f"uncle {index}",
-                reason=f"0x{uncle.hash.hex()} {fault}",
-            )
+            reason = f"0x{uncle.hash.hex()} {fault}"
+            raise InvalidBlock(block.header, f"uncle {index}", reason=reason)
         included.add(uncle.hash)
         _validate_uncle_header(block.header, index, uncle, parent, config)
 

@@ -1,6 +1,8 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nodeapi.evm import rlp
 from nodeapi.evm.blocks import (
@@ -82,6 +84,20 @@ def test_blocks_have_three_or_four_parts():
         decode_body(HEADER, rlp.encode([[]]))
     with pytest.raises(RlpError):
         decode_block(encode_block(BLOCK)[:-1])
+
+
+@given(st.data())
+def test_damaged_block_is_refused_or_is_another_block(data):
+    raw = bytearray(encode_block(BLOCK))
+    for _ in range(data.draw(st.integers(1, 3))):
+        # The header's bytes are most of all, the lists behind it more telling.
+        place = data.draw(st.integers(540, len(raw) - 1) | st.integers(0, len(raw) - 1))
+        raw[place] = data.draw(st.integers(0, 255))
+    try:
+        block = decode_block(bytes(raw))
+    except RlpError:
+        return
+    assert encode_block(block) == raw
 
 
 def test_blocks_of_all_forks_are_read_and_written_byte_for_byte():

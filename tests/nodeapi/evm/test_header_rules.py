@@ -88,6 +88,7 @@ FAULTS = [
     (forks.FRONTIER, {"number": 9}, "number: expected 8, got 9"),
     (forks.FRONTIER, {"parent_hash": ZERO_HASH}, "parent hash: expected 0x"),
     (forks.FRONTIER, {"timestamp": 12}, "timestamp: 12 is not after the parent's 12"),
+    (forks.FRONTIER, {"timestamp": 2**63}, "timestamp: 9223372036854775808 exceeds"),
     (forks.FRONTIER, {"extra_data": bytes(33)}, "extra data: 33 bytes exceed 32"),
     (forks.FRONTIER, {"gas_used": 30_000_001}, "gas used: 30000001 exceeds"),
     (
