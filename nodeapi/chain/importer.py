@@ -123,6 +123,8 @@ class Importer:
         self._rows = Rows(connection, network_id)
         self._branches = Branches(connection, network_id)
         self._open()
+        if forkchoice is not None:
+            self._adopt(forkchoice)
 
     @property
     def head(self) -> Block:
@@ -276,7 +278,7 @@ class Importer:
             block, self._position(parent).parent(state, trie), self._config
         )
         if self._is_better(verified):
-            self._reorganise(verified, fork_point, line, changes, trie)
+            self._reorganise(fork_point, line, changes, trie, verified)
         else:
             self._add_side_block(verified)
         return True
@@ -328,30 +330,54 @@ class Importer:
             )
             self._rows.announce()
 
+    def _adopt(self, forkchoice: Forkchoice) -> None:
+        """Move to the wanted head, if it is there already.
+
+        One that lies behind the head on its own chain is left alone, as geth does.
+        """
+        wanted = self._branches.find(forkchoice.head)
+        if wanted is None:
+            return
+        if wanted.header.hash == self.head.header.hash:
+            with self._connection.transaction():
+                self._settle(wanted.header.hash)
+                self._rows.announce()
+        elif not wanted.is_canonical:
+            fork_point, line = self._branches.side_line(wanted)
+            changes = [self._branches.side_changes(side) for side in line]
+            trie = self._trie_at(wanted, fork_point, changes)
+            self._reorganise(fork_point, line, changes, trie)
+
     def _reorganise(
         self,
-        verified: Verified,
         fork_point: StoredBlock,
         line: list[StoredBlock],
         changes: list[Changes],
         trie: StateTrie,
+        verified: Verified | None = None,
     ) -> None:
-        """Make a side block the head, and its line canonical, in one transaction."""
-        header = verified.block.header
+        """Make a line of side blocks canonical, in one transaction.
+
+        line, changes: its blocks from the fork point on, and what each changes.
+        trie: stands at the new head.
+        verified: the new head if it is not stored yet, else the line's last block is it.
+        """
+        head = verified.block.header if verified else line[-1].header
+        versions = [
+            (side.header.number, change)
+            for side, change in zip(line, changes, strict=True)
+        ]
         with self._connection.transaction():
             self._branches.demote_after(fork_point.header.number)
             self._branches.promote(line)
-            self._rows.insert_blocks([block_row(verified, is_canonical=True)])
-            self._rows.insert_versions(
-                [
-                    *((s.header.number, c) for s, c in zip(line, changes, strict=True)),
-                    (header.number, verified.changes),
-                ]
-            )
-            self._rows.insert_codes(verified.changes.codes)
+            if verified:
+                self._rows.insert_blocks([block_row(verified, is_canonical=True)])
+                self._rows.insert_codes(verified.changes.codes)
+                versions.append((head.number, verified.changes))
+            self._rows.insert_versions(versions)
             self._rows.replace_nodes(trie.dirty_nodes())
-            self._rows.set_head(header.number, header.hash)
-            self._settle(header.hash)
+            self._rows.set_head(head.number, head.hash)
+            self._settle(head.hash)
         self._open()
 
 

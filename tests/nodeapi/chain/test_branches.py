@@ -1,0 +1,176 @@
+"""Side blocks and reorganisations: every row follows the chain that wins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nodeapi.chain.abi import call_data
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.forkchoice import Forkchoice
+from nodeapi.chain.signers import Signer
+from nodeapi.evm.errors import InvalidBlock
+from tests.support import chains
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALICE, BOB = Signer("alice"), Signer("bob")
+ETHER = 10**18
+
+_LONDON = (
+    *("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople"),
+    *("petersburg", "istanbul", "muirGlacier", "berlin", "london"),
+)
+
+
+def genesis(*, is_merged: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {f"{fork}Block": 0 for fork in _LONDON}
+    if is_merged:
+        config |= {"terminalTotalDifficulty": 0, "shanghaiTime": 0}
+    return {
+        "config": {"chainId": 7, **config},
+        "difficulty": "0x20000",
+        "gasLimit": "0x1c9c380",
+        "alloc": {
+            f"0x{signer.address.hex()}": {"balance": hex(1_000 * ETHER)}
+            for signer in (ALICE, BOB)
+        },
+    }
+
+
+class Line:
+    """A builder with a contract in block 1 whose storage tells the branches apart."""
+
+    def __init__(self, chain: ChainBuilder) -> None:
+        self.chain = chain
+        self.slots = chain.deploy(ALICE, contract("slots").init_code())
+        chain.block()
+
+    def grow(
+        self, chain: ChainBuilder, count: int, value: int, **block: Any
+    ) -> list[Any]:
+        """Add blocks that write a slot of their own and one that all share."""
+        for _ in range(count):
+            number = chain.head.number + 1
+            for slot in (0, number):
+                chain.send(
+                    ALICE,
+                    self.slots,
+                    call_data("set(uint256,uint256)", slot, value),
+                )
+            chain.send(BOB, Signer(f"{value} {number}").address, value=value)
+            chain.block(extra_data=f"{value}".encode(), **block)
+        return chain.blocks[-count:]
+
+
+def canonical_rows(slug: str) -> dict[str, str]:
+    """Return the digests of what must not depend on the way to the head."""
+    found = chains.rows(slug)
+    return {name: found[name] for name in ("accounts", "slots", "nodes", "head")}
+
+
+def test_the_longer_branch_wins_and_back_again() -> None:
+    start = genesis(is_merged=True)
+    line = Line(ChainBuilder(start))
+    short, long = line.chain.fork(), line.chain.fork()
+    short_blocks = line.grow(short, 3, value=5)
+    long_blocks = line.grow(long, 4, value=6)
+    back_blocks = line.grow(short, 3, value=7)
+
+    chains.import_blocks("net", start, [*line.chain.blocks, *short_blocks])
+    assert chains.head("net")[1] == short_blocks[-1].header.hash
+    chains.import_blocks("net", start, long_blocks[:3])
+    assert chains.head("net")[1] == short_blocks[-1].header.hash
+    assert chains.audit_all("net") == 5
+    chains.import_blocks("net", start, long_blocks[3:])
+    assert chains.head("net")[1] == long_blocks[-1].header.hash
+    assert chains.audit_all("net") == 6
+    chains.import_blocks("net", start, back_blocks)
+    assert chains.head("net")[1] == back_blocks[-1].header.hash
+    assert chains.audit_all("net") == 8
+
+    chains.import_blocks("straight", start, short.blocks)
+    assert canonical_rows("net") == canonical_rows("straight")
+
+
+def test_before_the_merge_total_difficulty_decides() -> None:
+    start = genesis(is_merged=False)
+    line = Line(ChainBuilder(start, seconds_per_block=20))
+    easy, hard = line.chain.fork(), line.chain.fork()
+    easy_blocks = line.grow(easy, 4, value=5)
+    hard.seconds_per_block = 1
+    hard_blocks = line.grow(hard, 3, value=6)
+    assert hard.total_difficulty - easy.total_difficulty < hard.head.difficulty
+    chains.import_blocks("net", start, [*line.chain.blocks, *easy_blocks])
+    chains.import_blocks("net", start, hard_blocks)
+    expected = hard if hard.total_difficulty > easy.total_difficulty else easy
+    assert chains.head("net")[1] == expected.head.hash
+    chains.import_blocks("net", start, line.grow(hard, 2, value=8))
+    assert chains.head("net")[1] == hard.head.hash
+    assert chains.audit_all("net") == hard.head.number + 1
+
+
+def test_a_deep_reorganisation_moves_everything() -> None:
+    start = genesis(is_merged=True)
+    line = Line(ChainBuilder(start))
+    old, new = line.chain.fork(), line.chain.fork()
+    chains.import_blocks("net", start, line.chain.blocks)
+    chains.import_blocks("net", start, line.grow(old, 64, value=5))
+    chains.import_blocks("net", start, line.grow(new, 65, value=6))
+    chains.import_blocks("straight", start, new.blocks)
+    assert canonical_rows("net") == canonical_rows("straight")
+    with importer_connection() as connection:
+        side = connection.execute(
+            "SELECT count(*), count(diff) FROM nodeapi_block AS block"
+            " LEFT JOIN nodeapi_sidediff ON block_id = block.id"
+            " WHERE NOT is_canonical"
+        ).fetchone()
+    assert side == (64, 64)
+
+
+def test_the_wanted_head_wins_over_a_longer_branch() -> None:
+    start = genesis(is_merged=True)
+    line = Line(ChainBuilder(start))
+    short, long = line.chain.fork(), line.chain.fork()
+    short_blocks = line.grow(short, 2, value=5)
+    long_blocks = line.grow(long, 3, value=6)
+    first = line.chain.head.hash
+    wanted = Forkchoice(short.head.hash, safe=first, finalized=None)
+    chains.import_blocks(
+        "net",
+        start,
+        [*line.chain.blocks, *long_blocks, *short_blocks],
+        forkchoice=wanted,
+    )
+    assert chains.head("net")[1] == short.head.hash
+    assert chains.audit_all("net") == 4
+    # Nothing outgrows a head that was asked for …
+    more = line.grow(long, 2, value=9)
+    chains.import_blocks("net", start, more, forkchoice=wanted)
+    assert chains.head("net")[1] == short.head.hash
+    # … until another one is.
+    chains.import_blocks("net", start, [], forkchoice=Forkchoice(first, None, None))
+    assert chains.head("net")[1] == short.head.hash
+    chains.import_blocks(
+        "net", start, [], forkchoice=Forkchoice(long.head.hash, first, first)
+    )
+    assert chains.head("net")[1] == long.head.hash
+    assert chains.audit_all("net") == 7
+
+
+def test_an_invalid_side_block_leaves_no_trace() -> None:
+    start = genesis(is_merged=True)
+    line = Line(ChainBuilder(start))
+    old, new = line.chain.fork(), line.chain.fork()
+    blocks = [*line.chain.blocks, *line.grow(old, 3, value=5)]
+    side = line.grow(new, 2, value=6)
+    chains.import_blocks("net", start, [*blocks, side[0]])
+    before = chains.rows("net")
+    wrong = replace(side[1], header=replace(side[1].header, state_root=bytes(32)))
+    with pytest.raises(InvalidBlock, match="state root"):
+        chains.import_blocks("net", start, [wrong])
+    assert chains.rows("net") == before
