@@ -1,7 +1,9 @@
 """The environment: the only place where the project reads it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -29,6 +31,21 @@ def boolean(name: str, default: bool) -> bool:
     """Return an environment variable as a truth value: 1, true, yes, on are true."""
     value = text(name)
     return value.lower() in {"1", "true", "yes", "on"} if value else default
+
+
+def given(**readers: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the variables that are set, read by the function of their keyword.
+
+    Raises: ValueError naming the variable whose value can't be read so.
+    """
+    found = {}
+    for name, reader in readers.items():
+        if value := text(name):
+            try:
+                found[name] = reader(value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+    return found
 
 
 def var_dir() -> Path:

@@ -26,6 +26,15 @@ ALLOWED_HOSTS = env.text("ALLOWED_HOSTS", "*").split(",")
 # Slug of the network at /v3 on a host that is no network's own; empty: the first.
 DEFAULT_NETWORK = env.text("DEFAULT_NETWORK")
 
+# What the apps' conf.py reads, each with its own default.
+globals().update(
+    env.given(
+        NODEAPI_CACHE_BYTES=int,
+        NODEAPI_DATABASE_CONNECTIONS=int,
+        NODEAPI_QUERY_TIMEOUT=float,
+    )
+)
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
