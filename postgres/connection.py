@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 import psycopg
-from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
 from postgres.errors import Unavailable
@@ -210,8 +210,9 @@ class Connection:
 
     def _refused(self, result: PGresult) -> None:
         """Report an error that the server sent."""
-        state = result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) or b""
-        text = result.get_error_message()
+        state = result.error_field(DiagnosticField.SQLSTATE) or b""
+        message = result.error_field(DiagnosticField.MESSAGE_PRIMARY) or b""
+        text = message.decode(errors="replace")
         logger.warning("query failed: %s %s", state.decode(), text)
         self._after_prepare = None
         if state.startswith(_FINAL):

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config.embedded.postgres import PostgresServer
+from postgres.connections import Connections
+from postgres.errors import Unavailable
+from postgres.lookup import Lookup
+from postgres.statement import INT8, Statement, read_int8
+
+ONE = Statement("SELECT 1::int8")
+MINE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'connections'"
+
+
+def lookup_on(
+    connections: Connections, sql: str = "k.number"
+) -> Lookup[tuple[int], int]:
+    return Lookup(
+        connections,
+        f"SELECT k.n, {sql} FROM k",
+        [("number", INT8)],
+        lambda row: read_int8(row[0] or b""),
+    )
+
+
+@contextmanager
+def took(less_than: float, at_least: float = 0.0) -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    assert at_least <= time.monotonic() - start < less_than
+
+
+def test_no_connection_is_opened_before_it_is_needed(
+    conninfo: str, sql: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    async def scenario() -> None:
+        connections = Connections(f"{conninfo}?application_name=connections")
+        assert sql.execute(MINE).fetchone() == (0,)
+        await connections.fetch(ONE)
+        assert sql.execute(MINE).fetchone() == (1,)
+        await connections.close()
+
+    asyncio.run(scenario())
+
+
+def test_never_more_connections_than_configured(
+    conninfo: str, sql: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    async def scenario() -> None:
+        connections = Connections(f"{conninfo}?application_name=connections", size=3)
+        sleeping = Statement("SELECT pg_sleep(0.02)")
+        waiting = [asyncio.create_task(connections.fetch(sleeping)) for _ in range(40)]
+        most = 0
+        while not all(task.done() for task in waiting):
+            await asyncio.sleep(0.01)
+            row = sql.execute(MINE).fetchone()
+            assert row is not None
+            most = max(most, int(str(row[0])))
+        await asyncio.gather(*waiting)
+        await connections.close()
+        assert most == 3
+
+    asyncio.run(scenario())
+
+
+def test_query_that_takes_too_long_is_given_up(conninfo: str) -> None:
+    async def scenario() -> None:
+        connections = Connections(conninfo, query_timeout=0.2)
+        with took(less_than=1.0), pytest.raises(Unavailable, match="timeout"):
+            await connections.fetch(Statement("SELECT pg_sleep(5)"))
+        assert await connections.fetch(ONE) == [((1).to_bytes(8),)]
+        await connections.close()
+
+    asyncio.run(scenario())
+
+
+def test_killed_connection_fails_its_query_and_is_replaced(
+    conninfo: str, sql: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    async def scenario() -> None:
+        connections = Connections(f"{conninfo}?application_name=connections", size=1)
+        sleeper = asyncio.create_task(
+            connections.fetch(Statement("SELECT pg_sleep(5)"))
+        )
+        while sql.execute(MINE).fetchone() == (0,):
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+        sql.execute(MINE.replace("count(*)", "pg_terminate_backend(pid)"))
+        with took(less_than=1.0), pytest.raises(Unavailable):
+            await sleeper
+        assert await connections.fetch(ONE) == [((1).to_bytes(8),)]
+        await connections.close()
+
+    asyncio.run(scenario())
+
+
+def test_closing_fails_what_waits(conninfo: str) -> None:
+    async def scenario() -> None:
+        connections = Connections(conninfo, size=1)
+        waiting = [
+            asyncio.create_task(connections.fetch(Statement("SELECT pg_sleep(5)")))
+            for _ in range(3)
+        ]
+        await asyncio.sleep(0.1)
+        with took(less_than=0.5):
+            await connections.close()
+            outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
+
+    asyncio.run(scenario())
+
+
+def test_answer_larger_than_any_buffer_arrives(conninfo: str) -> None:
+    async def scenario() -> None:
+        connections = Connections(conninfo)
+        rows = await connections.fetch(Statement("SELECT repeat('x', 5000000)"))
+        assert rows == [(b"x" * 5_000_000,)]
+        await connections.close()
+
+    asyncio.run(scenario())
+
+
+def test_question_larger_than_any_buffer_is_sent(conninfo: str) -> None:
+    async def scenario() -> None:
+        connections = Connections(conninfo)
+        length = Statement("SELECT length($1::bytea)::int8", [17])
+        rows = await connections.fetch(length, [bytes(5_000_000)])
+        assert rows == [((5_000_000).to_bytes(8),)]
+        await connections.close()
+
+    asyncio.run(scenario())
+
+
+def test_while_the_database_is_down_there_is_one_attempt_per_interval(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        attempts = 0
+
+        async def hang_up(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            nonlocal attempts
+            attempts += 1
+            writer.close()
+            await writer.wait_closed()
+
+        fake = await asyncio.start_unix_server(hang_up, tmp_path / ".s.PGSQL.5432")
+        connections = Connections(
+            f"host={tmp_path} user=x dbname=x", probe_interval=0.2
+        )
+        lookup = lookup_on(connections)
+        outcomes: Counter[str] = Counter()
+        end = time.monotonic() + 0.9
+        while time.monotonic() < end:
+            with took(less_than=0.2):
+                results = await asyncio.gather(
+                    *(lookup.get((i,)) for i in range(20)), return_exceptions=True
+                )
+            outcomes.update(type(result).__name__ for result in results)
+            await asyncio.sleep(0.001)
+        assert set(outcomes) == {"Unavailable"}
+        assert outcomes["Unavailable"] > 1_000
+        assert 3 <= attempts <= 6
+        assert connections.is_down
+        await connections.close()
+        fake.close()
+        await fake.wait_closed()
+
+    asyncio.run(scenario())
+
+
+def test_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        released = asyncio.Event()
+
+        async def keep_silent(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            await released.wait()
+            writer.close()
+            await writer.wait_closed()
+
+        fake = await asyncio.start_unix_server(keep_silent, tmp_path / ".s.PGSQL.5432")
+        connections = Connections(
+            f"host={tmp_path} user=x dbname=x", connect_timeout=0.2
+        )
+        with took(less_than=0.6), pytest.raises(Unavailable, match="cannot connect"):
+            await connections.fetch(ONE)
+        await connections.close()
+        released.set()
+        fake.close()
+        await fake.wait_closed()
+
+    asyncio.run(scenario())
+
+
+def test_restarted_database_is_found_again_under_load(
+    server: PostgresServer, conninfo: str
+) -> None:
+    async def scenario() -> None:
+        connections = Connections(conninfo, probe_interval=0.2)
+        lookup = lookup_on(connections)
+        outcomes: list[tuple[float, bool]] = []
+        stopped = False
+
+        async def client(first: int) -> None:
+            number = first
+            while not stopped:
+                asked = time.monotonic()
+                number += 100
+                try:
+                    answer = await lookup.get((number,))
+                except Unavailable:
+                    outcomes.append((time.monotonic(), False))
+                    await asyncio.sleep(0.01)
+                else:
+                    assert answer == number
+                    outcomes.append((time.monotonic(), True))
+                assert time.monotonic() - asked < 1.0, "nobody waits for long"
+
+        clients = [asyncio.create_task(client(i)) for i in range(16)]
+        await asyncio.sleep(0.2)
+        await asyncio.to_thread(server.stop)
+        down = time.monotonic()
+        await asyncio.sleep(0.5)
+        restarting = time.monotonic()
+        await asyncio.to_thread(server.start)
+        up = time.monotonic()
+        while not any(good for at, good in outcomes if at > up):
+            assert time.monotonic() < up + 2.0, "it does not recover"
+            await asyncio.sleep(0.01)
+        recovered = time.monotonic()
+        await asyncio.sleep(0.1)
+        stopped = True
+        await asyncio.gather(*clients)
+        await connections.close()
+        assert any(good for at, good in outcomes if at < down)
+        between = [good for at, good in outcomes if down < at < restarting]
+        assert between and not any(between)
+        after = [good for at, good in outcomes if at > recovered]
+        assert after and all(after)
+
+    asyncio.run(scenario())

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from postgres.connections import Connections
+from postgres.errors import Unavailable
+from postgres.lookup import Lookup
+from postgres.statement import INT8, Row, read_int8
+
+TENFOLD = "SELECT k.n, k.number * 10, (SELECT count(*) FROM k) FROM k"
+"""Ten times the key, and how many keys the query had."""
+
+
+def pair(row: Row) -> tuple[int, int]:
+    assert row[0] is not None
+    assert row[1] is not None
+    return read_int8(row[0]), read_int8(row[1])
+
+
+Numbers = Lookup[tuple[int], tuple[int, int]]
+
+
+def run(conninfo: str, scenario: Callable[[Connections], Awaitable[None]]) -> None:
+    async def main() -> None:
+        connections = Connections(conninfo)
+        try:
+            await scenario(connections)
+        finally:
+            await connections.close()
+
+    asyncio.run(main())
+
+
+def numbers(connections: Connections, sql: str = TENFOLD, batch: int = 256) -> Numbers:
+    return Lookup(connections, sql, [("number", INT8)], pair, max_batch=batch)
+
+
+def test_lookups_of_one_moment_are_one_query(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections)
+        answers = await asyncio.gather(*(lookup.get((i,)) for i in range(50)))
+        assert answers == [(i * 10, 50) for i in range(50)]
+
+    run(conninfo, scenario)
+
+
+def test_equal_keys_share_one_slot_and_all_are_answered(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections)
+        answers = await asyncio.gather(*(lookup.get((i % 2,)) for i in range(10)))
+        assert answers == [(i % 2 * 10, 2) for i in range(10)]
+
+    run(conninfo, scenario)
+
+
+def test_batches_are_no_larger_than_allowed(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections, batch=8)
+        answers = await asyncio.gather(*(lookup.get((i,)) for i in range(20)))
+        assert [a and a[0] for a in answers] == [i * 10 for i in range(20)]
+        assert sorted(a[1] for a in answers if a) == [4] * 4 + [8] * 16
+
+    run(conninfo, scenario)
+
+
+def test_lookups_gather_while_all_connections_are_busy(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        busy = numbers(
+            connections,
+            "SELECT k.n, k.number, 0::int8 FROM k, LATERAL (SELECT pg_sleep(0.05)) s",
+        )
+        lookup = numbers(connections)
+        sleepers = []
+        for i in range(4):  # as many as there are connections
+            sleepers.append(busy.get((i,)))
+            await asyncio.sleep(0.005)
+        answers = []
+        for i in range(3):
+            answers.append(lookup.get((i,)))
+            await asyncio.sleep(0)
+        assert await asyncio.gather(*answers) == [(0, 3), (10, 3), (20, 3)]
+        await asyncio.gather(*sleepers)
+
+    run(conninfo, scenario)
+
+
+def test_key_without_a_row_has_none(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections, TENFOLD + " WHERE k.number <> 3")
+        answers = await asyncio.gather(*(lookup.get((i,)) for i in range(5)))
+        assert answers == [(0, 5), (10, 5), (20, 5), None, (40, 5)]
+
+    run(conninfo, scenario)
+
+
+def test_answers_find_their_keys_in_whatever_order_they_come(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections, TENFOLD + " ORDER BY md5(k.number::text)")
+        answers = await asyncio.gather(*(lookup.get((i,)) for i in range(40)))
+        assert answers == [(i * 10, 40) for i in range(40)]
+
+    run(conninfo, scenario)
+
+
+def test_failed_query_fails_its_waiters_and_no_others(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        broken = numbers(connections, "SELECT k.n, 1 / k.number, 0::int8 FROM k")
+        lookup = numbers(connections)
+        bad = [broken.get((i,)) for i in (0, 1)]
+        good = [lookup.get((i,)) for i in (0, 1)]
+        outcomes = await asyncio.gather(*bad, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [Unavailable] * 2
+        assert await asyncio.gather(*good) == [(0, 2), (10, 2)]
+        assert await broken.get((1,)) == (1, 0)
+
+    run(conninfo, scenario)
+
+
+def test_error_in_reading_a_row_reaches_only_who_asked_for_it(conninfo: str) -> None:
+    def read(row: Row) -> int:
+        return 100 // read_int8(row[0] or b"")
+
+    async def scenario(connections: Connections) -> None:
+        lookup: Lookup[tuple[int], int] = Lookup(
+            connections, "SELECT k.n, k.number FROM k", [("number", INT8)], read
+        )
+        bad, good = lookup.get((0,)), lookup.get((5,))
+        with pytest.raises(ZeroDivisionError):
+            await bad
+        assert await good == 20
+
+    run(conninfo, scenario)
+
+
+def test_cancelled_waiter_is_harmless_to_those_with_the_same_key(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections)
+
+        async def wait() -> tuple[int, int] | None:
+            return await lookup.get((7,))
+
+        first, second = asyncio.create_task(wait()), asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        first.cancel()
+        assert await second == (70, 1)
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert await lookup.get((8,)) == (80, 1)
+
+    run(conninfo, scenario)
+
+
+def test_nothing_can_be_written(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        writing = numbers(
+            connections, "SELECT k.n, nextval('lookup_test')::int8, 0::int8 FROM k"
+        )
+        with pytest.raises(Unavailable, match="read-only"):
+            await writing.get((1,))
+
+    import psycopg
+
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE IF NOT EXISTS lookup_test")
+    run(conninfo, scenario)
+
+
+def test_table_may_change_between_two_queries(conninfo: str) -> None:
+    import psycopg
+
+    async def scenario(connections: Connections) -> None:
+        with psycopg.connect(conninfo, autocommit=True) as other:
+            other.execute("DROP TABLE IF EXISTS changing")
+            other.execute("CREATE TABLE changing AS SELECT 5::int8 AS value")
+            lookup = numbers(
+                connections, "SELECT k.n, t.*, 0::int8 AS zero FROM k, changing t"
+            )
+            assert await lookup.get((1,)) == (5, 0)
+            other.execute("ALTER TABLE changing ADD COLUMN other int8 DEFAULT 9")
+            with pytest.raises(Unavailable, match="cached plan"):
+                await lookup.get((1,))
+            assert await lookup.get((1,)) == (5, 9)
+            other.execute("DROP TABLE changing")
+
+    run(conninfo, scenario)
