@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jsonrpc.errors import InvalidRequest, MethodNameTooLong, RpcError
+from jsonrpc.errors import InvalidRequest, RpcError
 from jsonrpc.text import Number, dump
-
-MAX_METHOD_BYTES = 2048
-"""Longest name of a method; geth's limit."""
 
 NULL = b"null"
 
@@ -39,16 +36,11 @@ def has_rounded_id(message: object) -> bool:
 def read_method(message: dict[str, Any]) -> str:
     """Return the name of the method that a message calls.
 
-    Raises: InvalidRequest, MethodNameTooLong.
+    Raises: InvalidRequest.
     """
     name = message.get("method")
     if message.get("jsonrpc") != "2.0" or type(name) is not str or not name:
         raise InvalidRequest
-    # A character has at most four bytes, hence most names need not be encoded.
-    if len(name) > MAX_METHOD_BYTES // 4:
-        length = len(name.encode("utf-8", "surrogatepass"))
-        if length > MAX_METHOD_BYTES:
-            raise MethodNameTooLong(length, MAX_METHOD_BYTES)
     return name
 
 
