@@ -1,8 +1,34 @@
-"""Arguments of calls, between JSON and Python."""
+"""Arguments and results of calls, between JSON and Python, with geth's error texts.
+
+A decoder takes a JSON value and returns an argument, or raises ValueError with the text
+that geth has after `invalid argument i: `.
+Source: go-ethereum common/types.go, common/hexutil, rpc/types.go, internal/ethapi/api.go
+"""
 
 from __future__ import annotations
 
+import json
+import string
+from binascii import unhexlify
 from dataclasses import dataclass
+from typing import Any
+
+from jsonrpc.text import kind
+
+MISSING_PREFIX = "hex string without 0x prefix"
+ODD_LENGTH = "hex string of odd length"
+BAD_DIGIT = "invalid hex string"
+EMPTY = "empty hex string"
+EMPTY_NUMBER = 'hex string "0x"'
+LEADING_ZERO = "hex number with leading zero digits"
+TOO_BIG = "hex number > 64 bits"
+
+TAGS = frozenset({"latest", "earliest", "pending", "safe", "finalized"})
+
+_PREFIXES = ("0x", "0X")
+_HEX_DIGITS = frozenset(string.hexdigits)
+_MAX_BLOCK_NUMBER = 2**63 - 1
+_MAX_KEY_DIGITS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +44,222 @@ class BlockReference:
     number: int | None = None
     hash: bytes | None = None
     require_canonical: bool = False
+
+
+_BY_TAG = {tag: BlockReference(tag=tag) for tag in TAGS}
+
+LATEST = _BY_TAG["latest"]
+
+
+def quantity(value: int) -> bytes:
+    """Return a number as a JSON string: `"0x0"`, `"0x1b4"`."""
+    return b'"%#x"' % value
+
+
+def data(value: bytes) -> bytes:
+    """Return bytes as a JSON string: `"0x"`, `"0x00ff"`."""
+    return b'"0x' + value.hex().encode() + b'"'
+
+
+def hash32(value: Any) -> bytes:
+    """Return the 32 bytes of a hash."""
+    return _fixed_data(value, 32, "common.Hash")
+
+
+def address(value: Any) -> bytes:
+    """Return the 20 bytes of an address; the checksum of mixed case is not tested."""
+    return _fixed_data(value, 20, "common.Address")
+
+
+def any_data(value: Any) -> bytes:
+    """Return bytes of any number."""
+    go_type = "hexutil.Bytes"
+    text = _require_text(value, go_type)
+    digits = _require_even(text, go_type)
+    try:
+        return unhexlify(digits)
+    except ValueError:
+        raise ValueError(_go_mismatch(BAD_DIGIT, go_type)) from None
+
+
+def boolean(value: Any) -> bool:
+    """Return a flag; null is false."""
+    if value is None:
+        return False
+    if type(value) is not bool:
+        raise ValueError(_go_mismatch(kind(value), "bool"))
+    return value
+
+
+def text(value: Any) -> str:
+    """Return a string; null is the empty one."""
+    if value is None:
+        return ""
+    if type(value) is not str:
+        raise ValueError(_go_mismatch(kind(value), "string"))
+    return value
+
+
+def index(value: Any) -> int:
+    """Return an unsigned 64-bit number; the empty string is 0."""
+    go_type = "hexutil.Uint"
+    digits = _require_text(value, go_type)
+    if not digits:
+        return 0
+    fault = _number_fault(digits)
+    digits = digits[2:]
+    if fault is None and len(_utf8(digits)) > 16:
+        fault = TOO_BIG
+    if fault is None and not _HEX_DIGITS.issuperset(digits):
+        fault = BAD_DIGIT
+    if fault is not None:
+        raise ValueError(_go_mismatch(fault, go_type))
+    return int(digits, 16)
+
+
+def block_number(value: Any) -> int | str:
+    """Return a block number, or a tag."""
+    # geth looks at the raw JSON, hence whatever is not a string lacks the prefix.
+    if type(value) is not str:
+        raise ValueError(MISSING_PREFIX)
+    if value in TAGS:
+        return value
+    return _uint63(value, "block number larger than int64")
+
+
+def block_number_or_hash(value: Any) -> BlockReference:
+    """Return the block that a number, a tag, a hash or an EIP-1898 object names."""
+    if type(value) is str:
+        return _BY_TAG.get(value) or _named_block(value)
+    if value is None:
+        return LATEST
+    if type(value) is dict:
+        return _block_object(value)
+    raise ValueError(_go_mismatch(kind(value), "string"))
+
+
+def storage_key(key: str) -> int:
+    """Return the number of the slot that a storage position names.
+
+    The prefix may be missing, digits may be few or odd in number, none are slot 0.
+    Raises: ValueError with a text of its own, not one of an invalid argument.
+    """
+    digits = key[2:] if key.startswith(_PREFIXES) else key
+    if len(_utf8(digits)) > _MAX_KEY_DIGITS:
+        raise ValueError(
+            f"storage key too long (want at most 32 bytes): {_quoted(key)}"
+        )
+    if not _HEX_DIGITS.issuperset(digits):
+        raise ValueError(f"invalid hex in storage key: {_quoted(key)}")
+    return int(digits or "0", 16)
+
+
+def _named_block(name: str) -> BlockReference:
+    if len(_utf8(name)) != 66:
+        return BlockReference(number=_uint63(name, "blocknumber too high"))
+    if not name.startswith(_PREFIXES):
+        raise ValueError(MISSING_PREFIX)
+    try:
+        return BlockReference(hash=unhexlify(name[2:]))
+    except ValueError:
+        raise ValueError(BAD_DIGIT) from None
+
+
+def _block_object(members: dict[str, Any]) -> BlockReference:
+    """Return the block of an EIP-1898 object.
+
+    When a member is malformed geth goes on as if a string had been expected.
+    """
+    number, block_hash = members.get("blockNumber"), members.get("blockHash")
+    try:
+        require_canonical = boolean(members.get("requireCanonical"))
+        found_number = None if number is None else block_number(number)
+        found_hash = None if block_hash is None else hash32(block_hash)
+    except ValueError:
+        raise ValueError(_go_mismatch("object", "string")) from None
+    if found_number is not None and found_hash is not None:
+        raise ValueError(
+            "cannot specify both BlockHash and BlockNumber, choose one or the other"
+        )
+    if found_hash is not None:
+        return BlockReference(hash=found_hash, require_canonical=require_canonical)
+    if found_number is None:
+        raise ValueError("must specify either BlockHash or BlockNumber")
+    if isinstance(found_number, str):
+        return _BY_TAG[found_number]
+    return BlockReference(number=found_number)
+
+
+def _fixed_data(value: Any, size: int, go_type: str) -> bytes:
+    """Return bytes of a fixed number."""
+    if type(value) is str and len(value) == 2 + 2 * size and value[:2] in _PREFIXES:
+        try:
+            return unhexlify(value[2:])
+        except ValueError:
+            pass  # what is wrong with it is found out below
+    digits = _require_even(_require_text(value, go_type), go_type)
+    length = len(_utf8(digits))
+    if length != 2 * size:
+        raise ValueError(
+            f"hex string has length {length}, want {2 * size} for {go_type}"
+        )
+    raise ValueError(_go_mismatch(BAD_DIGIT, go_type))
+
+
+def _require_text(value: Any, go_type: str) -> str:
+    if type(value) is not str:
+        raise ValueError(_go_mismatch("non-string", go_type))
+    return value
+
+
+def _require_even(value: str, go_type: str) -> str:
+    """Return the digits of data, an even number of them; the empty string has none."""
+    if value and not value.startswith(_PREFIXES):
+        raise ValueError(_go_mismatch(MISSING_PREFIX, go_type))
+    digits = value[2:]
+    if len(_utf8(digits)) % 2:
+        raise ValueError(_go_mismatch(ODD_LENGTH, go_type))
+    return digits
+
+
+def _number_fault(value: str) -> str | None:
+    """Return what is wrong with the form of a number that is not empty."""
+    if not value.startswith(_PREFIXES):
+        return MISSING_PREFIX
+    if len(value) == 2:
+        return EMPTY_NUMBER
+    if value[2] == "0" and len(value) > 3:
+        return LEADING_ZERO
+    return None
+
+
+def _uint63(value: str, too_high: str) -> int:
+    """Return a block number; what is too high is told in the words given."""
+    fault = _number_fault(value) if value else EMPTY
+    if fault is not None:
+        raise ValueError(fault)
+    digits = value[2:]
+    # Digits are read one by one: the 17th is too many, even if a later one is bad.
+    if not _HEX_DIGITS.issuperset(digits[:17]):
+        raise ValueError(BAD_DIGIT)
+    if len(digits) > 16:
+        raise ValueError(TOO_BIG)
+    number = int(digits, 16)
+    if number > _MAX_BLOCK_NUMBER:
+        raise ValueError(too_high)
+    return number
+
+
+def _go_mismatch(value: str, go_type: str) -> str:
+    """Return what Go's JSON decoder says of a value that does not fit a type."""
+    return f"json: cannot unmarshal {value} into Go value of type {go_type}"
+
+
+def _utf8(value: str) -> bytes:
+    """Return a text's bytes, by which Go counts lengths."""
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _quoted(value: str) -> str:
+    """Return a text in quotes, with what can't be printed escaped."""
+    return json.dumps(value, ensure_ascii=not value.isprintable())
