@@ -2,9 +2,11 @@
 
 Against py-evm 0.12.1b1:
 
-- The contracts created by a transaction are known to all its frames, and to no other
-  transaction's; whether SELFDESTRUCT removes an account depends on that (EIP-6780).
-  py-evm forgets them whenever the sender, delegating to code, creates a contract.
+- The outermost frame is the one of depth 0. py-evm takes any frame whose sender is the
+  transaction's for it, and charges init code twice where a sender, delegating to code,
+  creates a contract.
+- The contracts created by a transaction are known to all its frames and to no other
+  transaction; whether SELFDESTRUCT removes an account depends on that (EIP-6780).
 - Init code of a creating transaction is paid for in its intrinsic gas, not here.
 - Nothing is formatted for a debug log that nobody reads.
 """
