@@ -112,6 +112,7 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # whitenoise warns when it is missing
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Without a collectstatic run the files are served from where they lie.
 WHITENOISE_USE_FINDERS = True

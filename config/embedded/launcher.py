@@ -8,11 +8,16 @@ making the program a privileged one in the loader's eyes: none when every path c
 be reached as it is, CAP_DAC_READ_SEARCH (read and search anything) when that is
 enough, CAP_DAC_OVERRIDE otherwise. No user is added, no mode is changed.
 
-Source: capabilities(7), "Transformation of capabilities during execve()"
+access(2) ignores capabilities by default, and PostgreSQL looks for its own programs
+with it: the securebit NO_SETUID_FIXUP has it count them.
+
+Source: capabilities(7), "Transformation of capabilities during execve()" and "The
+securebits flags"; access_override_creds() in Linux' fs/open.c
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -22,6 +27,8 @@ CAP_DAC_OVERRIDE = 1
 CAP_DAC_READ_SEARCH = 2
 
 _PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -49,6 +56,11 @@ def _call(name: str, *arguments: object) -> None:
         raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
 
 
+def _prctl(operation: int, *arguments: int) -> None:
+    values = [*arguments, 0, 0, 0, 0][:4]
+    _call("prctl", operation, *map(ctypes.c_ulong, values))
+
+
 def _set_capabilities(effective: int, permitted: int) -> None:
     """Set this thread's capabilities, given as bit masks of the first 32."""
     header = _Header(_CAPABILITY_VERSION_3, 0)
@@ -67,7 +79,10 @@ def _permitted() -> int:
 def become(uid: int, gid: int, capabilities: int) -> None:
     """Change to another user for good, keeping some capabilities permitted."""
     if capabilities:
-        _call("prctl", _PR_SET_KEEPCAPS, 1, 0, 0, 0)
+        _prctl(_PR_SET_KEEPCAPS, 1)
+        # Needs CAP_SETPCAP; without it only the data may lie behind closed folders.
+        with contextlib.suppress(OSError):
+            _prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP)
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
@@ -78,7 +93,7 @@ def become(uid: int, gid: int, capabilities: int) -> None:
 def _raise_ambient(capability: int, permitted: int) -> None:
     """Hand one capability on to the program that will be executed."""
     _set_capabilities(1 << capability, permitted)
-    _call("prctl", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability, 0, 0)
+    _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability)
 
 
 def _enter(folder: str) -> bool:
