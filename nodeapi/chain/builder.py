@@ -21,6 +21,7 @@ from eth_typing import Address, Hash32
 
 from nodeapi.chain.genesis import genesis_state
 from nodeapi.chain.memory_state import MemoryState
+from nodeapi.chain.schedules import SECONDS_PER_BLOCK
 from nodeapi.chain.signers import Signer, create_address
 from nodeapi.evm import rlp
 from nodeapi.evm.blob_gas import next_excess_blob_gas
@@ -81,7 +82,9 @@ class TransactionOptions(TypedDict, total=False):
 class ChainBuilder:
     """A chain in memory that grows by one valid block at a time."""
 
-    def __init__(self, genesis: dict[str, Any], seconds_per_block: int = 12) -> None:
+    def __init__(
+        self, genesis: dict[str, Any], seconds_per_block: int = SECONDS_PER_BLOCK
+    ) -> None:
         """Begin with the genesis block.
 
         genesis: geth's `genesis.json`.

@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from nodeapi.chain import sample_stake, sample_work
+from nodeapi.chain.schedules import make_genesis
 from nodeapi.chain.story import ALICE, BOB, CAROL, DAVE, ETHER, HOLDER_SIGNERS, Story
-from nodeapi.chain.system_contracts import DEPOSIT_CONTRACT, system_contracts_alloc
 
 SLUG = "sample"
 NAME = "Sample chain"
 CHAIN_ID = 202_611
-
-GENESIS_TIME = 1_700_000_000
-SECONDS_PER_BLOCK = 12
-GAS_LIMIT = 30_000_000
-"""London doubles it."""
 
 FIRST_BLOCKS = {
     "homestead": 6,
@@ -53,67 +48,21 @@ README_NOTICE = "<!-- made by `manage.py build_sample_chain` -->"
 
 def sample_genesis() -> dict[str, Any]:
     """Return the chain's genesis.json."""
-    alloc: dict[str, Any] = system_contracts_alloc()
-    for signer in (ALICE, BOB, CAROL, DAVE, *HOLDER_SIGNERS):
-        alloc[f"0x{signer.address.hex()}"] = {"balance": hex(10_000 * ETHER)}
-    return {
-        "config": _config(),
-        "nonce": "0x0",
-        "timestamp": hex(GENESIS_TIME),
-        "extraData": f"0x{NAME.encode().hex()}",
-        "gasLimit": hex(GAS_LIMIT),
-        "difficulty": "0x20000",
-        "mixHash": f"0x{'00' * 32}",
-        "coinbase": f"0x{'00' * 20}",
-        "alloc": alloc,
-    }
-
-
-def _config() -> dict[str, Any]:
-    blocks = {
-        "homesteadBlock": "homestead",
-        "eip150Block": "tangerine_whistle",
-        "eip155Block": "spurious_dragon",
-        "eip158Block": "spurious_dragon",
-        "byzantiumBlock": "byzantium",
-        "constantinopleBlock": "constantinople",
-        "petersburgBlock": "petersburg",
-        "istanbulBlock": "istanbul",
-        "muirGlacierBlock": "muir_glacier",
-        "berlinBlock": "berlin",
-        "londonBlock": "london",
-        "arrowGlacierBlock": "arrow_glacier",
-        "grayGlacierBlock": "gray_glacier",
-        "mergeNetsplitBlock": "paris",
-    }
-    times = ("shanghai", "cancun", "prague", "osaka", "bpo1", "bpo2")
-    schedule = {
-        "cancun": (3, 6, 3_338_477),
-        "prague": (6, 9, 5_007_716),
-        "osaka": (6, 9, 5_007_716),
-        "bpo1": (10, 15, 8_346_193),
-        "bpo2": (14, 21, 11_684_671),
-    }
-    return {
-        "chainId": CHAIN_ID,
-        **{key: FIRST_BLOCKS[fork] for key, fork in blocks.items()},
-        "terminalTotalDifficulty": TERMINAL_TOTAL_DIFFICULTY,
-        **{
-            f"{fork}Time": GENESIS_TIME + SECONDS_PER_BLOCK * FIRST_BLOCKS[fork]
-            for fork in times
+    return make_genesis(
+        chain_id=CHAIN_ID,
+        first_blocks=FIRST_BLOCKS,
+        alloc={
+            f"0x{signer.address.hex()}": {"balance": hex(10_000 * ETHER)}
+            for signer in (ALICE, BOB, CAROL, DAVE, *HOLDER_SIGNERS)
         },
-        "ethash": {},
-        "depositContractAddress": f"0x{DEPOSIT_CONTRACT.hex()}",
-        "blobSchedule": {
-            fork: {"target": target, "max": most, "baseFeeUpdateFraction": fraction}
-            for fork, (target, most, fraction) in schedule.items()
-        },
-    }
+        terminal_total_difficulty=TERMINAL_TOTAL_DIFFICULTY,
+        extra_data=NAME.encode(),
+    )
 
 
 def build_sample_chain() -> Story:
     """Return the sample chain, all of it."""
-    story = Story(sample_genesis(), SECONDS_PER_BLOCK)
+    story = Story(sample_genesis())
     for scene in (*sample_work.SCENES, *sample_stake.SCENES):
         scene(story)
     return story

@@ -42,8 +42,8 @@ class Note:
 class Story:
     """A chain that is told block by block; the note stands in the extra data too."""
 
-    def __init__(self, genesis: dict[str, Any], seconds_per_block: int) -> None:
-        self.chain = ChainBuilder(genesis, seconds_per_block)
+    def __init__(self, genesis: dict[str, Any]) -> None:
+        self.chain = ChainBuilder(genesis)
         self.notes: list[Note] = []
         self.contracts: dict[str, Address] = {}
 

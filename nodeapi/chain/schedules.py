@@ -1,0 +1,91 @@
+"""A genesis.json for generated chains: which fork begins with which block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nodeapi.chain.system_contracts import DEPOSIT_CONTRACT, system_contracts_alloc
+
+GENESIS_TIME = 1_700_000_000
+SECONDS_PER_BLOCK = 12
+GAS_LIMIT = 30_000_000
+"""London doubles it, unless it begins with the genesis."""
+DIFFICULTY = 0x20000
+
+BLOCK_KEYS = {
+    "homestead": ("homesteadBlock",),
+    "tangerine_whistle": ("eip150Block",),
+    "spurious_dragon": ("eip155Block", "eip158Block"),
+    "byzantium": ("byzantiumBlock",),
+    "constantinople": ("constantinopleBlock",),
+    "petersburg": ("petersburgBlock",),
+    "istanbul": ("istanbulBlock",),
+    "muir_glacier": ("muirGlacierBlock",),
+    "berlin": ("berlinBlock",),
+    "london": ("londonBlock",),
+    "arrow_glacier": ("arrowGlacierBlock",),
+    "gray_glacier": ("grayGlacierBlock",),
+    "paris": ("mergeNetsplitBlock",),
+}
+TIME_FORKS = ("shanghai", "cancun", "prague", "osaka", "bpo1", "bpo2")
+LADDER = ("frontier", *BLOCK_KEYS, *TIME_FORKS)
+"""All forks, in order."""
+
+BLOB_SCHEDULE = {
+    "cancun": (3, 6, 3_338_477),
+    "prague": (6, 9, 5_007_716),
+    "osaka": (6, 9, 5_007_716),
+    "bpo1": (10, 15, 8_346_193),
+    "bpo2": (14, 21, 11_684_671),
+}
+"""Mainnet's: target and maximum of blobs in a block, base fee update fraction."""
+
+
+def from_genesis(fork: str) -> dict[str, int]:
+    """Return the schedule of a chain that has one fork, and all before it, at once."""
+    return dict.fromkeys(LADDER[1 : LADDER.index(fork) + 1], 0)
+
+
+def make_genesis(
+    *,
+    chain_id: int,
+    first_blocks: Mapping[str, int],
+    alloc: Mapping[str, Any],
+    terminal_total_difficulty: int = 0,
+    extra_data: bytes = b"",
+) -> dict[str, Any]:
+    """Return a genesis.json with the system contracts in it.
+
+    first_blocks: fork → the block that it begins with, where blocks come at the usual
+      pace; forks that are not there never begin.
+    terminal_total_difficulty: counts only when Paris is scheduled, whose block it must
+      agree with.
+    """
+    config: dict[str, Any] = {"chainId": chain_id, "ethash": {}}
+    for fork, keys in BLOCK_KEYS.items():
+        if fork in first_blocks:
+            config.update(dict.fromkeys(keys, first_blocks[fork]))
+    if "paris" in first_blocks:
+        config["terminalTotalDifficulty"] = terminal_total_difficulty
+    for fork in TIME_FORKS:
+        if fork in first_blocks:
+            time = GENESIS_TIME + SECONDS_PER_BLOCK * first_blocks[fork]
+            config[f"{fork}Time"] = time
+    config["depositContractAddress"] = f"0x{DEPOSIT_CONTRACT.hex()}"
+    config["blobSchedule"] = {
+        fork: {"target": target, "max": most, "baseFeeUpdateFraction": fraction}
+        for fork, (target, most, fraction) in BLOB_SCHEDULE.items()
+        if fork in first_blocks
+    }
+    return {
+        "config": config,
+        "nonce": "0x0",
+        "timestamp": hex(GENESIS_TIME),
+        "extraData": f"0x{extra_data.hex()}",
+        "gasLimit": hex(GAS_LIMIT),
+        "difficulty": hex(DIFFICULTY),
+        "mixHash": f"0x{'00' * 32}",
+        "coinbase": f"0x{'00' * 20}",
+        "alloc": {**system_contracts_alloc(), **alloc},
+    }
