@@ -1,0 +1,176 @@
+"""`manage.py import_chain` and `audit_state`, as their user sees them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from networks.models import Network
+from nodeapi.evm.blocks import decode_block, encode_block
+from tests.support import chains, sample
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def import_chain(*files: Path, **options: Any) -> str:
+    """Run the command on the sample network, and return what it writes to stderr."""
+    stderr = io.StringIO()
+    call_command(
+        "import_chain",
+        *map(str, files),
+        network="net",
+        genesis=sample.GENESIS_FILE,
+        stderr=stderr,
+        **options,
+    )
+    return stderr.getvalue()
+
+
+def refusal(*files: Path, **options: Any) -> str:
+    """Run the command, which fails, and return its one line."""
+    with pytest.raises(CommandError) as error:
+        import_chain(*files, **options)
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Give a function that writes blocks into a file."""
+
+    def write_file(name: str, data: bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(data)
+        return path
+
+    return write_file
+
+
+def test_it_imports_files_and_says_how_fast(write: Any) -> None:
+    raw = sample.raw_blocks()
+    first = write("first.rlp", b"".join(raw[:40]))
+    second = write("second.rlp", b"".join(raw[40:]))
+    lines = import_chain(first, second)
+    assert lines.startswith("imported 100 blocks in ")
+    assert " blocks/s " in lines
+    assert " Mgas/s" in lines
+    assert lines.endswith("the head is 100\n")
+    assert import_chain(first).endswith("40 were there already; the head is 100\n")
+
+
+def test_it_reads_what_gzip_has_compressed(write: Any) -> None:
+    packed = write("chain.rlp.gz", gzip.compress(sample.CHAIN_FILE.read_bytes()))
+    assert import_chain(packed).endswith("the head is 100\n")
+
+
+def test_a_file_that_is_cut_short_is_kept_as_far_as_it_goes(write: Any) -> None:
+    raw = sample.raw_blocks()
+    cut = write("cut.rlp", b"".join(raw[:20]) + raw[20][:-10])
+    message = refusal(cut)
+    assert message.startswith("after block 20: ")
+    assert chains.head("net")[0] == 20
+
+
+def test_a_gzip_file_that_is_cut_short_is_kept_as_far_as_it_goes(write: Any) -> None:
+    packed = gzip.compress(sample.CHAIN_FILE.read_bytes())
+    message = refusal(write("cut.rlp.gz", packed[: len(packed) // 2]))
+    assert message.startswith("after block ")
+    assert chains.head("net")[0] > 0
+    assert chains.audit_all("net") > 1
+
+
+def test_garbage_is_refused_with_its_place(write: Any) -> None:
+    raw = sample.raw_blocks()
+    message = refusal(write("garbage.rlp", b"".join(raw[:3]) + b"garbage"))
+    assert message.startswith("after block 3: ")
+    assert str(len(b"".join(raw[:3]))) in message
+    assert chains.head("net")[0] == 3
+
+
+def test_an_item_that_is_no_block_is_refused(write: Any) -> None:
+    raw = sample.raw_blocks()
+    message = refusal(write("list.rlp", raw[0] + b"\xc2\x01\x02"))
+    assert message.startswith("after block 1: ")
+
+
+def test_a_wrong_block_is_named_with_its_number_hash_and_field(write: Any) -> None:
+    raw = sample.raw_blocks()
+    block = decode_block(raw[4])
+    wrong = replace(block, header=replace(block.header, state_root=bytes(32)))
+    message = refusal(write("wrong.rlp", b"".join(raw[:4]) + encode_block(wrong)))
+    assert message.startswith(f"block 5 (0x{wrong.header.hash.hex()}): state root: ")
+    assert chains.head("net")[0] == 4
+
+
+def test_a_block_of_another_chain_is_refused(write: Any) -> None:
+    raw = sample.raw_blocks()
+    block = decode_block(raw[0])
+    other = replace(block, header=replace(block.header, parent_hash=b"\x11" * 32))
+    message = refusal(write("other.rlp", encode_block(other)))
+    assert f"unknown parent 0x{'11' * 32}" in message
+
+
+def test_a_new_network_needs_a_genesis() -> None:
+    with pytest.raises(CommandError, match="--genesis is needed"):
+        call_command("import_chain", network="nowhere")
+
+
+def test_a_genesis_that_is_none_is_refused(write: Any) -> None:
+    for name, text, reason in (
+        ("text", "no json", "Expecting value"),
+        ("list", "[]", "a genesis.json is a JSON object"),
+        ("empty", "{}", "no config"),
+        (
+            "clique",
+            json.dumps({"config": {"chainId": 1, "clique": {"period": 5}}}),
+            "clique",
+        ),
+    ):
+        with pytest.raises(CommandError, match=reason):
+            call_command(
+                "import_chain", network="net", genesis=write(name, text.encode())
+            )
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(CommandError, match="No such file or directory"):
+        import_chain(Path("nothing.rlp"))
+
+
+def test_a_second_import_says_that_one_is_running() -> None:
+    with chains.importer("net", sample.genesis()):
+        assert refusal() == "another import into this network is running"
+
+
+def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
+    hashes = [f"0x{decode_block(raw).header.hash.hex()}" for raw in sample.raw_blocks()]
+    state = {
+        "headBlockHash": hashes[99],
+        "safeBlockHash": hashes[90],
+        "finalizedBlockHash": f"0x{'00' * 32}",
+    }
+    request = write("fcu.json", json.dumps({"params": [state, None]}).encode())
+    import_chain(sample.CHAIN_FILE, forkchoice=request)
+    network = Network.objects.get(slug="net")
+    assert bytes(network.safe_hash or b"").hex() == hashes[90][2:]
+    assert network.finalized_hash is None
+
+
+def test_the_audit_reports_every_block(capsys: pytest.CaptureFixture[str]) -> None:
+    import_chain(sample.CHAIN_FILE)
+    call_command("audit_state", network="net", sample=5)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "5 blocks of net audited, all agree"
+    call_command("audit_state", network="net", block=100)
+    assert "block 100: " in capsys.readouterr().out
+    with pytest.raises(CommandError, match="no block 101"):
+        call_command("audit_state", network="net", block=101)

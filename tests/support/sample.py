@@ -1,0 +1,25 @@
+"""The sample chain as it is checked in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nodeapi.evm.rlp import read_items
+
+FOLDER = Path(__file__).resolve().parents[2] / "samples" / "sample"
+GENESIS_FILE = FOLDER / "genesis.json"
+CHAIN_FILE = FOLDER / "chain.rlp"
+
+
+def genesis() -> dict[str, Any]:
+    """Return genesis.json."""
+    document: dict[str, Any] = json.loads(GENESIS_FILE.read_bytes())
+    return document
+
+
+def raw_blocks() -> list[bytes]:
+    """Return the RLP of the chain's blocks, from block 1 on."""
+    with CHAIN_FILE.open("rb") as stream:
+        return list(read_items(stream))
