@@ -138,6 +138,21 @@ def block_number_or_hash(value: Any) -> BlockReference:
     raise ValueError(_go_mismatch(kind(value), "string"))
 
 
+def slots_by_address(value: Any) -> dict[bytes, list[int]]:
+    """Return the numbers of slots under each address of an object; null is empty."""
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        wanted = "map[common.Address][]common.Hash"
+        raise ValueError(_go_mismatch(kind(value), wanted))
+    slots = {}
+    for account, keys in value.items():
+        if keys is not None and type(keys) is not list:
+            raise ValueError(_go_mismatch(kind(keys), "[]common.Hash"))
+        slots[address(account)] = [int.from_bytes(hash32(key)) for key in keys or ()]
+    return slots
+
+
 def storage_key(key: str) -> int:
     """Return the number of the slot that a storage position names.
 

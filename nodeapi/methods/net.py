@@ -1,0 +1,27 @@
+"""`net_`: the network as peers would see it."""
+
+from __future__ import annotations
+
+from nodeapi import schemas
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+
+
+@registry.method(
+    "net_version",
+    result=schemas.named("networkId", {"type": "string", "pattern": "^[0-9]+$"}),
+    summary="Returns the network's id, in decimal digits.",
+)
+def version(context: Context) -> bytes:
+    """Return the network's id, which is its chain id."""
+    return b'"%d"' % context.network.chain_id
+
+
+@registry.method(
+    "net_listening",
+    result=schemas.named("isListening", schemas.BOOLEAN),
+    summary="Returns whether the node takes connections: always true.",
+)
+def listening(context: Context) -> bytes:
+    """Return true: whoever asks has connected."""
+    return b"true"

@@ -1,0 +1,39 @@
+"""`rpc`: what can be called."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from jsonrpc.text import dump
+from nodeapi import openrpc, schemas
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+
+
+@registry.method(
+    "rpc_modules",
+    result=schemas.named(
+        "modules", {"type": "object", "additionalProperties": {"type": "string"}}
+    ),
+    summary="Returns the namespaces of methods with their versions.",
+)
+def modules(context: Context) -> bytes:
+    """Return the namespaces; every version is 1.0, as with geth."""
+    names = {re.split(r"[_.]", method.name)[0] for method in registry}
+    return dump(dict.fromkeys(sorted(names), "1.0"))
+
+
+@registry.method(
+    "rpc.discover",
+    result=schemas.named("openrpc", {"type": "object"}),
+    summary="Returns the OpenRPC document of this service.",
+)
+def discover(context: Context) -> bytes:
+    """Return the document that is generated from the register."""
+    return _document()
+
+
+@cache
+def _document() -> bytes:
+    return dump(openrpc.document(registry))

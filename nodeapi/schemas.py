@@ -1,0 +1,171 @@
+"""JSON schemas of arguments and results, for the OpenRPC document.
+
+Objects that several methods share stand in COMPONENTS and are referred to.
+"""
+
+from __future__ import annotations
+
+from jsonrpc.params import Schema
+
+COMPONENTS: dict[str, Schema] = {}
+"""Schemas by name, `#/components/schemas/<name>` in the document."""
+
+
+def named(name: str, schema: Schema) -> Schema:
+    """Return what OpenRPC calls a content descriptor."""
+    return {"name": name, "schema": schema}
+
+
+def _data(size: int) -> Schema:
+    return {"type": "string", "pattern": f"^0x[0-9a-fA-F]{{{2 * size}}}$"}
+
+
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"oneOf": [schema, {"type": "null"}]}
+
+
+def _object(properties: dict[str, Schema], optional: str = "") -> Schema:
+    """Return an object's schema; `optional` names, by words, what may be missing."""
+    required = [name for name in properties if name not in optional.split()]
+    return {"type": "object", "required": required, "properties": properties}
+
+
+def _component(name: str, schema: Schema) -> Schema:
+    COMPONENTS[name] = schema
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+BOOLEAN: Schema = {"type": "boolean"}
+DATA = _component("Data", {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
+QUANTITY = _component(
+    "Quantity", {"type": "string", "pattern": "^0x(0|[1-9a-f][0-9a-f]*)$"}
+)
+HASH32 = _component("Hash32", _data(32))
+ADDRESS = _component("Address", _data(20))
+STORAGE_POSITION = _component(
+    "StoragePosition", {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{0,64}$"}
+)
+_TAG = _component(
+    "BlockTag",
+    {"type": "string", "enum": ["latest", "earliest", "pending", "safe", "finalized"]},
+)
+BLOCK_NUMBER_OR_TAG: Schema = {"oneOf": [QUANTITY, _TAG]}
+BLOCK_PARAMETER = _component(
+    "BlockParameter",
+    {
+        "oneOf": [
+            QUANTITY,
+            _TAG,
+            HASH32,
+            _object({"blockNumber": BLOCK_NUMBER_OR_TAG}),
+            _object(
+                {"blockHash": HASH32, "requireCanonical": BOOLEAN},
+                optional="requireCanonical",
+            ),
+        ]
+    },
+)
+POSITIONS_BY_ADDRESS = _component(
+    "PositionsByAddress",
+    {"type": "object", "additionalProperties": _array(HASH32)},
+)
+
+_ACCESS_LIST = _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
+
+_AUTHORIZATION = _object(
+    {
+        "chainId": QUANTITY,
+        "address": ADDRESS,
+        "nonce": QUANTITY,
+        "yParity": QUANTITY,
+        "r": QUANTITY,
+        "s": QUANTITY,
+    }
+)
+
+_WITHDRAWAL = _object(
+    {
+        "index": QUANTITY,
+        "validatorIndex": QUANTITY,
+        "address": ADDRESS,
+        "amount": QUANTITY,
+    }
+)
+
+TRANSACTION = _component(
+    "Transaction",
+    _object(
+        {
+            "blockHash": _or_null(HASH32),
+            "blockNumber": _or_null(QUANTITY),
+            "blockTimestamp": _or_null(QUANTITY),
+            "transactionIndex": _or_null(QUANTITY),
+            "hash": HASH32,
+            "type": QUANTITY,
+            "from": ADDRESS,
+            "to": _or_null(ADDRESS),
+            "nonce": QUANTITY,
+            "gas": QUANTITY,
+            "gasPrice": QUANTITY,
+            "maxFeePerGas": QUANTITY,
+            "maxPriorityFeePerGas": QUANTITY,
+            "maxFeePerBlobGas": QUANTITY,
+            "value": QUANTITY,
+            "input": DATA,
+            "chainId": QUANTITY,
+            "accessList": _ACCESS_LIST,
+            "blobVersionedHashes": _array(HASH32),
+            "authorizationList": _array(_AUTHORIZATION),
+            "v": QUANTITY,
+            "r": QUANTITY,
+            "s": QUANTITY,
+            "yParity": QUANTITY,
+        },
+        optional="maxFeePerGas maxPriorityFeePerGas maxFeePerBlobGas chainId "
+        "accessList blobVersionedHashes authorizationList yParity",
+    ),
+)
+
+BLOCK = _component(
+    "Block",
+    _object(
+        {
+            "number": _or_null(QUANTITY),
+            "hash": _or_null(HASH32),
+            "parentHash": HASH32,
+            "nonce": _or_null(_data(8)),
+            "mixHash": HASH32,
+            "sha3Uncles": HASH32,
+            "logsBloom": _or_null(_data(256)),
+            "transactionsRoot": HASH32,
+            "stateRoot": HASH32,
+            "receiptsRoot": HASH32,
+            "miner": ADDRESS,
+            "difficulty": QUANTITY,
+            "totalDifficulty": QUANTITY,
+            "extraData": DATA,
+            "size": QUANTITY,
+            "gasLimit": QUANTITY,
+            "gasUsed": QUANTITY,
+            "timestamp": QUANTITY,
+            "transactions": _array({"oneOf": [HASH32, TRANSACTION]}),
+            "uncles": _array(HASH32),
+            "baseFeePerGas": QUANTITY,
+            "withdrawalsRoot": HASH32,
+            "withdrawals": _array(_WITHDRAWAL),
+            "blobGasUsed": QUANTITY,
+            "excessBlobGas": QUANTITY,
+            "parentBeaconBlockRoot": HASH32,
+            "requestsHash": HASH32,
+        },
+        optional="totalDifficulty baseFeePerGas withdrawalsRoot withdrawals "
+        "blobGasUsed excessBlobGas parentBeaconBlockRoot requestsHash",
+    ),
+)
+
+BLOCK_OR_NULL = _or_null(BLOCK)
+TRANSACTION_OR_NULL = _or_null(TRANSACTION)
