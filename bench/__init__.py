@@ -1,0 +1,1 @@
+"""The project's benchmarks: `make bench`, explained in docs/benchmarks.md."""

@@ -1,0 +1,57 @@
+"""Our importer as a racer: decoding, verification, execution, and every row written.
+
+    python -m bench.import_ours FOLDER BATCH
+
+BATCH: blocks a commit; what a lap imports is committed before its clock stops.
+The database is the one of VAR_DIR, whose services must run; the chain becomes a network
+named as its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from bench.racers import serve
+from bench.token_chain import in_folder
+from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.importer import Importer
+from nodeapi.chain.networks import open_network
+
+
+def main(folder: Path, batch_blocks: int) -> None:
+    """Race on the chain in a folder."""
+    chain = in_folder(folder)
+    with importer_connection() as connection, chain.blocks() as raw_blocks:
+        network_id, config = open_network(
+            connection, folder.name, genesis=chain.genesis()
+        )
+        with import_lock(connection, network_id):
+            importer = Importer(
+                connection, network_id, config, batch_blocks=batch_blocks
+            )
+
+            def prepare(count: int) -> Callable[[], None]:
+                blocks = list(islice(raw_blocks, count))
+                assert len(blocks) == count
+
+                def work() -> None:
+                    for raw in blocks:
+                        importer.add(raw)
+                    importer.commit()
+
+                return work
+
+            serve(prepare)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

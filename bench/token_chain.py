@@ -1,0 +1,139 @@
+"""Chains of token transfers, for the import benchmarks.
+
+    python -m bench.token_chain FOLDER --holders 2000 --blocks 120 --transfers 150
+
+writes FOLDER/genesis.json and FOLDER/chain.rlp. All holders have ether and tokens from
+the genesis on: as many accounts, and as many slots in one contract. Each transfer goes
+from one random holder to another. The same arguments make the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
+
+from nodeapi.chain.abi import call_data, mapping_slot
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.signers import Signer
+from nodeapi.chain.system_contracts import system_contracts_alloc
+from nodeapi.evm.rlp import read_items
+
+TOKEN = b"\x70" * 20
+CHAIN_ID = 5_151
+GENESIS_TIME = 1_700_000_000
+GAS_LIMIT = 30_000_000
+SUPPLY_EACH = 10**9
+ETHER = 10**18
+
+TRANSFER_GAS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChain:
+    """A chain on disk."""
+
+    genesis_path: Path
+    chain_path: Path
+
+    def genesis(self) -> dict[str, Any]:
+        """Return geth's genesis.json."""
+        genesis: dict[str, Any] = json.loads(self.genesis_path.read_text())
+        return genesis
+
+    @contextmanager
+    def blocks(self) -> Iterator[Iterator[bytes]]:
+        """Give the blocks after the genesis, each as RLP."""
+        with self.chain_path.open("rb") as file:
+            yield read_items(file)
+
+
+def in_folder(folder: Path) -> TokenChain:
+    """Return the chain that stands in a folder."""
+    return TokenChain(folder / "genesis.json", folder / "chain.rlp")
+
+
+def genesis_of(holders: list[Signer]) -> dict[str, Any]:
+    """Return a genesis in which Prague is active and each holder has tokens."""
+    forks = ("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople")
+    later = ("petersburg", "istanbul", "berlin", "london")
+    token = {
+        "balance": "0x0",
+        "nonce": "0x1",
+        "code": f"0x{contract('token').runtime.hex()}",
+        "storage": {
+            f"0x{mapping_slot(holder.address, 0):064x}": f"0x{SUPPLY_EACH:x}"
+            for holder in holders
+        },
+    }
+    return {
+        "config": {
+            "chainId": CHAIN_ID,
+            **{f"{fork}Block": 0 for fork in (*forks, *later)},
+            "terminalTotalDifficulty": 0,
+            **{f"{fork}Time": 0 for fork in ("shanghai", "cancun", "prague")},
+            "blobSchedule": {
+                "cancun": {"target": 3, "max": 6, "baseFeeUpdateFraction": 3_338_477},
+                "prague": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5_007_716},
+            },
+        },
+        "timestamp": hex(GENESIS_TIME),
+        "gasLimit": hex(GAS_LIMIT),
+        "difficulty": "0x0",
+        "alloc": {
+            **system_contracts_alloc(),
+            f"0x{TOKEN.hex()}": token,
+            **{
+                f"0x{holder.address.hex()}": {"balance": hex(10**6 * ETHER)}
+                for holder in holders
+            },
+        },
+    }
+
+
+def write_token_chain(
+    folder: Path, *, holders: int, blocks: int, transfers: int
+) -> TokenChain:
+    """Build a chain and write its files."""
+    chance = random.Random(holders)
+    signers = [Signer(f"token holder {i}") for i in range(holders)]
+    genesis = genesis_of(signers)
+    chain = ChainBuilder(genesis)
+    for _ in range(blocks):
+        for _ in range(transfers):
+            sender, receiver = chance.sample(signers, 2)
+            data = call_data(
+                "transfer(address,uint256)", receiver.address, chance.randint(1, 99)
+            )
+            chain.send(sender, TOKEN, data, gas=TRANSFER_GAS)
+        chain.block()
+        if not all(receipt.status for receipt in chain.outcomes[-1].receipts):
+            raise RuntimeError(f"a transfer of block {chain.head.number} failed")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = in_folder(folder)
+    written.genesis_path.write_text(json.dumps(genesis))
+    written.chain_path.write_bytes(chain.rlp())
+    return written
+
+
+def main(arguments: list[str]) -> None:
+    """Write a chain."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    for name in ("--holders", "--blocks", "--transfers"):
+        parser.add_argument(name, type=int, required=True)
+    write_token_chain(**vars(parser.parse_args(arguments)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
