@@ -100,14 +100,15 @@ class Connections:
         return await single.future
 
     async def close(self) -> None:
-        """Hang up, and fail what waits."""
+        """Hang up for good, and fail what waits and what comes."""
+        self._down = Unavailable("the connections were closed")
+        self._refuse_all(self._down)
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.gather(self._opening, return_exceptions=True)
             self._opening = None
         for connection in list(self._all):
             connection.close()
-        self._refuse_all(Unavailable("the connections were closed"))
 
     def _dispatch(self) -> None:
         """Give work to idle connections; want another one, or refuse."""

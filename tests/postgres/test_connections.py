@@ -114,6 +114,8 @@ def test_closing_fails_what_waits(conninfo: str) -> None:
             await connections.close()
             outcomes = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
+        with pytest.raises(Unavailable, match="closed"):
+            await connections.fetch(ONE)
 
     asyncio.run(scenario())
 
