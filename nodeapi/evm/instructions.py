@@ -151,7 +151,8 @@ def _memory_load(frame: Any) -> None:
     if not values:
         raise InsufficientStack("Wanted 1 stack item, had none")
     start = values[-1]
-    frame.extend_memory(start, 32)
+    if start + 32 > len(frame._memory._bytes):
+        frame.extend_memory(start, 32)
     data = frame._memory._bytes[start : start + 32]
     values[-1] = int.from_bytes(data, "big")
 
@@ -161,7 +162,8 @@ def _memory_store(frame: Any) -> None:
     if len(values) < 2:
         raise InsufficientStack("Wanted 2 stack items")
     start = values.pop()
-    frame.extend_memory(start, 32)
+    if start + 32 > len(frame._memory._bytes):
+        frame.extend_memory(start, 32)
     frame._memory._bytes[start : start + 32] = values.pop().to_bytes(32, "big")
 
 

@@ -196,3 +196,17 @@ def test_a_replaced_opcode_is_called_as_it_is():
     assert frame._stack.values == [1]
     call(new_state("prague"), bytes.fromhex("6004565b5b6001"))
     assert len(seen) == 1
+
+
+def test_calls_nest_1024_deep():
+    # Each frame counts itself in slot 0 and calls the contract again.
+    call_self = bytes.fromhex("6001600054016000556000808080803061c350 5a03f1")
+    state = new_state("homestead")
+    frame = call(state, call_self, gas=200_000_000)
+    assert frame.is_success
+    assert state.get_storage(CONTRACT, 0) == 1025
+    deepest, depth = frame, 0
+    while deepest.children:
+        deepest, depth = deepest.children[0], depth + 1
+    assert depth == 1024
+    assert deepest._stack.values == [0]
