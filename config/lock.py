@@ -15,6 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+OLDER_PATCHES = ["async-timeout>=4.0.3"]
+"""What redis needs before Python 3.11.3, such as Debian 12's: pinned on every one."""
+
 
 def resolve(ranges: list[str]) -> list[str]:
     """Return `name==version` of everything that the requirements come to, sorted."""
@@ -29,7 +32,8 @@ def resolve(ranges: list[str]) -> list[str]:
         stdout=subprocess.PIPE,
     )
     found = [package["metadata"] for package in json.loads(report.stdout)["install"]]
-    return sorted(f"{canonical(one['name'])}=={one['version']}" for one in found)
+    pins = sorted((canonical(one["name"]), one["version"]) for one in found)
+    return [f"{name}=={version}" for name, version in pins]
 
 
 def canonical(name: str) -> str:
@@ -43,7 +47,7 @@ def canonical(name: str) -> str:
 def main() -> None:
     """Write both files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    runtime = project["project"]["dependencies"]
+    runtime = project["project"]["dependencies"] + OLDER_PATCHES
     develop = project["dependency-groups"]["dev"]
     for name, ranges in (
         ("requirements.txt", runtime),

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from config.embedded.errors import ServiceError
+
 
 @contextmanager
 def usage(
@@ -22,6 +24,7 @@ def usage(
 
     start: starts what does not run; called for each user, alone.
     stop: stops what runs; called by the last user, alone.
+    Raises: ServiceError when the folder is another user's.
     """
     var_dir.mkdir(parents=True, exist_ok=True)
     pid = os.getpid()
@@ -56,7 +59,13 @@ def _gate(var_dir: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except PermissionError as error:
+        raise ServiceError(
+            f"{path.parent} belongs to another user: start as that user, or choose "
+            "another VAR_DIR"
+        ) from error
     try:
         yield descriptor
     finally:

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from config import env
+
+
+def test_an_empty_variable_counts_as_unset(monkeypatch):
+    monkeypatch.setenv("PORTCULLIS_TEST", "")
+    assert env.text("PORTCULLIS_TEST", "default") == "default"
+    assert env.integer("PORTCULLIS_TEST", 7) == 7
+    assert env.boolean("PORTCULLIS_TEST", True) is True
+    assert env.given(PORTCULLIS_TEST=int) == {}
+
+
+@pytest.mark.parametrize("value", ["1", "true", "Yes", "ON"])
+def test_words_for_true_are_true(monkeypatch, value):
+    monkeypatch.setenv("PORTCULLIS_TEST", value)
+    assert env.boolean("PORTCULLIS_TEST", False) is True
+
+
+def test_given_variables_are_read_by_their_readers(monkeypatch):
+    monkeypatch.setenv("PORTCULLIS_TEST", "2.5")
+    assert env.given(PORTCULLIS_TEST=float, PORTCULLIS_OTHER=int) == {
+        "PORTCULLIS_TEST": 2.5
+    }
+
+
+def test_a_wrong_value_is_reported_with_its_name(monkeypatch):
+    monkeypatch.setenv("PORTCULLIS_TEST", "many")
+    with pytest.raises(ValueError, match="PORTCULLIS_TEST must be an integer"):
+        env.integer("PORTCULLIS_TEST", 1)
+    with pytest.raises(ValueError, match="PORTCULLIS_TEST: invalid literal"):
+        env.given(PORTCULLIS_TEST=int)

@@ -1,0 +1,170 @@
+"""`manage.py serve`, what `make run` runs, from its first start to its last word."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from config.embedded.postgres import PostgresServer
+from config.embedded.redis import RedisServer
+
+EXPECTED = {
+    *("base_url", "network", "api_key", "debug_api_key"),
+    *("admin_url", "admin_user", "admin_password", "sample"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Yield a VAR_DIR for several starts in a row."""
+    path = Path(tempfile.mkdtemp(prefix="portcullis-serve-"))
+    yield path
+    RedisServer(path).stop()
+    PostgresServer(path).stop()
+    shutil.rmtree(path)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(folder: Path, port: int) -> dict[str, str]:
+    environ = {**os.environ, "VAR_DIR": str(folder), "PORT": str(port)}
+    environ.pop("DATABASE_URL", None)
+    environ.pop("REDIS_URL", None)
+    return environ
+
+
+@contextmanager
+def serving(folder: Path, port: int) -> Iterator[tuple[subprocess.Popen, str]]:
+    """Run the command until it is up; yield it with what it printed."""
+    with subprocess.Popen(
+        [sys.executable, "manage.py", "serve"],
+        env=environment(folder, port),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            printed = ""
+            while "Ctrl-C stops everything" not in printed:
+                line = process.stdout.readline()
+                assert line, "the server ended before it was up"
+                printed += line
+            yield process, printed
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            process.stdout.close()
+
+
+def runs_nothing(folder: Path) -> bool:
+    return PostgresServer(folder)._pid() is None and not RedisServer(folder)._answers()
+
+
+def test_two_starts_in_a_row_serve_the_same(folder):
+    port = free_port()
+    with serving(folder, port) as (process, printed):
+        path = folder / "run.json"
+        assert path.stat().st_mode & 0o777 == 0o600
+        run = json.loads(path.read_text())
+        assert set(run) == EXPECTED
+        assert run["base_url"] == f"http://127.0.0.1:{port}"
+        answers = paste(printed)
+        assert all("result" in answer for answer in answers.values()), answers
+        assert set(answers) >= {
+            "eth_getStorageAt",
+            "eth_getBlockByHash",
+            "eth_getTransactionByBlockHashAndIndex",
+        }
+        assert int(answers["eth_getStorageAt"]["result"], 16) != 0
+        block = answers["eth_getBlockByHash"]["result"]
+        transaction = answers["eth_getTransactionByBlockHashAndIndex"]["result"]
+        assert block["transactions"][0] == transaction["hash"]
+        log_in(run)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    assert runs_nothing(folder)
+
+    with serving(folder, port) as (process, again):
+        assert again == printed
+        assert json.loads(path.read_text()) == run
+        assert paste(again) == answers
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+    assert runs_nothing(folder)
+
+
+def paste(printed: str) -> dict[str, dict]:
+    """Make the printed calls as curl would, by method."""
+    calls = re.findall(r"^curl -s (\S+) \\\n.*-d '(.*)'$", printed, re.MULTILINE)
+    answers = {}
+    for url, body in calls:
+        headers = {"Content-Type": "application/json"}
+        response = httpx.post(url, content=body, headers=headers)
+        assert response.status_code == 200, response.text
+        answers[json.loads(body)["method"]] = response.json()
+    return answers
+
+
+def log_in(run: dict[str, str]) -> None:
+    """Log in to the admin with the printed password."""
+    with httpx.Client(follow_redirects=True) as client:
+        page = client.get(run["admin_url"])
+        login = {
+            "username": run["admin_user"],
+            "password": run["admin_password"],
+            "csrfmiddlewaretoken": client.cookies["csrftoken"],
+        }
+        answer = client.post(page.url, data=login)
+        assert answer.status_code == 200
+        assert "Log out" in answer.text
+
+
+def test_a_busy_port_is_one_line_and_starts_nothing(folder):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "manage.py", "serve"],
+            env=environment(folder, port),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        f"CommandError: 127.0.0.1:{port} is in use: choose another PORT"
+    ]
+    assert runs_nothing(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PORT", "http"), ("WEB_CONCURRENCY", "two")]
+)
+def test_a_setting_that_is_no_number_is_named(folder, name, value):
+    done = subprocess.run(
+        [sys.executable, "manage.py", "serve"],
+        env={**environment(folder, 0), name: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"CommandError: {name} must be an integer, not {value!r}\n"
