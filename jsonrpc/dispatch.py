@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from jsonrpc.deadlines import Deadlines
 from jsonrpc.envelope import (
     NULL,
     error_object,
@@ -103,6 +104,7 @@ class Dispatcher:
     ) -> None:
         self._find = registry.find
         self._limits = limits
+        self._deadlines = Deadlines(limits.seconds)
         self._translations = translations
 
     def respond(self, body: bytes, context: Context) -> Reply | Awaitable[Reply]:
@@ -198,15 +200,15 @@ class Dispatcher:
         return b""
 
     async def _respond_later(self, call: _Call, context: Context) -> Reply:
-        deadline = asyncio.timeout(self._limits.seconds)
+        deadline = self._deadlines.deadline()
         try:
-            async with deadline:
+            with deadline:
                 call.value = await call.value
         except Exception as error:
-            is_late = deadline.expired()
-            call.error = (
-                RequestTimedOut() if is_late else self._told(error, call, context)
-            )
+            if deadline.expired:
+                call.error = RequestTimedOut()
+            else:
+                call.error = self._told(error, call, context)
         return self._reply(call, context)
 
     def _respond_to_batch(

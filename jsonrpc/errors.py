@@ -150,6 +150,16 @@ class BodyTooLarge(RpcError):
         super().__init__(f"request body too large: limit {limit} bytes", limit=limit)
 
 
+class BodyTooSlow(RpcError):
+    """Raised when a body has not arrived before the request's deadline."""
+
+    http_status = 408
+    code = -32002
+    reason = "body_too_slow"
+    text = "request body too slow"
+    headers = {"Connection": "close"}
+
+
 class MethodNotAllowed(RpcError):
     """Raised when a request is no POST."""
 

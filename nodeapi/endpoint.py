@@ -1,0 +1,271 @@
+"""The HTTP edge of `/v3`: from an ASGI request to its answer.
+
+A request is checked in the order of what a check costs: HTTP method, media type, length,
+key, network, body. Nothing here is logged per request, and nothing knows Django: these
+few microseconds, on top of what the server takes, are the price of an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+from jsonrpc.deadlines import Deadlines
+from jsonrpc.dispatch import Dispatcher, Limits, Reply
+from jsonrpc.errors import (
+    BodyTooLarge,
+    BodyTooSlow,
+    InternalError,
+    MethodNotAllowed,
+    RpcError,
+    ServiceUnavailable,
+    UnsupportedMediaType,
+)
+from jsonrpc.registry import MethodRegistry
+from keys.errors import KeyRequired, NetworkNotEnabled
+from keys.grants import Grant
+from networks.directory import NetworkView
+from nodeapi import http
+from nodeapi.errors import UnknownNetwork, UnknownPath
+from nodeapi.methods.context import Context
+from nodeapi.ports import Service
+from postgres.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+MAX_BODY_BYTES = 5 * 2**20
+"""geth's limit."""
+
+MAX_REFUSED_BODY_BYTES = 2**18
+"""How much is read of a request that is refused, to echo its ids: work for nobody."""
+
+_GZIP_THREAD_BYTES = 2**16
+"""From here on compressing would hold the event loop up for more than 0.2 ms."""
+
+_DISCARDED_BYTES = 2**25
+"""How much more is taken from a client whose body was refused for its length."""
+
+_UNREAD = (
+    UnknownPath,
+    MethodNotAllowed,
+    UnsupportedMediaType,
+    BodyTooLarge,
+    BodyTooSlow,
+)
+"""What is answered without a look into the body."""
+
+
+_DEFAULT_LIMITS = Limits()
+
+
+class Endpoint:
+    """Answers `POST [/<network>]/v3[/<key>]`; an ASGI application.
+
+    max_body_bytes: what a longer body is refused for.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        registry: MethodRegistry,
+        *,
+        limits: Limits = _DEFAULT_LIMITS,
+        max_body_bytes: int = MAX_BODY_BYTES,
+    ) -> None:
+        self._service = service
+        self._resolve = service.grants.resolve
+        self._directory = service.directory
+        self._store = service.store
+        self._dispatcher = Dispatcher(
+            registry, limits, {Unavailable: ServiceUnavailable}
+        )
+        self._deadlines = Deadlines(limits.seconds)
+        self._max_body_bytes = max_body_bytes
+        self._request_prefix = secrets.token_hex(4)
+        self._request_numbers = count(1)
+
+    async def start(self) -> None:
+        """Open what answering needs."""
+        await self._service.start()
+
+    async def stop(self) -> None:
+        """Close it again."""
+        await self._service.stop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request_id = f"{self._request_prefix}-{next(self._request_numbers):x}"
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if scope["method"] == "OPTIONS":
+            await _send_preflight(send)
+            return
+        try:
+            context = self._admit(scope, headers, request_id)
+            if not isinstance(context, Context):
+                context = await context
+            body = await self._read_body(receive, self._max_body_bytes)
+        except Exception as error:
+            refusal = await self._refuse(error, receive, request_id)
+            if refusal is not None:
+                await self._answer(refusal, headers, request_id, receive, send)
+            return
+        if body is not None:
+            reply = self._dispatcher.respond(body, context)
+            if not isinstance(reply, Reply):
+                reply = await reply
+            await self._answer(reply, headers, request_id, receive, send)
+
+    def _admit(
+        self, scope: Scope, headers: Mapping[bytes, bytes], request_id: str
+    ) -> Context | Awaitable[Context]:
+        """Check a request up to its body; at once when its key is remembered.
+
+        Raises: RpcError, Unavailable.
+        """
+        slug, key = http.split_path(scope["path"])
+        http.require_json_post(scope["method"], headers, self._max_body_bytes)
+        key = key or http.bearer_key(headers)
+        if not key:
+            raise KeyRequired
+        grant = self._resolve(key)
+        if isinstance(grant, Grant):
+            network = self._network(grant, slug, headers)
+            return Context(request_id, grant, network, self._store)
+        return self._admit_later(grant, slug, headers, request_id)
+
+    async def _admit_later(
+        self,
+        grant: Awaitable[Grant],
+        slug: str,
+        headers: Mapping[bytes, bytes],
+        request_id: str,
+    ) -> Context:
+        known = await grant
+        network = self._network(known, slug, headers)
+        return Context(request_id, known, network, self._store)
+
+    def _network(
+        self, grant: Grant, slug: str, headers: Mapping[bytes, bytes]
+    ) -> NetworkView:
+        """Return the network that a request is for, if its key opens it."""
+        if slug:
+            network = self._directory.by_slug(slug)
+        else:
+            host = headers.get(b"host", b"").decode("latin-1")
+            network = self._directory.by_host(host)
+        if network is None:
+            raise UnknownNetwork
+        if grant.networks is not None and network.id not in grant.networks:
+            raise NetworkNotEnabled(network.slug)
+        return network
+
+    async def _read_body(self, receive: Receive, limit: int) -> bytes | None:
+        """Return the whole body, None when the client has gone.
+
+        Raises: BodyTooLarge as soon as it is longer than the limit; BodyTooSlow.
+        """
+        chunks = []
+        left = limit
+        try:
+            with self._deadlines.deadline():
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    chunk: bytes = message.get("body", b"")
+                    left -= len(chunk)
+                    if left < 0:
+                        raise BodyTooLarge(limit)
+                    chunks.append(chunk)
+                    if not message.get("more_body"):
+                        return b"".join(chunks)
+        except TimeoutError as error:
+            raise BodyTooSlow from error
+
+    async def _refuse(
+        self, error: Exception, receive: Receive, request_id: str
+    ) -> Reply | None:
+        """Answer a request that was not let in; None when the client has gone."""
+        if isinstance(error, Unavailable):
+            error = ServiceUnavailable()
+        elif not isinstance(error, RpcError):
+            logger.error("request %s crashed", request_id, exc_info=error)
+            error = InternalError()
+        body: bytes | None = b""
+        if not isinstance(error, _UNREAD):
+            # What is too long or too slow for that is answered without its ids.
+            with suppress(BodyTooLarge, BodyTooSlow):
+                body = await self._read_body(receive, MAX_REFUSED_BODY_BYTES)
+        return None if body is None else self._dispatcher.refuse(body, error)
+
+    async def _answer(
+        self,
+        reply: Reply,
+        request_headers: Mapping[bytes, bytes],
+        request_id: str,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Send a reply with all its headers."""
+        body = reply.body
+        headers = [*http.ANSWER_HEADERS, (b"x-request-id", request_id.encode())]
+        if b"origin" in request_headers:
+            headers += http.BROWSER_HEADERS
+        if reply.headers:
+            headers += http.header_lines(reply.headers)
+        accept_encoding = request_headers.get(b"accept-encoding")
+        if (
+            accept_encoding is not None
+            and len(body) >= http.GZIP_MIN_BYTES
+            and http.accepts_gzip(accept_encoding)
+        ):
+            body = await _compress(body)
+            headers += http.GZIP_HEADERS
+        headers.append((b"content-length", b"%d" % len(body)))
+        status = reply.status
+        await send(
+            {"type": "http.response.start", "status": status, "headers": headers}
+        )
+        if status == BodyTooLarge.http_status:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            await self._discard_body(receive)
+            body = b""
+        await send({"type": "http.response.body", "body": body})
+
+    async def _discard_body(self, receive: Receive) -> None:
+        """Let a client finish sending, within reason, so that it reads the answer.
+
+        A connection that is closed upon data that nobody has read is reset, and what
+        was sent on it is lost.
+        """
+        left = _DISCARDED_BYTES
+        with suppress(TimeoutError), self._deadlines.deadline():
+            while left > 0:
+                message = await receive()
+                if not message.get("more_body"):
+                    return
+                left -= len(message["body"])
+
+
+async def _send_preflight(send: Send) -> None:
+    """Answer a browser's question whether a page may call."""
+    head = {"type": "http.response.start", "status": 204}
+    await send({**head, "headers": http.PREFLIGHT_HEADERS})
+    await send({"type": "http.response.body"})
+
+
+async def _compress(body: bytes) -> bytes:
+    """Compress an answer, a large one in a thread."""
+    if len(body) < _GZIP_THREAD_BYTES:
+        return http.gzip(body)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(None, http.gzip, body)

@@ -1,0 +1,112 @@
+"""What the endpoint needs of HTTP: paths, media types, encodings and headers."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+
+from jsonrpc.errors import BodyTooLarge, MethodNotAllowed, UnsupportedMediaType
+from nodeapi.errors import UnknownPath
+
+Headers = list[tuple[bytes, bytes]]
+
+ANSWER_HEADERS: Headers = [
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"access-control-allow-origin", b"*"),
+]
+"""Of every answer: browsers may call from anywhere, and nothing stays in caches."""
+
+BROWSER_HEADERS: Headers = [
+    (b"access-control-expose-headers", b"Retry-After, X-Request-Id"),
+]
+"""Of answers to scripts in pages, which see no other headers; others needn't pay."""
+
+PREFLIGHT_HEADERS: Headers = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-methods", b"POST, OPTIONS"),
+    (b"access-control-allow-headers", b"content-type, authorization"),
+    (b"access-control-max-age", b"7200"),
+]
+"""Of the answer to a browser's question whether a page may call."""
+
+GZIP_HEADERS: Headers = [
+    (b"content-encoding", b"gzip"),
+    (b"vary", b"accept-encoding"),
+]
+
+GZIP_MIN_BYTES = 1024
+"""Shorter answers fit into one packet anyway."""
+
+_MEDIA_TYPES = {
+    b"application/json",
+    b"application/json-rpc",
+    b"application/jsonrequest",
+}
+_GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=([0-9.]+)\s*)?(?:,|$)", re.I)
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """Return the network's slug and the key of `[/<slug>]/v3[/<key>]`, "" for none.
+
+    Raises: UnknownPath.
+    """
+    parts = path.split("/")
+    if parts[1] == "v3":
+        slug, rest = "", parts[2:]
+    elif len(parts) > 2 and parts[2] == "v3":
+        slug, rest = parts[1], parts[3:]
+    else:
+        raise UnknownPath
+    if len(rest) == 1:
+        return slug, rest[0]
+    if any(rest[1:]):
+        raise UnknownPath
+    return slug, rest[0] if rest else ""
+
+
+def bearer_key(headers: Mapping[bytes, bytes]) -> str:
+    """Return the key of an Authorization header, "" for none."""
+    scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
+    return key.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
+
+
+def require_json_post(
+    method: str, headers: Mapping[bytes, bytes], max_body_bytes: int
+) -> None:
+    """Check what can be known of a request before its body is read.
+
+    Raises: MethodNotAllowed, UnsupportedMediaType, BodyTooLarge.
+    """
+    if method != "POST":
+        raise MethodNotAllowed
+    content_type = headers.get(b"content-type", b"")
+    if (
+        content_type != b"application/json"
+        and content_type.split(b";")[0].strip().lower() not in _MEDIA_TYPES
+    ):
+        raise UnsupportedMediaType
+    # The server has seen to it that this is a number.
+    if int(headers.get(b"content-length", b"0")) > max_body_bytes:
+        raise BodyTooLarge(max_body_bytes)
+
+
+def header_lines(headers: Mapping[str, str]) -> Headers:
+    """Return headers as the server takes them."""
+    return [
+        (name.lower().encode("latin-1"), value.encode("latin-1"))
+        for name, value in headers.items()
+    ]
+
+
+def accepts_gzip(accept_encoding: bytes) -> bool:
+    """Return whether an Accept-Encoding header lets an answer be compressed."""
+    match = _GZIP.search(accept_encoding)
+    return match is not None and (match[1] is None or match[1].strip(b"0.") != b"")
+
+
+def gzip(body: bytes) -> bytes:
+    """Compress, at the level that costs least: hex is hardly better off with more."""
+    compressor = zlib.compressobj(level=1, wbits=31)
+    return compressor.compress(body) + compressor.flush()
