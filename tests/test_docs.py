@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from config.lock import canonical
+from nodeapi.methods import registry
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -83,6 +84,13 @@ def test_every_setting_of_the_environment_is_documented():
     settings = README.partition("## Settings")[2].partition("\n## ")[0]
     documented = set(re.findall(r"^\| `([A-Z_]+)`", settings, re.MULTILINE))
     assert documented == environment_variables()
+
+
+def test_every_method_that_is_served_is_documented_and_no_other():
+    methods = README.partition("## Networks and methods")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?) \|", methods, re.MULTILINE)
+    documented = re.findall(r"`([^`]+)`", " ".join(rows))
+    assert sorted(documented) == sorted(method.name for method in registry)
 
 
 def test_every_direct_dependency_has_an_entry_with_its_pin():
