@@ -13,6 +13,9 @@ Against py-evm 0.12.1b1:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from eth.exceptions import OutOfGas, VMError
@@ -70,6 +73,7 @@ class Frame:
 
     opcodes: dict[int, Any]
     precompiles: dict[bytes, Any]
+    _error: VMError | None = None
     _opcode_table: OpcodeTable
 
     def __init__(self, state: Any, message: Any, transaction_context: Any) -> None:
@@ -178,6 +182,40 @@ class Frame:
         after = (end + 31) & ~31
         self.consume_gas(memory_gas(after) - memory_gas(before), "Expanding memory")
         memory.extend(start_position, size)
+
+    # What remains of the frame and those below it. py-evm collects, and sorts, anew at
+    # each depth, which a contract can make slow.
+
+    def _kept_frames(self) -> Iterator[Any]:
+        """Yield the frames whose effects stand: neither they nor an ancestor failed."""
+        frames = [self]
+        while frames:
+            frame = frames.pop()
+            if frame._error is None:
+                yield frame
+                frames.extend(frame.children)
+
+    def add_log_entry(
+        self, account: bytes, topics: tuple[int, ...], data: bytes
+    ) -> None:
+        """Log; the counter keeps the order in which a transaction's frames did."""
+        counter = self.transaction_context.get_next_log_counter()
+        self._log_entries.append((counter, account, topics, data))
+
+    def get_raw_log_entries(self) -> tuple[Any, ...]:
+        """Return (counter, address, topics, data) of the logs that stand, in order."""
+        entries = (frame._log_entries for frame in self._kept_frames())
+        return tuple(sorted(chain.from_iterable(entries), key=itemgetter(0)))
+
+    def get_accounts_for_deletion(self) -> list[bytes]:
+        """Return the accounts that destroyed themselves."""
+        accounts = (frame.accounts_to_delete for frame in self._kept_frames())
+        return list(dict.fromkeys(chain.from_iterable(accounts)))
+
+    def get_gas_refund(self) -> int:
+        """Return the refund so far; an authorisation's stays when the call fails."""
+        refunds = (frame._gas_meter.gas_refunded for frame in self._kept_frames())
+        return int(self.msg.refund + sum(refunds))
 
 
 class HomesteadFrame(Frame):

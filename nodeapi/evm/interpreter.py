@@ -106,6 +106,7 @@ def _check_jump(code: bytes, destination: int) -> None:
 def run(computation: Any, table: OpcodeTable) -> None:
     """Run a frame's code until it halts.
 
+    It is one long function because a call per instruction would double its time.
     The gas meter and the program counter are kept in local variables, and are written
     back before anything that may read them.
 
