@@ -205,8 +205,8 @@ class ChainBuilder:
 
         Withdrawals, mix hash (PREVRANDAO) and parent beacon root count only from
         their fork on. The gas limit is the parent's if it is not told.
-        Raises: InvalidTransaction when one may not stand there; nothing has changed
-        then but for the line, which is gone.
+        Raises: InvalidTransaction when one may not stand there; only the line is gone
+        then.
         """
         transactions, self._pending = self._pending, []
         self._spent_nonces.clear()
@@ -221,11 +221,10 @@ class ChainBuilder:
         )
         if gas_limit is not None:
             draft = replace(draft, gas_limit=gas_limit)
-        if fork.is_merged:
-            draft = replace(draft, mix_hash=mix_hash or _derived(draft, b"randao"))
-        if fork.has_parent_beacon_root:
-            root = parent_beacon_root or _derived(draft, b"beacon")
-            draft = replace(draft, parent_beacon_root=root)
+        if fork.is_merged and mix_hash is not None:
+            draft = replace(draft, mix_hash=mix_hash)
+        if fork.has_parent_beacon_root and parent_beacon_root is not None:
+            draft = replace(draft, parent_beacon_root=parent_beacon_root)
         block = Block(
             draft,
             tuple(transactions),
@@ -273,13 +272,15 @@ class ChainBuilder:
             gas_used=0,
             timestamp=timestamp,
             extra_data=b"",
-            mix_hash=ZERO_HASH,
+            mix_hash=_derived(parent, b"randao") if fork.is_merged else ZERO_HASH,
             nonce=ZERO_NONCE,
             base_fee_per_gas=next_base_fee(parent) if has_base_fee else None,
             withdrawals_root=Hash32(EMPTY_ROOT) if fork.has_withdrawals else None,
             blob_gas_used=0 if fork.has_blobs else None,
             excess_blob_gas=self._excess_blob_gas(fork) if fork.has_blobs else None,
-            parent_beacon_root=ZERO_HASH if fork.has_parent_beacon_root else None,
+            parent_beacon_root=(
+                _derived(parent, b"beacon") if fork.has_parent_beacon_root else None
+            ),
             requests_hash=ZERO_HASH if fork.has_requests else None,
         )
 
@@ -362,8 +363,6 @@ def _root(values: list[bytes]) -> Hash32:
     return Hash32(ordered_root(values))
 
 
-def _derived(header: Header, purpose: bytes) -> Hash32:
+def _derived(parent: Header, purpose: bytes) -> Hash32:
     """Return a hash that looks like chance and is the same every time."""
-    return Hash32(
-        keccak(purpose + header.parent_hash + header.number.to_bytes(8, "big"))
-    )
+    return Hash32(keccak(purpose + parent.hash))

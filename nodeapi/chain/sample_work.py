@@ -32,6 +32,13 @@ HEIR = Address(b"\xee" * 20)
 EMPTY_ACCOUNTS = tuple(Address(bytes([0xE0 + i]) * 20) for i in range(3))
 SELF_DESTRUCT_TO_SELF = "ADDRESS SELFDESTRUCT"
 MAX_CODE_SIZE = 24_576
+BYZANTIUM_INPUTS = (
+    MODEXP_INPUT,
+    CURVE_ADD_INPUT,
+    CURVE_MULTIPLY_INPUT,
+    CURVE_PAIRING_INPUT,
+)
+"""Of the precompiles 5 to 8."""
 FAULTS = (
     "reason",
     "panic",
@@ -177,13 +184,7 @@ def byzantium(story: Story) -> None:
     story.call(BOB, "token", "transfer(address,uint256)", CAROL.address, 10**30)
     story.block("nested reverts, static calls")
 
-    inputs = (
-        MODEXP_INPUT,
-        CURVE_ADD_INPUT,
-        CURVE_MULTIPLY_INPUT,
-        CURVE_PAIRING_INPUT,
-    )
-    for number, data in enumerate(inputs, 5):
+    for number, data in enumerate(BYZANTIUM_INPUTS, 5):
         story.send(BOB, story["precompiles"], data=word(number) + data, gas=500_000)
     story.send(BOB, story["precompiles"], data=word(6) + b"\xff" * 64, gas=200_000)
     story.block("modexp and curve precompiles")

@@ -62,24 +62,16 @@ def make_genesis(
     terminal_total_difficulty: counts only when Paris is scheduled, whose block it must
       agree with.
     """
-    config: dict[str, Any] = {"chainId": chain_id, "ethash": {}}
-    for fork, keys in BLOCK_KEYS.items():
-        if fork in first_blocks:
-            config.update(dict.fromkeys(keys, first_blocks[fork]))
+    config = _forks(first_blocks)
     if "paris" in first_blocks:
         config["terminalTotalDifficulty"] = terminal_total_difficulty
-    for fork in TIME_FORKS:
-        if fork in first_blocks:
-            time = GENESIS_TIME + SECONDS_PER_BLOCK * first_blocks[fork]
-            config[f"{fork}Time"] = time
-    config["depositContractAddress"] = f"0x{DEPOSIT_CONTRACT.hex()}"
-    config["blobSchedule"] = {
-        fork: {"target": target, "max": most, "baseFeeUpdateFraction": fraction}
-        for fork, (target, most, fraction) in BLOB_SCHEDULE.items()
-        if fork in first_blocks
-    }
     return {
-        "config": config,
+        "config": {
+            "chainId": chain_id,
+            **config,
+            "ethash": {},
+            "depositContractAddress": f"0x{DEPOSIT_CONTRACT.hex()}",
+        },
         "nonce": "0x0",
         "timestamp": hex(GENESIS_TIME),
         "extraData": f"0x{extra_data.hex()}",
@@ -89,3 +81,20 @@ def make_genesis(
         "coinbase": f"0x{'00' * 20}",
         "alloc": {**system_contracts_alloc(), **alloc},
     }
+
+
+def _forks(first_blocks: Mapping[str, int]) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    for fork, keys in BLOCK_KEYS.items():
+        if fork in first_blocks:
+            config.update(dict.fromkeys(keys, first_blocks[fork]))
+    for fork in TIME_FORKS:
+        if fork in first_blocks:
+            time = GENESIS_TIME + SECONDS_PER_BLOCK * first_blocks[fork]
+            config[f"{fork}Time"] = time
+    config["blobSchedule"] = {
+        fork: {"target": target, "max": most, "baseFeeUpdateFraction": fraction}
+        for fork, (target, most, fraction) in BLOB_SCHEDULE.items()
+        if fork in first_blocks
+    }
+    return config
