@@ -21,6 +21,8 @@ import pytest
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
 
+README = Path(__file__).parents[2] / "README.md"
+
 EXPECTED = {
     *("base_url", "network", "api_key", "debug_api_key"),
     *("admin_url", "admin_user", "admin_password", "sample"),
@@ -104,6 +106,7 @@ def test_two_starts_in_a_row_serve_the_same(folder):
         assert again == printed
         assert json.loads(path.read_text()) == run
         assert paste(again) == answers
+        ask_as_the_readme_does(run)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
     assert runs_nothing(folder)
@@ -119,6 +122,16 @@ def paste(printed: str) -> dict[str, dict]:
         assert response.status_code == 200, response.text
         answers[json.loads(body)["method"]] = response.json()
     return answers
+
+
+def ask_as_the_readme_does(run: dict[str, str]) -> None:
+    """Make the README's call and compare with the answer that it shows."""
+    call = README.read_text().partition("## A call")[2].partition("\n## ")[0]
+    body = re.search(r"-d '(.*?)'", call, re.DOTALL).group(1)
+    shown = re.search(r"```json\n(.*?)\n```", call, re.DOTALL).group(1)
+    headers = {"Content-Type": "application/json"}
+    url = f"{run['base_url']}/v3/{run['api_key']}"
+    assert httpx.post(url, content=body, headers=headers).text == shown
 
 
 def log_in(run: dict[str, str]) -> None:
