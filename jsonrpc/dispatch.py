@@ -80,14 +80,12 @@ class Limits:
 class _Call:
     """One call on its way: either `value`, or something to await for it, or `error`."""
 
-    __slots__ = ("encode", "error", "id", "method", "value")
-
-    def __init__(self) -> None:
-        self.id = NULL
-        self.method = ""
-        self.error: RpcError | None = None
-        self.value: Any = None
-        self.encode: Encoder
+    # Defaults in the class are free; an __init__ for them would cost 0.2 µs.
+    id = NULL
+    method = ""
+    error: RpcError | None = None
+    value: Any = None
+    encode: Encoder
 
 
 class Dispatcher:
@@ -154,8 +152,6 @@ class Dispatcher:
             call_id = read_id(message)
             if call_id is not None:
                 call.id = call_id
-                if is_response(message):
-                    return None
             name = call.method = read_method(message)
             if call_id is None:
                 return None
@@ -168,6 +164,8 @@ class Dispatcher:
             arguments = method.signature.decode(message.get("params"))
             call.value = method.handler(context, *arguments)
         except Exception as error:
+            if isinstance(error, InvalidRequest) and is_response(message):
+                return None
             call.error = self._told(error, call, context)
         return call
 
@@ -294,11 +292,9 @@ def _answerable_id(message: object) -> bytes | None:
         if type(message) is not dict:
             raise InvalidRequest
         call_id = read_id(message)
-        if call_id is not None and is_response(message):
-            return None
         read_method(message)
     except InvalidRequest:
-        return call_id or NULL
+        return None if is_response(message) else call_id or NULL
     return call_id
 
 

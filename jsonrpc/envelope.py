@@ -44,11 +44,12 @@ def read_method(message: dict[str, Any]) -> str:
     return name
 
 
-def is_response(message: dict[str, Any]) -> bool:
+def is_response(message: object) -> bool:
     """Return whether a message answers a call that we never made."""
     return (
-        message.get("jsonrpc") == "2.0"
-        and "id" in message
+        type(message) is dict
+        and message.get("jsonrpc") == "2.0"
+        and not isinstance(message.get("id", []), list | dict)
         and not message.get("method")
         and "params" not in message
         and ("result" in message or message.get("error") is not None)
@@ -57,7 +58,8 @@ def is_response(message: dict[str, Any]) -> bool:
 
 def write_result(call_id: bytes, result: bytes) -> bytes:
     """Return the answer with a result; both are JSON."""
-    return b'{"jsonrpc":"2.0","id":' + call_id + b',"result":' + result + b"}"
+    # Joined rather than added up, which would copy a large result twice.
+    return b"".join((b'{"jsonrpc":"2.0","id":', call_id, b',"result":', result, b"}"))
 
 
 def write_error(call_id: bytes, error: bytes) -> bytes:

@@ -66,11 +66,10 @@ class Signature:
         if type(params) is list:
             count = len(params)
             if self._required <= count <= len(self._decoders):
+                arguments = []
                 try:
-                    arguments = [
-                        decode(value)
-                        for decode, value in zip(self._decoders, params, strict=False)
-                    ]
+                    for decode, value in zip(self._decoders, params):  # noqa: B905
+                        arguments.append(decode(value))
                 except ValueError:
                     pass  # which one it was is found out below
                 else:

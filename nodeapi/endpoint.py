@@ -173,23 +173,17 @@ class Endpoint:
 
         Raises: BodyTooLarge as soon as it is longer than the limit; BodyTooSlow.
         """
-        chunks = []
-        left = limit
-        try:
-            with self._deadlines.deadline():
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return None
-                    chunk: bytes = message.get("body", b"")
-                    left -= len(chunk)
-                    if left < 0:
-                        raise BodyTooLarge(limit)
-                    chunks.append(chunk)
-                    if not message.get("more_body"):
-                        return b"".join(chunks)
-        except TimeoutError as error:
-            raise BodyTooSlow from error
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if message.get("more_body"):
+            try:
+                with self._deadlines.deadline():
+                    return await _read_rest(body, receive, limit)
+            except TimeoutError as error:
+                raise BodyTooSlow from error
+        if len(body) > limit:
+            raise BodyTooLarge(limit)
+        return None if message["type"] == "http.disconnect" else body
 
     async def _refuse(
         self, error: Exception, receive: Receive, request_id: str
@@ -254,6 +248,25 @@ class Endpoint:
                 if not message.get("more_body"):
                     return
                 left -= len(message["body"])
+
+
+async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:
+    """Return a body of which the first part has come, None when the client has gone.
+
+    Raises: BodyTooLarge.
+    """
+    chunks = [body]
+    left = limit - len(body)
+    while left >= 0:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        chunk: bytes = message.get("body", b"")
+        left -= len(chunk)
+        chunks.append(chunk)
+        if left >= 0 and not message.get("more_body"):
+            return b"".join(chunks)
+    raise BodyTooLarge(limit)
 
 
 async def _send_preflight(send: Send) -> None:
