@@ -8,6 +8,7 @@ when that one was killed, and then the worker leaves too and the port is free ag
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -42,6 +43,9 @@ class Worker(uvicorn.Server):
         """Start serving, then tell the supervisor."""
         await super().startup(sockets)
         if self.started:
+            # What is loaded by now stays for ever: no collection need look at it again.
+            gc.collect()
+            gc.freeze()
             os.write(self._ready, b"1")
         os.close(self._ready)
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from config import services
+from config.server import Server
 from tests.support import leftovers
+from tests.support.service import run_service
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +38,13 @@ def redis_url(running_services: None) -> str:
 @pytest.fixture(scope="session")
 def django_db_setup(running_services: None, django_db_setup: None) -> None:
     """Make the test database, once there is a server to make it on."""
+
+
+@pytest.fixture
+def service(transactional_db: None) -> Iterator[Server]:
+    """Serve the test database for one test, from a process of its own."""
+    with run_service() as running:
+        yield running
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

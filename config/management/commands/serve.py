@@ -23,6 +23,8 @@ from config import demo, env, server, services
 
 HOST = "127.0.0.1"
 
+LEAVE_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
 _SETUP_LOCK = 0x706F7274  # "port": any number that nobody else locks
 _PR_SET_PDEATHSIG = 1
 
@@ -41,8 +43,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        signal.signal(signal.SIGTERM, _leave)
-        signal.signal(signal.SIGINT, _leave)
+        for kind in LEAVE_ON:
+            if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:
+                signal.signal(kind, _leave)  # all but nohup's
         if options["leave_with_parent"]:
             _leave_with_parent()
         try:
@@ -88,8 +91,8 @@ def _worker_environment() -> dict[str, str]:
 
 def _leave(signal_number: int, frame: object) -> NoReturn:
     """Unwind, so that everything is stopped in order; once is enough."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for kind in LEAVE_ON:
+        signal.signal(kind, signal.SIG_IGN)
     sys.exit(0)
 
 

@@ -1,0 +1,61 @@
+"""The application as it is served: the endpoint and the pages, side by side."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from config.services import parse_database_url
+from keys.models import User
+from keys.services import issue_key
+from networks.models import Network
+from tests.support.service import run_service, test_database_url
+
+
+@pytest.mark.django_db
+def test_served_processes_get_the_address_of_the_test_database(settings):
+    parsed = parse_database_url(test_database_url())
+    ours = settings.DATABASES["default"]
+    assert parsed["NAME"] == ours["NAME"]
+    assert parsed["HOST"] == ours["HOST"]
+    assert parsed["USER"] == ours["USER"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_test_commits_is_what_its_service_answers(workers):
+    Network.objects.create(
+        slug="hive", name="Hive", chain_id=3503, genesis={}, genesis_hash=b"\0" * 32
+    )
+    owner = User.objects.create_user("mail@example.org")
+    key = issue_key(owner=owner, name="test").secret
+    body = {"jsonrpc": "2.0", "id": 7, "method": "eth_chainId", "params": []}
+    with run_service(workers) as running:
+        for base in (running.base_url, f"{running.base_url}/hive"):
+            answer = httpx.post(f"{base}/v3/{key}", json=body)
+            assert answer.json() == {"jsonrpc": "2.0", "id": 7, "result": "0xdaf"}
+
+
+def test_pages_and_their_style_come_from_the_same_process(service):
+    with httpx.Client(base_url=service.base_url) as client:
+        page = client.get("/admin/login/")
+        assert page.status_code == 200
+        assert "Log in" in page.text
+        style = client.get("/static/admin/css/base.css")
+        assert style.headers["content-type"].startswith("text/css")
+
+
+def test_an_unknown_path_is_a_page_that_is_not_there(service):
+    assert httpx.get(f"{service.base_url}/nowhere").status_code == 404
+    assert httpx.get(f"{service.base_url}/v33/key").status_code == 404
+
+
+def test_a_websocket_is_not_opened(service):
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    answer = httpx.get(f"{service.base_url}/socket", headers=upgrade)
+    assert answer.status_code in {400, 403, 404}  # as uvicorn has a library for it
