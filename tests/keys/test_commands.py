@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from keys.format import hint, is_well_formed
+from keys.models import ApiKey, KeyVersion, User
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db
+
+
+def output(*arguments: str) -> str:
+    stdout = StringIO()
+    call_command(*arguments, stdout=stdout, stderr=StringIO())
+    return stdout.getvalue()
+
+
+def issue(*arguments: str) -> str:
+    return output("issue_key", "--owner", "mail@example.org", *arguments)
+
+
+def test_plain_output_is_the_key_alone() -> None:
+    key = issue().strip()
+    assert is_well_formed(key)
+    assert KeyVersion.objects.get().hint == hint(key)
+    assert not ApiKey.objects.get().may_trace
+
+
+def test_json_output_says_what_was_issued() -> None:
+    make_network("alpha")
+    make_network("beta")
+    issued = json.loads(
+        issue(
+            *("--network", "beta", "--network", "alpha", "--debug", "--name", "dapp"),
+            *("--expires", "2999-01-01", "--json"),
+        )
+    )
+    key = issued.pop("api_key")
+    assert is_well_formed(key)
+    assert issued == {
+        "hint": hint(key),
+        "owner": "mail@example.org",
+        "networks": ["alpha", "beta"],
+        "may_trace": True,
+        "expires_at": "2999-01-01T00:00:00+00:00",
+    }
+    assert ApiKey.objects.get().name == "dapp"
+
+
+def test_key_for_all_networks_names_none() -> None:
+    assert json.loads(issue("--json"))["networks"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--network", "gamma"], "there is no network 'gamma'"),
+        (["--expires", "soon"], "'soon' is no ISO 8601 date"),
+        (["--expires", "2020-01-01"], "passed already"),
+        (["--owner", "nobody"], "valid email"),
+    ],
+)
+def test_mistake_is_told_in_one_line_and_issues_nothing(
+    arguments: list[str], message: str
+) -> None:
+    with pytest.raises(CommandError, match=message) as caught:
+        issue(*arguments)
+    assert "\n" not in str(caught.value)
+    assert not ApiKey.objects.exists()
+    assert not User.objects.exists()
+
+
+def test_key_is_revoked_by_itself_or_by_its_hint() -> None:
+    first, second = issue().strip(), issue().strip()
+    output("revoke_key", first, "--reason", "leaked")
+    assert first not in output("revoke_key", hint(second), "--reason", "unused")
+    assert not KeyVersion.objects.live().exists()
+    reasons = set(KeyVersion.objects.values_list("revoke_reason", flat=True))
+    assert reasons == {"leaked", "unused"}
+
+
+def test_key_that_cannot_be_revoked_is_named_as_the_reason() -> None:
+    with pytest.raises(CommandError, match="no such key"):
+        output("revoke_key", "nk_none", "--reason", "x")
+    key = issue().strip()
+    output("revoke_key", key, "--reason", "x")
+    with pytest.raises(CommandError, match="revoked already"):
+        output("revoke_key", key, "--reason", "x")
+
+
+def test_hint_of_several_keys_is_not_enough() -> None:
+    issue()
+    issue()
+    KeyVersion.objects.update(hint="nk_same…same")
+    with pytest.raises(CommandError, match="several keys"):
+        output("revoke_key", "nk_same...same", "--reason", "x")

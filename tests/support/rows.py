@@ -1,0 +1,105 @@
+"""Small chains of made-up blocks in the tables, for tests of what is read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from networks.models import Network
+from networks.services import announce_network, create_network
+from nodeapi.evm.changes import Changes, encode_changes
+from nodeapi.models import Block, SideDiff, StorageVersion, Transaction
+
+
+def hash_of(name: str) -> bytes:
+    """Return 32 bytes that a name stands for."""
+    return name.encode().ljust(32, b".")
+
+
+def make_network(slug: str = "alpha", **fields: object) -> Network:
+    """Make a network without blocks."""
+    network = create_network(
+        slug=slug,
+        name=slug.title(),
+        chain_id=int.from_bytes(slug.encode()[:4]),
+        genesis={"config": {"chainId": 1}},
+        genesis_hash=hash_of(f"{slug}-0"),
+    )
+    if fields:
+        Network.objects.filter(pk=network.pk).update(**fields)
+    return network
+
+
+def add_block(
+    network: Network,
+    name: str,
+    number: int,
+    parent: str = "",
+    *,
+    is_canonical: bool = True,
+    transactions: Iterable[str] = (),
+) -> Block:
+    """Add a block whose hash is `hash_of(name)`; its JSON names it as well."""
+    names = list(transactions)
+    hashes = ",".join(f'"{transaction}"' for transaction in names)
+    head = f'{{"totalDifficulty":"0x{number:x}","name":"{name}","transactions":'
+    block = Block.objects.create(
+        network=network,
+        hash=hash_of(name),
+        number=number,
+        parent_hash=hash_of(parent),
+        is_canonical=is_canonical,
+        timestamp=number,
+        total_difficulty=number,
+        state_root=bytes(32),
+        gas_used=0,
+        transaction_count=len(names),
+        header=b"",
+        body=b"",
+        document=f"{head}[{hashes}]}}".encode(),
+        transactions_offset=len(head),
+    )
+    # Written backwards: the order of the rows must not be the order of the answer.
+    for index, transaction in reversed(list(enumerate(names))):
+        Transaction.objects.create(
+            block=block,
+            index=index,
+            hash=hash_of(transaction),
+            document=f'{{"name":"{transaction}"}}'.encode(),
+        )
+    return block
+
+
+def document(
+    name: str, number: int, transactions: str = "", difficulty: bool = True
+) -> bytes:
+    """Return the JSON that `add_block` stores."""
+    first = f'"totalDifficulty":"0x{number:x}",' if difficulty else ""
+    return f'{{{first}"name":"{name}","transactions":[{transactions}]}}'.encode()
+
+
+def set_storage(
+    network: Network, address: bytes, slot: int, values: Mapping[int, int]
+) -> None:
+    """Write a slot's history: the value after each block that changed it."""
+    for number, value in values.items():
+        StorageVersion.objects.create(
+            network_id=network.pk,
+            address=address,
+            slot=slot.to_bytes(32),
+            block_number=number,
+            value=value.to_bytes(32).lstrip(b"\0"),
+        )
+
+
+def set_diff(block: Block, storage: Mapping[bytes, Mapping[int, int]]) -> None:
+    """Keep what a side block changes in the storage."""
+    changes = Changes(storage={a: dict(values) for a, values in storage.items()})
+    SideDiff.objects.create(block=block, diff=encode_changes(changes))
+
+
+def set_head(network: Network, name: str, number: int, **fields: object) -> None:
+    """Move the head, and announce it as an import does."""
+    Network.objects.filter(pk=network.pk).update(
+        head_number=number, head_hash=hash_of(name), **fields
+    )
+    announce_network(network)

@@ -1,0 +1,83 @@
+"""The parts of a serving process, beside a test that writes to its database.
+
+The event loop runs only while something is asked. Between two questions the test may
+use the ORM, and notifications wait in the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nodeapi.service import Service, build_service
+from nodeapi.store.base import settled
+
+
+class Serving:
+    """A service whose parts can be asked from code that is not asynchronous."""
+
+    def __init__(self, runner: asyncio.Runner, service: Service) -> None:
+        self._runner = runner
+        self.service = service
+
+    def ask(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a method on the event loop and wait for what it returns."""
+
+        async def ask() -> Any:
+            return await settled(method(*arguments))
+
+        return self._runner.run(ask())
+
+    def ask_all(self, *calls: tuple[Any, ...]) -> list[Any]:
+        """Call several methods at the same moment; exceptions are returned."""
+
+        async def ask(method: Callable[..., Any], *arguments: Any) -> Any:
+            return await settled(method(*arguments))
+
+        async def ask_all() -> list[Any]:
+            return await asyncio.gather(
+                *(ask(*call) for call in calls), return_exceptions=True
+            )
+
+        return self._runner.run(ask_all())
+
+    def at_once(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a method that must answer without being waited for."""
+
+        async def call() -> Any:
+            answer = method(*arguments)
+            if isinstance(answer, Awaitable):
+                await answer
+                raise AssertionError("the answer had to be waited for")
+            return answer
+
+        return self._runner.run(call())
+
+    def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
+        """Let the event loop run until a condition holds."""
+
+        async def wait() -> None:
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    await asyncio.sleep(0.002)
+
+        self._runner.run(wait())
+
+
+@contextmanager
+def serving(**replaced: Any) -> Iterator[Serving]:
+    """Start a service on the test database, listening and with the networks read.
+
+    Needs `transactional_db`: what is not committed is not seen.
+    """
+    with asyncio.Runner() as runner:
+        service = build_service(**replaced)
+        runner.run(service.start())
+        try:
+            running = Serving(runner, service)
+            running.until(lambda: service.directory.is_fresh)
+            yield running
+        finally:
+            runner.run(service.stop())
