@@ -12,6 +12,8 @@ from keys.grants import Grants
 from networks.conf import default_network
 from networks.directory import Directory
 from nodeapi import conf
+from nodeapi.endpoint import Endpoint
+from nodeapi.methods import registry
 from nodeapi.store import Store
 from postgres.connections import Connections
 from postgres.listener import Listener
@@ -37,6 +39,11 @@ class Service:
         await self.listener.stop()
         await self.directory.stop()
         await self.connections.close()
+
+
+def build_endpoint() -> Endpoint:
+    """Return the ASGI application for `/v3`, with the project's database behind it."""
+    return Endpoint(build_service(), registry)
 
 
 def build_service(conninfo: str | None = None) -> Service:

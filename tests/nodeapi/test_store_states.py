@@ -1,0 +1,302 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from networks.models import Network
+from nodeapi.encoding import BlockReference
+from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
+from nodeapi.models import Block, StorageVersion
+from tests.support.rows import (
+    add_block,
+    hash_of,
+    make_network,
+    set_diff,
+    set_head,
+    set_storage,
+)
+from tests.support.serving import Serving, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TOKEN, OTHER = b"T" * 20, b"O" * 20
+HUGE = 2**256 - 1
+
+
+@pytest.fixture
+def network() -> Network:
+    """Five canonical blocks and a branch of two side blocks that leaves at block 2.
+
+    Slot 0 of the token holds 10 from block 1, 30 from block 3, nothing from block 4.
+    """
+    network = make_network()
+    names = ["zero", "one", "two", "three", "four"]
+    for number, name in enumerate(names):
+        add_block(network, name, number, names[number - 1] if number else "")
+    set_storage(network, TOKEN, 0, {1: 10, 3: 30, 4: 0})
+    set_storage(network, TOKEN, HUGE, {0: HUGE})
+    set_storage(network, OTHER, 0, {2: 7})
+    three = add_block(network, "side-3", 3, "two", is_canonical=False)
+    four = add_block(network, "side-4", 4, "side-3", is_canonical=False)
+    set_diff(three, {TOKEN: {0: 33, 1: 34}, OTHER: {5: 35}})
+    set_diff(four, {TOKEN: {1: 0}})
+    set_head(network, "four", 4)
+    return network
+
+
+def at(block: int | str, require_canonical: bool = False) -> BlockReference:
+    """Return a reference by number, by tag or by a block's name."""
+    if isinstance(block, int):
+        return BlockReference(number=block)
+    if block in ("latest", "earliest", "pending", "safe", "finalized"):
+        return BlockReference(tag=block)
+    return BlockReference(hash=hash_of(block), require_canonical=require_canonical)
+
+
+def value(
+    running: Serving,
+    network: Network,
+    address: bytes,
+    slot: int,
+    block: BlockReference,
+) -> int:
+    word = running.ask(
+        running.service.store.storage_at, network.pk, address, slot, block
+    )
+    assert isinstance(word, bytes)
+    assert len(word) == 32
+    return int.from_bytes(word)
+
+
+@pytest.mark.parametrize("cache_bytes", [0, 2**20])
+def test_value_is_the_newest_at_or_below_the_block(
+    network: Network, settings: Any, cache_bytes: int
+) -> None:
+    settings.NODEAPI_CACHE_BYTES = cache_bytes
+    expected = [("zero", 0), ("one", 10), ("two", 10), ("three", 30), ("four", 0)]
+    with serving() as running:
+        for _ in range(2):
+            for number, (name, result) in enumerate(expected):
+                assert value(running, network, TOKEN, 0, at(number)) == result
+                assert value(running, network, TOKEN, 0, at(name)) == result
+                assert value(running, network, TOKEN, 0, at(name, True)) == result
+
+
+def test_slots_are_told_apart_by_address_number_and_network(network: Network) -> None:
+    beta = make_network("beta")
+    add_block(beta, "zero", 0)
+    set_head(beta, "zero", 0)
+    set_storage(beta, TOKEN, 0, {0: 99})
+    with serving() as running:
+        assert value(running, network, TOKEN, HUGE, at("latest")) == HUGE
+        assert value(running, network, TOKEN, HUGE - 1, at("latest")) == 0
+        assert value(running, network, OTHER, 0, at("latest")) == 7
+        assert value(running, network, b"X" * 20, 0, at("latest")) == 0
+        assert value(running, beta, TOKEN, 0, at("latest")) == 99
+        assert value(running, network, TOKEN, 0, at("earliest")) == 0
+
+
+def test_tags_name_the_blocks_of_the_forkchoice(network: Network) -> None:
+    set_head(
+        network, "four", 4, safe_hash=hash_of("three"), finalized_hash=hash_of("one")
+    )
+    with serving() as running:
+        results = {
+            tag: value(running, network, TOKEN, 0, at(tag))
+            for tag in ("earliest", "latest", "pending", "safe", "finalized")
+        }
+    assert results == {
+        "earliest": 0,
+        "latest": 0,
+        "pending": 0,
+        "safe": 30,
+        "finalized": 10,
+    }
+
+
+def test_side_block_has_its_branch_on_top_of_where_it_leaves(network: Network) -> None:
+    expected = {
+        ("side-3", TOKEN, 0): 33,
+        ("side-3", TOKEN, 1): 34,
+        ("side-3", OTHER, 5): 35,
+        ("side-3", OTHER, 0): 7,
+        ("side-3", TOKEN, HUGE): HUGE,
+        ("side-4", TOKEN, 0): 33,
+        ("side-4", TOKEN, 1): 0,
+        ("side-4", OTHER, 5): 35,
+        ("side-4", OTHER, 0): 7,
+        ("side-4", OTHER, 9): 0,
+    }
+    with serving() as running:
+        for _ in range(2):
+            for (name, address, slot), result in expected.items():
+                assert value(running, network, address, slot, at(name)) == result
+        slots = [
+            (address, slot) for name, address, slot in expected if name == "side-4"
+        ]
+        words = running.ask(
+            running.service.store.storage_values, network.pk, slots, at("side-4")
+        )
+        assert [int.from_bytes(word) for word in words] == [33, 0, 35, 7, 0]
+
+
+def test_side_block_is_refused_where_a_canonical_one_is_required(
+    network: Network,
+) -> None:
+    with serving() as running:
+        store = running.service.store
+        assert value(running, network, TOKEN, 0, at("side-3")) == 33
+        for method, arguments in (
+            (store.storage_at, (network.pk, TOKEN, 0, at("side-3", True))),
+            (store.storage_values, (network.pk, [(TOKEN, 0)], at("side-3", True))),
+            (store.resolve_state, (network.pk, at("side-3", True))),
+        ):
+            with pytest.raises(NotCanonical, match="hash is not currently canonical"):
+                running.ask(method, *arguments)
+
+
+def test_block_that_is_not_there_is_an_error(network: Network) -> None:
+    beta = make_network("beta")
+    cases: list[tuple[Network, BlockReference, type[Exception]]] = [
+        (network, at("nowhere"), HeaderForHashNotFound),
+        (network, at("nowhere", True), HeaderForHashNotFound),
+        (network, at(5), HeaderNotFound),
+        (network, at(2**63 - 1), HeaderNotFound),
+        (beta, at("one"), HeaderForHashNotFound),
+        (beta, at("latest"), HeaderNotFound),
+        (beta, at("earliest"), HeaderNotFound),
+        (beta, at(0), HeaderNotFound),
+    ]
+    with serving() as running:
+        store = running.service.store
+        for where, block, error in cases:
+            for method, arguments in (
+                (store.storage_at, (where.pk, TOKEN, 0, block)),
+                (store.storage_values, (where.pk, [(TOKEN, 0)], block)),
+                (store.storage_values, (where.pk, [], block)),
+                (store.resolve_state, (where.pk, block)),
+            ):
+                with pytest.raises(error):
+                    running.ask(method, *arguments)
+
+
+def test_state_is_named_by_its_block(network: Network) -> None:
+    with serving() as running:
+        store = running.service.store
+        for block, name in (
+            (at(2), "two"),
+            (at("latest"), "four"),
+            (at("earliest"), "zero"),
+            (at("side-4"), "side-4"),
+            (at("one", True), "one"),
+        ):
+            state = running.ask(store.resolve_state, network.pk, block)
+            assert (state.network_id, state.block_hash) == (network.pk, hash_of(name))
+
+
+def test_many_slots_are_of_one_block_and_in_order(network: Network) -> None:
+    slots = [(TOKEN, 0), (OTHER, 0), (TOKEN, HUGE), (TOKEN, 0), (OTHER, 1)]
+    with serving() as running:
+        store = running.service.store
+        assert running.ask(store.storage_values, network.pk, [], at(1)) == []
+        for block in (at(3), at("three"), at("three", True)):
+            words = running.ask(store.storage_values, network.pk, slots, block)
+            assert [int.from_bytes(word) for word in words] == [30, 7, HUGE, 30, 0]
+
+
+def test_many_slots_are_one_query(network: Network) -> None:
+    with serving() as running:
+        store = running.service.store
+        queries = 0
+        take = store._storage_by_hash.take
+
+        def count() -> Any:
+            nonlocal queries
+            query = take()
+            queries += query is not None
+            return query
+
+        store._storage_by_hash.take = count  # type: ignore[method-assign]
+        slots = [(TOKEN, slot) for slot in range(1024)]
+        words = running.ask(store.storage_values, network.pk, slots, at("three"))
+        assert int.from_bytes(words[0]) == 30
+        assert not any(map(int.from_bytes, words[1:]))
+        assert queries == 1
+
+
+def test_value_at_a_hash_is_read_once(network: Network) -> None:
+    with serving() as running:
+        assert value(running, network, TOKEN, 0, at("three")) == 30
+        StorageVersion.objects.all().delete()
+        store = running.service.store
+        for block in (at("three"), at("three")):
+            word = running.at_once(store.storage_at, network.pk, TOKEN, 0, block)
+            assert int.from_bytes(word) == 30
+
+
+def test_latest_value_follows_the_head(network: Network) -> None:
+    with serving() as running:
+        directory = running.service.directory
+        assert value(running, network, TOKEN, 0, at("latest")) == 0
+        add_block(network, "five", 5, "four")
+        set_storage(network, TOKEN, 0, {5: 50})
+        set_head(network, "five", 5)
+        running.until(lambda: directory.get(network.pk).head_number == 5)
+        assert value(running, network, TOKEN, 0, at("latest")) == 50
+        assert value(running, network, TOKEN, 0, at(4)) == 0
+
+
+def test_reorganisation_changes_numbers_and_never_hashes(network: Network) -> None:
+    with serving() as running:
+        directory = running.service.directory
+        before = {
+            name: value(running, network, TOKEN, 0, at(name))
+            for name in ("three", "four", "side-3", "side-4")
+        }
+        assert value(running, network, TOKEN, 0, at(3)) == 30
+        # The branch becomes canonical, as an importer exchanges it, in its order.
+        canonical = Block.objects.filter(hash__in=[hash_of("three"), hash_of("four")])
+        canonical.update(is_canonical=False)
+        three, four = canonical.order_by("number")
+        set_diff(three, {TOKEN: {0: 30}})
+        set_diff(four, {TOKEN: {0: 0}})
+        StorageVersion.objects.filter(block_number__gte=3).delete()
+        Block.objects.filter(hash__in=[hash_of("side-3"), hash_of("side-4")]).update(
+            is_canonical=True
+        )
+        set_storage(network, TOKEN, 0, {3: 33})
+        set_storage(network, TOKEN, 1, {3: 34, 4: 0})
+        set_head(network, "side-4", 4)
+        running.until(lambda: directory.get(network.pk).head_hash == hash_of("side-4"))
+        assert value(running, network, TOKEN, 0, at(3)) == 33
+        assert value(running, network, TOKEN, 0, at("latest")) == 33
+    with serving() as running:  # with nothing cached
+        for name, result in before.items():
+            assert value(running, network, TOKEN, 0, at(name)) == result
+
+
+def test_random_histories_are_read_as_they_were_written(network: Network) -> None:
+    rng = random.Random(7)
+    for number in range(5, 25):
+        add_block(network, f"b{number}", number, f"b{number - 1}")
+    model: dict[tuple[int, int], int] = {}
+    for slot in range(100, 120):
+        current, history = 0, {}
+        for number in range(25):
+            if rng.random() < 0.3:
+                current = history[number] = rng.choice([0, 1, 2**64, HUGE])
+            model[slot, number] = current
+        set_storage(network, TOKEN, slot, history)
+    set_head(network, "b24", 24)
+    with serving() as running:
+        store = running.service.store
+        asked = rng.sample(sorted(model), 300)
+        words = running.ask_all(
+            *(
+                (store.storage_at, network.pk, TOKEN, slot, at(number))
+                for slot, number in asked
+            )
+        )
+        assert [int.from_bytes(word) for word in words] == [model[key] for key in asked]
