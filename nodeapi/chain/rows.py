@@ -44,7 +44,23 @@ _BLOCK_COLUMNS = (
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
     " document, transactions_offset"
 )
-_BLOCK_TYPES = ["int8", "int8", "bytea", "int8", "bytea", "bool", "int8", "numeric", "bytea", "int8", "int4", "bytea", "bytea", "bytea", "int4"]
+_BLOCK_TYPES = [
+    "int8",
+    "int8",
+    "bytea",
+    "int8",
+    "bytea",
+    "bool",
+    "int8",
+    "numeric",
+    "bytea",
+    "int8",
+    "int4",
+    "bytea",
+    "bytea",
+    "bytea",
+    "int4",
+]
 
 
 class Rows:
@@ -109,7 +125,9 @@ class Rows:
                 "COPY nodeapi_accountversion (network_id, address, block_number, nonce,"
                 " balance, code_hash, storage_root) FROM STDIN (FORMAT BINARY)"
             ) as copy:
-                copy.set_types(["int8", "bytea", "int8", "numeric", "numeric", "bytea", "bytea"])
+                copy.set_types(
+                    ["int8", "bytea", "int8", "numeric", "numeric", "bytea", "bytea"]
+                )
                 for number, changes in versions:
                     for address, account in changes.accounts.items():
                         copy.write_row(

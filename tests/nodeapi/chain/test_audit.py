@@ -1,0 +1,22 @@
+"""The rows are right, not only the execution: each block's root, from rows alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeapi.chain.scenarios import SCENARIOS
+from tests.support import chains, sample
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_rows_of_a_generated_chain_give_every_state_root(name: str) -> None:
+    genesis, blocks = SCENARIOS[name]()
+    chains.import_blocks("net", genesis, blocks, batch_blocks=3)
+    assert chains.audit_all("net") == len(blocks) + 1
+
+
+def test_the_rows_of_the_sample_chain_give_every_state_root() -> None:
+    chains.import_blocks("net", sample.genesis(), sample.raw_blocks())
+    assert chains.audit_all("net") == 101
