@@ -18,6 +18,11 @@ Document = bytes | None | Awaitable[bytes | None]
 _MAX_INDEX = 2**31 - 1
 """Of a transaction: no block has more, and the column holds no more."""
 
+_MAX_BATCH = {False: 64, True: 8}
+"""Blocks of one query, without and with transaction objects. The latter are a hundred
+times as large: the whole answer should fit the processor's cache, and the first of a
+batch waits for the last."""
+
 
 class BlockReads(Reads):
     """Answers with block and transaction objects.
@@ -37,14 +42,24 @@ class BlockReads(Reads):
         by_hash = [("network_id", INT8), ("hash", BYTEA)]
         by_number = [("network_id", INT8), ("number", INT8)]
         self._blocks_by_hash: dict[bool, Lookup[tuple[int, bytes], bytes]] = {
-            full: Lookup(connections, queries.block_by_hash(full), by_hash, _document)
-            for full in (False, True)
+            full: Lookup(
+                connections,
+                queries.block_by_hash(full),
+                by_hash,
+                _document,
+                max_batch=batch,
+            )
+            for full, batch in _MAX_BATCH.items()
         }
         self._blocks_by_number: dict[bool, Lookup[tuple[int, int], Row]] = {
             full: Lookup(
-                connections, queries.block_by_number(full), by_number, whole_row
+                connections,
+                queries.block_by_number(full),
+                by_number,
+                whole_row,
+                max_batch=batch,
             )
-            for full in (False, True)
+            for full, batch in _MAX_BATCH.items()
         }
         self._transactions: Lookup[tuple[int, bytes, int], bytes] = Lookup(
             connections, queries.TRANSACTION, [*by_hash, ("index", INT8)], _document

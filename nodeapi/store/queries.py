@@ -89,9 +89,10 @@ STORAGE_ON_BRANCH = f"""
             ON p.network_id = asked.network_id AND p.hash = branch.parent_hash
         WHERE NOT branch.is_canonical
     )
-    SELECT b.is_canonical, d.diff,
+    SELECT b.is_canonical,
+        (SELECT d.diff FROM nodeapi_sidediff d WHERE d.block_id = b.id),
         CASE WHEN b.is_canonical THEN ({_NEWEST_VALUE.format(keys="asked")}) END
-    FROM branch b CROSS JOIN asked LEFT JOIN nodeapi_sidediff d ON d.block_id = b.id
+    FROM branch b CROSS JOIN asked
     ORDER BY b.number DESC
 """
 """network_id, hash, address, slot → a row for each block of the branch, newest first:

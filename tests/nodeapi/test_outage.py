@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from django.db import connections as django_connections
+
+from config import env
+from config.embedded.postgres import PostgresServer
+from keys.models import User
+from keys.services import issue_key
+from nodeapi.service import build_endpoint
+from tests.support.rows import add_block, hash_of, make_network, set_head
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    """The server that holds the test database; it runs again when the test is over."""
+    if os.environ.get("DATABASE_URL"):
+        pytest.skip("the database is not ours to stop")
+    server = PostgresServer(env.var_dir())
+    try:
+        yield server
+    finally:
+        server.start()
+
+
+class Load:
+    """Clients that ask for a block, over and over, and note how they were answered."""
+
+    def __init__(self, client: httpx.AsyncClient, path: str) -> None:
+        self._client = client
+        self._path = path
+        self.answers: list[tuple[float, int]] = []
+        self.slowest = 0.0
+        self.stopped = False
+
+    async def call(self, method: str, *params: Any) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return await self._client.post(self._path, json=body)
+
+    async def run(self) -> None:
+        while not self.stopped:
+            asked = time.monotonic()
+            answer = await self.call(
+                "eth_getBlockByHash", "0x" + hash_of("one").hex(), False
+            )
+            self.answers.append((time.monotonic(), answer.status_code))
+            self.slowest = max(self.slowest, time.monotonic() - asked)
+            if answer.status_code == 503:
+                assert answer.json()["error"]["code"] == -32603
+                assert answer.headers["retry-after"] == "1"
+            await asyncio.sleep(0.005)
+
+    def statuses(self, start: float, end: float) -> set[int]:
+        return {status for at, status in self.answers if start < at < end}
+
+    async def until(self, condition: Callable[[], bool], seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.005)
+
+
+def test_database_that_is_shut_down_means_503_until_it_is_back(
+    server: PostgresServer, settings: Any
+) -> None:
+    settings.NODEAPI_CACHE_BYTES = 0
+    network = make_network()
+    add_block(network, "one", 1)
+    set_head(network, "one", 1)
+    owner = User.objects.create(email="owner@example.org")
+    key = issue_key(owner=owner).secret
+    django_connections.close_all()
+
+    async def scenario() -> None:
+        endpoint = build_endpoint()
+        await endpoint.start()
+        transport = httpx.ASGITransport(app=endpoint)  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+            load = Load(http, f"/v3/{key}")
+            clients = [asyncio.create_task(load.run()) for _ in range(8)]
+            await load.until(lambda: len(load.answers) > 50, 5)
+
+            await asyncio.to_thread(server.stop)
+            down = time.monotonic()
+            await asyncio.sleep(1.0)
+            starting = time.monotonic()
+            await asyncio.to_thread(server.start)
+            up = time.monotonic()
+            await load.until(lambda: 200 in load.statuses(up, time.monotonic()), 3)
+            recovered = time.monotonic()
+            await asyncio.sleep(0.3)
+            head = await load.call("eth_blockNumber")
+
+            load.stopped = True
+            await asyncio.gather(*clients)
+        await endpoint.stop()
+        assert head.json()["result"] == "0x1"
+        assert load.statuses(0, down - 1) <= {200}
+        assert load.statuses(down + 0.1, starting) == {503}
+        assert load.statuses(recovered, time.monotonic()) == {200}
+        assert load.slowest < 1.0
+
+    asyncio.run(scenario())
+
+
+def test_service_that_starts_without_a_database_serves_when_there_is_one(
+    server: PostgresServer,
+) -> None:
+    network = make_network()
+    add_block(network, "one", 1)
+    set_head(network, "one", 1)
+    key = issue_key(owner=User.objects.create(email="owner@example.org")).secret
+    django_connections.close_all()
+    server.stop()
+
+    async def scenario() -> None:
+        endpoint = build_endpoint()
+        await endpoint.start()
+        transport = httpx.ASGITransport(app=endpoint)  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+            load = Load(http, f"/v3/{key}")
+            assert (await load.call("eth_blockNumber")).status_code == 503
+            await asyncio.to_thread(server.start)
+            async with asyncio.timeout(5):
+                while (await load.call("eth_blockNumber")).status_code != 200:
+                    await asyncio.sleep(0.02)
+        await endpoint.stop()
+
+    asyncio.run(scenario())
