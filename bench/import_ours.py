@@ -7,6 +7,8 @@ The database is the one of VAR_DIR, whose services must run; the chain becomes a
 named as its folder.
 """
 
+# ruff: noqa: E402 (Django and hash backends must be set up before what uses them)
+
 from __future__ import annotations
 
 import os

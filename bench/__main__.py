@@ -1,0 +1,46 @@
+"""Run the benchmarks, all or the ones that are named: `python -m bench [PART …]`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from bench import importing, report
+from bench.own_services import own_services
+from bench.rows import Row, machine
+
+PARTS = {
+    "import": importing.speed,
+    "growth": importing.growth,
+}
+
+RESULTS = Path(__file__).parent / "results.json"
+
+
+def main(names: list[str]) -> int:
+    """Measure, print and write the figures; 1 when one is not enough."""
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        print(f"bench: no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+        return 2
+    start = time.monotonic()
+    rows: list[Row] = []
+    with own_services() as folder:
+        for name in names or PARTS:
+            rows += PARTS[name](folder, _say)
+    _say(f"{time.monotonic() - start:.0f} s")
+    print(report.table(rows))
+    report.write_json(RESULTS, rows, machine())
+    missed = [row for row in rows if row.misses]
+    if missed:
+        print(f"\n{len(missed)} of {len(rows)} rows miss what is required of them")
+    return 1 if missed else 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
