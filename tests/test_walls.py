@@ -135,6 +135,10 @@ def test_the_environment_is_read_in_one_place():
     assert wrong == []
 
 
+LONG_BY_DESIGN = {"nodeapi.evm.interpreter.run"}
+"""The interpreter's loop: a call for each step would cost what the loop is there for."""
+
+
 def test_modules_and_functions_stay_short():
     long = []
     for name, path in MODULES.items():
@@ -144,6 +148,8 @@ def test_modules_and_functions_stay_short():
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or 0) - node.lineno + 1
+                if f"{name}.{node.name}" in LONG_BY_DESIGN:
+                    continue
                 if length > 40 and ".migrations." not in name:
                     long.append(f"{name}.{node.name}: {length} lines")
     assert long == []

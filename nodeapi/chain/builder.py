@@ -205,8 +205,7 @@ class ChainBuilder:
 
         Withdrawals, mix hash (PREVRANDAO) and parent beacon root count only from
         their fork on. The gas limit is the parent's if it is not told.
-        Raises: InvalidTransaction when one may not stand there; only the line is gone
-        then.
+        Raises: InvalidTransaction; only the line is gone then.
         """
         transactions, self._pending = self._pending, []
         self._spent_nonces.clear()
@@ -225,12 +224,8 @@ class ChainBuilder:
             draft = replace(draft, mix_hash=mix_hash)
         if fork.has_parent_beacon_root and parent_beacon_root is not None:
             draft = replace(draft, parent_beacon_root=parent_beacon_root)
-        block = Block(
-            draft,
-            tuple(transactions),
-            tuple(uncles),
-            tuple(withdrawals) if fork.has_withdrawals else None,
-        )
+        paid = tuple(withdrawals) if fork.has_withdrawals else None
+        block = Block(draft, tuple(transactions), tuple(uncles), paid)
         return self._append(self._execute(block, fork))
 
     def fork(self) -> ChainBuilder:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sha3
 from eth_typing import Hash32
 
-from nodeapi.chain.importer import block_row
-from nodeapi.chain.rows import Rows
+from nodeapi.chain.rows import Rows, block_row
 from nodeapi.chain.verification import Verified
 from nodeapi.evm.chain_config import ChainConfig
 from nodeapi.evm.changes import AccountValue, Changes

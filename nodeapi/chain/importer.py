@@ -9,31 +9,26 @@ from eth_typing import Address, Hash32
 
 from nodeapi.chain.branches import Branches, StoredBlock
 from nodeapi.chain.forkchoice import Forkchoice, set_forkchoice
-from nodeapi.chain.rows import BlockRow, Rows
+from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
+from nodeapi.chain.rows import BlockRow, Rows, block_row
 from nodeapi.chain.state_reader import (
     CachedState,
     OverlayState,
     StoredNodes,
     StoredState,
 )
-from nodeapi.chain.verification import Parent, Verified, verify_block
-from nodeapi.documents import block_document, transaction_document
-from nodeapi.evm.blocks import Block, decode_block, encode_body
+from nodeapi.chain.verification import Verified, verify_block
+from nodeapi.evm.blocks import Block, decode_block
 from nodeapi.evm.changes import Changes, encode_changes
 from nodeapi.evm.errors import InvalidBlock
-from nodeapi.evm.header_rules import UNCLE_DEPTH, Ancestry, Generation
+from nodeapi.evm.header_rules import UNCLE_DEPTH
 from nodeapi.evm.state_trie import StateTrie
 from nodeapi.evm.trie import NodeCache
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import psycopg
 
     from nodeapi.evm.chain_config import ChainConfig
-
-ANCESTORS_KEPT = 256
-"""As many hashes as BLOCKHASH can ask for."""
 
 NODES_CACHED = 120_000
 """Trie nodes kept decoded."""
@@ -61,42 +56,15 @@ class _Batch:
     gas_used: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
-    """The block that the next one is expected to follow, and its line."""
-
-    block: Block
-    total_difficulty: int
-    hashes: Sequence[Hash32]
-    """Of the block and its ancestors, newest first."""
-    ancestry: Ancestry
-    """The same blocks, as many as the uncle rules look at."""
-
-    def followed_by(self, block: Block, total_difficulty: int) -> _Position:
-        return _Position(
-            block,
-            total_difficulty,
-            (block.header.hash, *self.hashes[: ANCESTORS_KEPT - 1]),
-            (_generation(block), *self.ancestry[:UNCLE_DEPTH]),
-        )
-
-    def parent(self, state: CachedState | OverlayState, trie: StateTrie) -> Parent:
-        return Parent(
-            self.block.header,
-            self.total_difficulty,
-            self.hashes,
-            self.ancestry,
-            state,
-            trie,
-        )
-
-
-def _generation(block: Block) -> Generation:
-    return Generation(block.header, [uncle.hash for uncle in block.uncles])
-
-
 class Importer:
-    """Imports blocks into one network, which it alone does (see `chain.lock`)."""
+    """Imports blocks into one network, which it alone does (see `import_lock`)."""
+
+    _head: Position
+    _batch: _Batch
+    _state: CachedState
+    _trie: StateTrie
+    _frozen: bool
+    """Whether the wanted head is reached, so that nothing is put on top of it."""
 
     def __init__(
         self,
@@ -194,13 +162,13 @@ class Importer:
             self._forkchoice and head.header.hash == self._forkchoice.head
         )
 
-    def _position(self, block: StoredBlock) -> _Position:
+    def _position(self, block: StoredBlock) -> Position:
         line = [b.block() for b in self._branches.ancestors(block, UNCLE_DEPTH + 1)]
-        return _Position(
+        return Position(
             line[0],
             block.total_difficulty,
             tuple(self._branches.ancestor_hashes(block, ANCESTORS_KEPT)),
-            tuple(map(_generation, line)),
+            tuple(map(generation, line)),
         )
 
     def _stored_state(self, number: int) -> StoredState:
@@ -379,28 +347,3 @@ class Importer:
             self._rows.set_head(head.number, head.hash)
             self._settle(head.hash)
         self._open()
-
-
-def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
-    """Return the row of a verified block, with its documents in their final form."""
-    block = verified.block
-    header = block.header
-    document, transactions_offset = block_document(block, verified.total_difficulty)
-    return BlockRow(
-        hash=header.hash,
-        number=header.number,
-        parent_hash=header.parent_hash,
-        is_canonical=is_canonical,
-        timestamp=header.timestamp,
-        total_difficulty=verified.total_difficulty,
-        state_root=header.state_root,
-        gas_used=header.gas_used,
-        header=header.encode(),
-        body=encode_body(block),
-        document=document,
-        transactions_offset=transactions_offset,
-        transactions=[
-            (transaction.hash, transaction_document(transaction, header, index))
-            for index, transaction in enumerate(block.transactions)
-        ],
-    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
-
 from networks.models import Network
 from networks.services import create_network
 from nodeapi.chain.genesis import store_genesis, verified_genesis
@@ -34,33 +32,30 @@ def open_network(
     """
     network = Network.objects.filter(slug=slug).first()
     if genesis is None:
-        if network is None:
-            raise NetworkMismatch(f"network {slug} is new: --genesis is needed")
-        if network.head_hash is None:
-            raise NetworkMismatch(f"network {slug} has no block 0: --genesis is needed")
+        if network is None or network.head_hash is None:
+            raise NetworkMismatch(f"network {slug} has no blocks: --genesis is needed")
         return network.pk, ChainConfig.from_genesis(network.genesis)
     config = ChainConfig.from_genesis(genesis)
     verified, trie = verified_genesis(genesis, config)
     genesis_hash = verified.block.header.hash
     without_alloc = {key: value for key, value in genesis.items() if key != "alloc"}
     if network is None:
-        with transaction.atomic():
-            network = create_network(
-                slug=slug,
-                name=name or slug,
-                chain_id=config.chain_id,
-                genesis=without_alloc,
-                genesis_hash=genesis_hash,
-            )
+        network = create_network(
+            slug=slug,
+            name=name or slug,
+            chain_id=config.chain_id,
+            genesis=without_alloc,
+            genesis_hash=genesis_hash,
+        )
     elif bytes(network.genesis_hash) != genesis_hash:
         raise NetworkMismatch(
             f"network {slug} has the genesis 0x{bytes(network.genesis_hash).hex()}, "
             f"this one is 0x{genesis_hash.hex()}"
         )
-    elif network.genesis != without_alloc and network.head_hash is not None:
-        _change_config(network, config, without_alloc)
     if network.head_hash is None:
         store_genesis(connection, network.pk, verified, trie)
+    elif network.genesis != without_alloc:
+        _change_config(network, config, without_alloc)
     return network.pk, config
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nodeapi.documents import block_document, transaction_document
+from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     import psycopg
     from eth_typing import Hash32
 
+    from nodeapi.chain.verification import Verified
     from nodeapi.evm.changes import AccountValue, Changes
 
 HEAD_CHANNEL = "portcullis_network"
@@ -229,4 +232,29 @@ def _account_columns(
         account.balance,
         None if code_hash == EMPTY_CODE_HASH else code_hash,
         account.storage_root,
+    )
+
+
+def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
+    """Return the row of a verified block, with its documents in their final form."""
+    block = verified.block
+    header = block.header
+    document, transactions_offset = block_document(block, verified.total_difficulty)
+    return BlockRow(
+        hash=header.hash,
+        number=header.number,
+        parent_hash=header.parent_hash,
+        is_canonical=is_canonical,
+        timestamp=header.timestamp,
+        total_difficulty=verified.total_difficulty,
+        state_root=header.state_root,
+        gas_used=header.gas_used,
+        header=header.encode(),
+        body=encode_body(block),
+        document=document,
+        transactions_offset=transactions_offset,
+        transactions=[
+            (transaction.hash, transaction_document(transaction, header, index))
+            for index, transaction in enumerate(block.transactions)
+        ],
     )

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import sha3
 from eth_typing import Address, Hash32
 
 from nodeapi.evm import rlp
 from nodeapi.evm.changes import AccountValue, Changes
+from nodeapi.evm.signatures import keccak
 from nodeapi.evm.trie import EMPTY_ROOT, NodeCache, PathTrie
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ STATE_OWNER = b""
 @lru_cache(maxsize=131_072)
 def address_key(address: Address) -> bytes:
     """Return an account's key in the state trie, its owner among the nodes."""
-    return sha3.keccak_256(address).digest()
+    return keccak(address)
 
 
 @lru_cache(maxsize=131_072)
 def slot_key(slot: int) -> bytes:
     """Return a slot's key in its account's storage trie."""
-    return sha3.keccak_256(slot.to_bytes(32, "big")).digest()
+    return keccak(slot.to_bytes(32, "big"))
 
 
 def account_leaf(account: AccountValue) -> bytes:

@@ -1,0 +1,1 @@
+"""What is watched while blocks run: call frames, pre-state, steps."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from django.core.exceptions import ValidationError
@@ -86,7 +86,9 @@ class Command(BaseCommand):
             ) from error
 
     def _import(self, importer: Importer, files: list[BlockFile]) -> None:
-        progress = Progress(self.stderr._out, sum(file.size for file in files))
+        # The stream below Django's wrapper, which ends every write with a new line.
+        stream = cast(Any, self.stderr)._out
+        progress = Progress(stream, sum(file.size for file in files))
         done = 0
         number = importer.head.header.number
         try:
