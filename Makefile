@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -22,10 +22,7 @@ run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …)
 test: install-dev ## Run all tests (ARGS='-k name' for some)
 	@$(VENV_PYTHON) -m pytest $(ARGS)
 
-check: lint types ## Format, lint, types, migrations, import floors, documentation
-	@$(VENV_PYTHON) -W ignore::RuntimeWarning:django.core.management.commands.makemigrations \
-		manage.py makemigrations --check --dry-run
-	@$(VENV_PYTHON) -m pytest tests/test_walls.py tests/test_docs.py
+check: lint types migrations documents ## Everything but the tests: the next four
 
 lint: install-dev ## Format check and linter
 	@$(VENV_PYTHON) -m ruff format --check .
@@ -33,6 +30,13 @@ lint: install-dev ## Format check and linter
 
 types: install-dev ## mypy --strict
 	@$(VENV_PYTHON) -m mypy .
+
+migrations: install-dev ## No migration is missing
+	@$(VENV_PYTHON) -W ignore::RuntimeWarning:django.core.management.commands.makemigrations \
+		manage.py makemigrations --check --dry-run
+
+documents: install-dev ## Import floors and documentation are as they say
+	@$(VENV_PYTHON) -m pytest tests/test_walls.py tests/test_docs.py
 
 lock: ## Write the pins anew from the ranges in pyproject.toml
 	@$(PYTHON) config/lock.py

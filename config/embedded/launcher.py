@@ -129,7 +129,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run `launcher.py UID GID FOLDER PROGRAM [ARGUMENT …]`."""
     uid, gid, folder, *command = arguments
     os.umask(0o077)
-    execute(int(uid), int(gid), folder, command)
+    try:
+        execute(int(uid), int(gid), folder, command)
+    except OSError as error:
+        print(f"can't run {command[0]} as user {uid}: {error}", file=sys.stderr)
+        return EXIT_UNREACHABLE
     print(
         f"user {uid} can't reach {command[0]} or {folder}, and this process holds no "
         "capability to hand on that would open the way. Put the project and VAR_DIR "

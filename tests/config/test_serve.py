@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,14 +53,22 @@ def environment(folder: Path, port: int) -> dict[str, str]:
     return environ
 
 
+SERVE = [sys.executable, "manage.py", "serve"]
+
+LIKE_MAKE = [
+    *(sys.executable, "-c"),
+    f"import subprocess; subprocess.run({[*SERVE, '--leave-with-parent']})",
+]
+"""A parent that waits for the server; when killed it can't pass that on."""
+
+
 @contextmanager
-def serving(folder: Path, port: int) -> Iterator[tuple[subprocess.Popen, str]]:
+def serving(
+    folder: Path, port: int, command: list[str] = SERVE
+) -> Iterator[tuple[subprocess.Popen, str]]:
     """Run the command until it is up; yield it with what it printed."""
     with subprocess.Popen(
-        [sys.executable, "manage.py", "serve"],
-        env=environment(folder, port),
-        stdout=subprocess.PIPE,
-        text=True,
+        command, env=environment(folder, port), stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             printed = ""
@@ -112,6 +121,43 @@ def test_two_starts_in_a_row_serve_the_same(folder):
     assert runs_nothing(folder)
 
 
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):
+    port = free_port()
+    with serving(folder, port) as (process, printed):
+        postgres = PostgresServer(folder)._pid()
+        process.kill()
+        process.wait()
+    wait_until(lambda: not is_listening(port))
+    assert PostgresServer(folder)._pid() == postgres
+    with serving(folder, port) as (process, again):
+        assert PostgresServer(folder)._pid() == postgres
+        assert again == printed
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+    assert runs_nothing(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells of a parent's death")
+def test_a_server_leaves_with_the_make_that_was_killed(folder):
+    port = free_port()
+    with serving(folder, port, LIKE_MAKE) as (parent, _):
+        parent.kill()
+        parent.wait()
+    wait_until(lambda: not is_listening(port) and runs_nothing(folder))
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def paste(printed: str) -> dict[str, dict]:
     """Make the printed calls as curl would, by method."""
     calls = re.findall(r"^curl -s (\S+) \\\n.*-d '(.*)'$", printed, re.MULTILINE)
@@ -154,7 +200,7 @@ def test_a_busy_port_is_one_line_and_starts_nothing(folder):
         other.listen()
         port = other.getsockname()[1]
         done = subprocess.run(
-            [sys.executable, "manage.py", "serve"],
+            SERVE,
             env=environment(folder, port),
             capture_output=True,
             text=True,
@@ -173,7 +219,7 @@ def test_a_busy_port_is_one_line_and_starts_nothing(folder):
 )
 def test_a_setting_that_is_no_number_is_named(folder, name, value):
     done = subprocess.run(
-        [sys.executable, "manage.py", "serve"],
+        SERVE,
         env={**environment(folder, 0), name: value},
         capture_output=True,
         text=True,
