@@ -154,6 +154,7 @@ class Directory:
         self.refresh().add_done_callback(_ignore_failure)
 
     async def _read_while_asked(self) -> None:
+        waiters: list[asyncio.Future[None]] = []
         try:
             while self._waiters:
                 waiters, self._waiters = self._waiters, []
@@ -167,6 +168,10 @@ class Directory:
                     self._replace([_view(row) for row in rows])
                     self._read_in_epoch = epoch
                     _settle(waiters, None)
+        except BaseException:
+            self._read_in_epoch = 0  # whatever it was, what is known may be old
+            _settle(waiters, Unavailable("the networks could not be read"))
+            raise
         finally:
             self._reading = None
             _settle(self._waiters, Unavailable("the directory was stopped"))

@@ -96,15 +96,15 @@ class Connection:
                 connection = await psycopg.AsyncConnection.connect(
                     conninfo, autocommit=True, options=options
                 )
+            return cls(
+                connection,
+                query_timeout=query_timeout,
+                on_lost=on_lost,
+                on_notify=on_notify,
+            )
         except (psycopg.Error, OSError, TimeoutError) as error:
             text = str(error).strip() or type(error).__name__
             raise Unavailable(f"cannot connect: {text.splitlines()[0]}") from error
-        return cls(
-            connection,
-            query_timeout=query_timeout,
-            on_lost=on_lost,
-            on_notify=on_notify,
-        )
 
     def execute(
         self, statement: Statement, parameters: Sequence[bytes], done: Done

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+import time
+
 import pytest
 from django.db import connection, transaction
 
@@ -184,6 +187,33 @@ def test_readings_of_one_moment_are_one_query() -> None:
         answers = running.ask_all(*[(directory.reread, network.pk)] * 20)
         assert [view.head_number for view in answers] == [1] * 20
         assert fetched == 1
+
+
+def test_one_reading_ends_before_the_next_begins() -> None:
+    """Else an older answer that is slow could take the place of a newer one."""
+    network = make_network()
+    with serving() as running:
+        directory = running.service.directory
+        fetch = running.service.connections.fetch
+        spans: list[tuple[float, float]] = []
+
+        async def slow(*arguments: object) -> object:
+            start = time.monotonic()
+            rows = await fetch(*arguments)  # type: ignore[arg-type]
+            await asyncio.sleep(0.01)
+            spans.append((start, time.monotonic()))
+            return rows
+
+        running.service.connections.fetch = slow  # type: ignore[assignment, method-assign]
+
+        async def ask_now_and_again() -> None:
+            first = asyncio.ensure_future(directory.reread(network.pk))
+            await asyncio.sleep(0.003)
+            await asyncio.gather(first, directory.reread(network.pk))
+
+        running.ask(ask_now_and_again)
+    assert len(spans) == 2, "the second caller may not be given the first one's answer"
+    assert spans[0][1] <= spans[1][0]
 
 
 def test_changed_and_new_networks_become_known() -> None:
