@@ -24,6 +24,7 @@ from eth.vm.forks.spurious_dragon.computation import SpuriousDragonComputation
 from eth.vm.memory import Memory
 
 from nodeapi.evm.code import Code
+from nodeapi.evm.creation import limit_init_code
 from nodeapi.evm.interpreter import OpcodeTable, make_opcode_table, run
 from nodeapi.evm.stack import Stack
 
@@ -262,13 +263,10 @@ class HomesteadFrame(Frame):
 class SpuriousDragonFrame(HomesteadFrame):
     """A new contract starts with nonce 1 (EIP-161), and its code is limited."""
 
-    validate_create_message: Any
     validate_contract_code: Any
 
     @classmethod
     def _prepare_account(cls, state: Any, message: Any) -> None:
-        # Too long an init code is the failure of the frame that brought it (EIP-3860).
-        cls.validate_create_message(message)
         state.increment_nonce(message.storage_address)
 
     @classmethod
@@ -293,7 +291,10 @@ def computation_class(base: type[Any], **attributes: Any) -> type[Any]:
         base.__name__,
         (mixin, base),
         {
-            "opcodes": {n: _without_warning(op) for n, op in opcodes.items()},
+            "opcodes": {
+                number: limit_init_code(_without_warning(opcode))
+                for number, opcode in opcodes.items()
+            },
             **attributes,
         },
     )
