@@ -15,8 +15,8 @@ os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix=leftovers.PREFIX)
 CLAIM = leftovers.claim(os.environ["VAR_DIR"])
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 
-from config.settings import *  # noqa: F403
-from config.settings import DATABASES
+from config.settings import *  # noqa: E402, F403
+from config.settings import DATABASES  # noqa: E402
 
 # With a DATABASE_URL two runs may share one server.
 DATABASES["default"]["TEST"] = {"NAME": f"test_portcullis_{os.getpid()}"}
