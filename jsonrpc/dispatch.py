@@ -51,7 +51,7 @@ _MAX_METHOD_BYTES = 2048
 class Context(Protocol):
     """What is known of a request besides its body; handed to the methods."""
 
-    request_id: str
+    request_id: bytes
 
     def authorise(self, method: Method) -> None:
         """Raise the error of a method whose capability the caller was not granted."""
@@ -65,6 +65,10 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+Answer = bytes | Reply
+"""Bytes are the body of a reply with status 200 and no headers, as most are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one request may take; geth's figures.
@@ -75,6 +79,10 @@ class Limits:
     batch_calls: int = 1000
     response_bytes: int = 25_000_000
     seconds: float = 30.0
+
+
+class _NoAnswer(Exception):
+    """Raised when a message wants no answer."""
 
 
 class _Call:
@@ -105,24 +113,24 @@ class Dispatcher:
         self._deadlines = Deadlines(limits.seconds)
         self._translations = translations
 
-    def respond(self, body: bytes, context: Context) -> Reply | Awaitable[Reply]:
+    def respond(self, body: bytes, context: Context) -> Answer | Awaitable[Answer]:
         """Answer a request, at once when nothing has to be waited for."""
+        call = _Call()
+        message = None
         try:
             message = parse(body)
-            if type(message) is list:
-                if any(map(has_rounded_id, message)):
-                    message = parse_exactly(body)
-                return self._respond_to_batch(message, context)
+            if type(message) is not dict:
+                return self._respond_to_batch(message, body, context)
             if has_rounded_id(message):
                 message = parse_exactly(body)
-        except RpcError as error:
-            return _refusal(NULL, error)
-        call = self._begin(message, context)
-        if call is None:
-            return Reply(200, b"")
-        if call.error is None and hasattr(call.value, "__await__"):
-            return self._respond_later(call, context)
-        return self._reply(call, context)
+            self._begin(call, message, context)
+            if not hasattr(call.value, "__await__"):
+                return write_result(call.id, call.encode(call.value))
+        except Exception as error:
+            if _wants_no_answer(error, message):
+                return b""
+            return _refusal(call.id, self._told(error, call, context))
+        return self._respond_later(call, context)
 
     def refuse(self, body: bytes, error: RpcError) -> Reply:
         """Answer a request that is refused as a whole, whatever it asks.
@@ -132,6 +140,9 @@ class Dispatcher:
         """
         try:
             message = parse(body)
+            messages = message if type(message) is list else [message]
+            if any(map(has_rounded_id, messages)):
+                message = parse_exactly(body)
         except ParseError:
             return _refusal(NULL, error)
         if type(message) is not list:
@@ -143,31 +154,25 @@ class Dispatcher:
             return _refusal(NULL, error)
         return Reply(error.http_status, _array(answers), error.headers)
 
-    def _begin(self, message: object, context: Context) -> _Call | None:
-        """Start the call that a message makes; None when it wants no answer."""
-        call = _Call()
-        try:
-            if type(message) is not dict:
-                raise InvalidRequest
-            call_id = read_id(message)
-            if call_id is not None:
-                call.id = call_id
-            name = call.method = read_method(message)
-            if call_id is None:
-                return None
-            method = self._find(name)
-            if method is None:
-                raise _unknown(name)
-            if method.capability is not None:
-                context.authorise(method)
-            call.encode = method.encode
-            arguments = method.signature.decode(message.get("params"))
-            call.value = method.handler(context, *arguments)
-        except Exception as error:
-            if isinstance(error, InvalidRequest) and is_response(message):
-                return None
-            call.error = self._told(error, call, context)
-        return call
+    def _begin(self, call: _Call, message: dict[str, Any], context: Context) -> None:
+        """Start the call that a message makes.
+
+        Raises: _NoAnswer, RpcError, and whatever the method raises.
+        """
+        call_id = read_id(message)
+        if call_id is not None:
+            call.id = call_id
+        name = call.method = read_method(message)
+        if call_id is None:
+            raise _NoAnswer
+        method = self._find(name)
+        if method is None:
+            raise _unknown(name)
+        if method.capability is not None:
+            context.authorise(method)
+        call.encode = method.encode
+        arguments = method.signature.decode(message.get("params"))
+        call.value = method.handler(context, *arguments)
 
     def _told(self, error: Exception, call: _Call, context: Context) -> RpcError:
         """Return what the caller is told of an error."""
@@ -177,16 +182,51 @@ class Dispatcher:
             if isinstance(error, known):
                 return told()
         logger.error(
-            "%s crashed in request %s", call.method, context.request_id, exc_info=error
+            "%s crashed in request %s",
+            call.method,
+            context.request_id.decode(),
+            exc_info=error,
         )
         return InternalError()
 
-    def _reply(self, call: _Call, context: Context) -> Reply:
-        """Return the reply to a single call that has come to its end."""
-        result = self._result(call, context)
-        if call.error is not None:
-            return _refusal(call.id, call.error)
-        return Reply(200, write_result(call.id, result))
+    async def _respond_later(self, call: _Call, context: Context) -> Answer:
+        """Wait for the value of a single call."""
+        deadline = self._deadlines.deadline()
+        try:
+            with deadline:
+                value = await call.value
+            return write_result(call.id, call.encode(value))
+        except Exception as error:
+            told = self._told(error, call, context) if not deadline.expired else None
+            return _refusal(call.id, told or RequestTimedOut())
+
+    def _respond_to_batch(
+        self, messages: Any, body: bytes, context: Context
+    ) -> Awaitable[Answer]:
+        """Answer what is no object.
+
+        Raises: RpcError when it is no batch either, or an empty one.
+        """
+        if type(messages) is not list:
+            raise InvalidRequest
+        if not messages:
+            raise EmptyBatch
+        if any(map(has_rounded_id, messages)):
+            messages = parse_exactly(body)
+        return self._answer_batch(messages, context)
+
+    def _begin_one_of_many(self, message: object, context: Context) -> _Call | None:
+        """Start a call of a batch; None when it wants no answer."""
+        call = _Call()
+        try:
+            if type(message) is not dict:
+                raise InvalidRequest
+            self._begin(call, message, context)
+        except Exception as error:
+            if _wants_no_answer(error, message):
+                return None
+            call.error = self._told(error, call, context)
+        return call
 
     def _result(self, call: _Call, context: Context) -> bytes:
         """Return the result of a call as JSON; b"" when there is an error."""
@@ -197,35 +237,16 @@ class Dispatcher:
                 call.error = self._told(error, call, context)
         return b""
 
-    async def _respond_later(self, call: _Call, context: Context) -> Reply:
-        deadline = self._deadlines.deadline()
-        try:
-            with deadline:
-                call.value = await call.value
-        except Exception as error:
-            if deadline.expired:
-                call.error = RequestTimedOut()
-            else:
-                call.error = self._told(error, call, context)
-        return self._reply(call, context)
-
-    def _respond_to_batch(
-        self, messages: list[object], context: Context
-    ) -> Reply | Awaitable[Reply]:
-        if not messages:
-            return _refusal(NULL, EmptyBatch())
+    async def _answer_batch(self, messages: list[object], context: Context) -> Answer:
+        """Answer the calls of a batch in their order, a group at a time."""
         if len(messages) > self._limits.batch_calls:
             return _refuse_large_batch(messages)
-        return self._answer_batch(messages, context)
-
-    async def _answer_batch(self, messages: list[object], context: Context) -> Reply:
-        """Answer the calls of a batch in their order, a group at a time."""
         deadline = asyncio.get_running_loop().time() + self._limits.seconds
         answers: list[bytes] = []
         left_bytes = self._limits.response_bytes
         for start in range(0, len(messages), _AT_ONCE):
             group = messages[start : start + _AT_ONCE]
-            calls = [self._begin(message, context) for message in group]
+            calls = [self._begin_one_of_many(message, context) for message in group]
             wanted = [call for call in calls if call is not None]
             is_late = await self._settle(wanted, deadline, context)
             for call in wanted:
@@ -239,7 +260,7 @@ class Dispatcher:
                 error = ResponseTooLarge() if left_bytes < 0 else RequestTimedOut()
                 answers += _refuse_all(filter(None, ids), error)
                 break
-        return Reply(200, _array(answers) if answers else b"")
+        return _array(answers) if answers else b""
 
     async def _settle(
         self, calls: list[_Call], deadline: float, context: Context
@@ -270,6 +291,13 @@ class Dispatcher:
             else:
                 raise error
         return bool(late)
+
+
+def _wants_no_answer(error: Exception, message: object) -> bool:
+    """Return whether nothing is said of an error: geth takes no notice of responses."""
+    return isinstance(error, _NoAnswer) or (
+        isinstance(error, InvalidRequest) and is_response(message)
+    )
 
 
 def _unknown(name: str) -> RpcError:

@@ -61,37 +61,25 @@ class Signature:
     def decode(self, params: object) -> list[Any]:
         """Return the arguments that a message's `params` stand for.
 
-        Raises: InvalidParams.
+        A list is used up: the arguments take the place of what they are made of.
+        Raises: InvalidParams, for the first fault.
         """
-        if type(params) is list:
-            count = len(params)
-            if self._required <= count <= len(self._decoders):
-                arguments = []
-                try:
-                    for decode, value in zip(self._decoders, params):  # noqa: B905
-                        arguments.append(decode(value))
-                except ValueError:
-                    pass  # which one it was is found out below
-                else:
-                    return arguments + self._defaults[count:]
-        elif params is None:
+        if type(params) is not list:
+            if params is not None:
+                raise InvalidParams("non-array args")
             params = []
-        else:
-            raise InvalidParams("non-array args")
-        return self._decode_carefully(params)
-
-    def _decode_carefully(self, params: list[Any]) -> list[Any]:
-        """Decode one after the other, as the first fault is the one to be told."""
-        arguments = []
-        for index, value in enumerate(params):
-            if index >= len(self._decoders):
-                raise InvalidParams(
-                    f"too many arguments, want at most {len(self._decoders)}"
-                )
-            try:
-                arguments.append(self._decoders[index](value))
-            except ValueError as error:
-                raise InvalidParams(f"invalid argument {index}: {error}") from error
-        if len(arguments) < self._required:
-            raise InvalidParams(f"missing value for required argument {len(arguments)}")
-        return arguments + self._defaults[len(arguments) :]
+        decoders = self._decoders
+        index = 0
+        try:
+            for value in params:
+                if index == len(decoders):
+                    raise InvalidParams(f"too many arguments, want at most {index}")
+                params[index] = decoders[index](value)
+                index += 1
+        except ValueError as error:
+            raise InvalidParams(f"invalid argument {index}: {error}") from error
+        if index < len(decoders):
+            if index < self._required:
+                raise InvalidParams(f"missing value for required argument {index}")
+            params += self._defaults[index:]
+        return params

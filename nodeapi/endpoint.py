@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from jsonrpc.deadlines import Deadlines
-from jsonrpc.dispatch import Dispatcher, Limits, Reply
+from jsonrpc.dispatch import Answer, Dispatcher, Limits, Reply
 from jsonrpc.errors import (
     BodyTooLarge,
     BodyTooSlow,
@@ -64,6 +64,9 @@ _UNREAD = (
 """What is answered without a look into the body."""
 
 
+_PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
+"""The answer to a browser's question whether a page may call."""
+
 _DEFAULT_LIMITS = Limits()
 
 
@@ -90,7 +93,7 @@ class Endpoint:
         )
         self._deadlines = Deadlines(limits.seconds)
         self._max_body_bytes = max_body_bytes
-        self._request_prefix = secrets.token_hex(4)
+        self._request_prefix = secrets.token_hex(4).encode()
         self._request_numbers = count(1)
 
     async def start(self) -> None:
@@ -103,29 +106,27 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        request_id = f"{self._request_prefix}-{next(self._request_numbers):x}"
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        if scope["method"] == "OPTIONS":
-            await _send_preflight(send)
-            return
+        request_id = b"%b-%x" % (self._request_prefix, next(self._request_numbers))
+        answer: Answer | Awaitable[Answer] | None
         try:
             context = self._admit(scope, headers, request_id)
             if not isinstance(context, Context):
                 context = await context
             body = await self._read_body(receive, self._max_body_bytes)
+            if body is None:
+                return
+            answer = self._dispatcher.respond(body, context)
         except Exception as error:
-            refusal = await self._refuse(error, receive, request_id)
-            if refusal is not None:
-                await self._answer(refusal, headers, request_id, receive, send)
-            return
-        if body is not None:
-            reply = self._dispatcher.respond(body, context)
-            if not isinstance(reply, Reply):
-                reply = await reply
-            await self._answer(reply, headers, request_id, receive, send)
+            answer = await self._refuse(error, scope, receive, request_id)
+            if answer is None:
+                return
+        if not isinstance(answer, bytes | Reply):
+            answer = await answer
+        await self._send(answer, headers, request_id, receive, send)
 
     def _admit(
-        self, scope: Scope, headers: Mapping[bytes, bytes], request_id: str
+        self, scope: Scope, headers: Mapping[bytes, bytes], request_id: bytes
     ) -> Context | Awaitable[Context]:
         """Check a request up to its body; at once when its key is remembered.
 
@@ -147,7 +148,7 @@ class Endpoint:
         grant: Awaitable[Grant],
         slug: str,
         headers: Mapping[bytes, bytes],
-        request_id: str,
+        request_id: bytes,
     ) -> Context:
         known = await grant
         network = self._network(known, slug, headers)
@@ -186,13 +187,15 @@ class Endpoint:
         return None if message["type"] == "http.disconnect" else body
 
     async def _refuse(
-        self, error: Exception, receive: Receive, request_id: str
+        self, error: Exception, scope: Scope, receive: Receive, request_id: bytes
     ) -> Reply | None:
         """Answer a request that was not let in; None when the client has gone."""
+        if isinstance(error, MethodNotAllowed) and scope["method"] == "OPTIONS":
+            return _PREFLIGHT
         if isinstance(error, Unavailable):
             error = ServiceUnavailable()
         elif not isinstance(error, RpcError):
-            logger.error("request %s crashed", request_id, exc_info=error)
+            logger.error("request %s crashed", request_id.decode(), exc_info=error)
             error = InternalError()
         body: bytes | None = b""
         if not isinstance(error, _UNREAD):
@@ -201,21 +204,23 @@ class Endpoint:
                 body = await self._read_body(receive, MAX_REFUSED_BODY_BYTES)
         return None if body is None else self._dispatcher.refuse(body, error)
 
-    async def _answer(
+    async def _send(
         self,
-        reply: Reply,
+        answer: Answer,
         request_headers: Mapping[bytes, bytes],
-        request_id: str,
+        request_id: bytes,
         receive: Receive,
         send: Send,
     ) -> None:
-        """Send a reply with all its headers."""
-        body = reply.body
-        headers = [*http.ANSWER_HEADERS, (b"x-request-id", request_id.encode())]
+        """Send an answer with all its headers."""
+        headers = [*http.ANSWER_HEADERS, (b"x-request-id", request_id)]
+        if isinstance(answer, bytes):
+            status, body = 200, answer
+        else:
+            status, body, more_headers = answer
+            headers += http.header_lines(more_headers)
         if b"origin" in request_headers:
             headers += http.BROWSER_HEADERS
-        if reply.headers:
-            headers += http.header_lines(reply.headers)
         accept_encoding = request_headers.get(b"accept-encoding")
         if (
             accept_encoding is not None
@@ -224,8 +229,8 @@ class Endpoint:
         ):
             body = await _compress(body)
             headers += http.GZIP_HEADERS
-        headers.append((b"content-length", b"%d" % len(body)))
-        status = reply.status
+        if status != _PREFLIGHT.status:  # an answer that can't have a body
+            headers.append((b"content-length", b"%d" % len(body)))
         await send(
             {"type": "http.response.start", "status": status, "headers": headers}
         )
@@ -267,13 +272,6 @@ async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:
         if left >= 0 and not message.get("more_body"):
             return b"".join(chunks)
     raise BodyTooLarge(limit)
-
-
-async def _send_preflight(send: Send) -> None:
-    """Answer a browser's question whether a page may call."""
-    head = {"type": "http.response.start", "status": 204}
-    await send({**head, "headers": http.PREFLIGHT_HEADERS})
-    await send({"type": "http.response.body"})
 
 
 async def _compress(body: bytes) -> bytes:

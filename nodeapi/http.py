@@ -23,12 +23,11 @@ BROWSER_HEADERS: Headers = [
 ]
 """Of answers to scripts in pages, which see no other headers; others needn't pay."""
 
-PREFLIGHT_HEADERS: Headers = [
-    (b"access-control-allow-origin", b"*"),
-    (b"access-control-allow-methods", b"POST, OPTIONS"),
-    (b"access-control-allow-headers", b"content-type, authorization"),
-    (b"access-control-max-age", b"7200"),
-]
+PREFLIGHT_HEADERS = {
+    "Access-Control-Allow-Methods": "POST, OPTIONS",
+    "Access-Control-Allow-Headers": "content-type, authorization",
+    "Access-Control-Max-Age": "7200",
+}
 """Of the answer to a browser's question whether a page may call."""
 
 GZIP_HEADERS: Headers = [

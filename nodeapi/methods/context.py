@@ -18,7 +18,7 @@ TRACE = "trace"
 class Context:
     """A request that was let in: by what key, to which network, and what it reads."""
 
-    request_id: str
+    request_id: bytes
     grant: Grant
     network: NetworkView
     store: Store
