@@ -2,7 +2,7 @@
 
 orjson refuses lone surrogates and numbers beyond a double, and rounds integers beyond
 64 bits and fractions. All of that is JSON, and an id has to be echoed as it came, hence
-the standard library reads such bodies once more and keeps every number's own text.
+the standard library reads such bodies once more and keeps the text of such numbers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from jsonrpc.errors import ParseError
 _MAY_BE_JSON = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]|[0-9]{300}")
 """What a body has in it that orjson refuses although it is JSON."""
 
+_SHORT = 18
+"""Digits, and a sign, of integers that surely have no more than 64 bits."""
+
 
 class Number:
-    """A JSON number that was read as text."""
+    """A JSON number that is kept as text: a fraction, or an integer beyond 64 bits."""
 
     __slots__ = ("text",)
 
@@ -32,8 +35,12 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _read_integer(text: str) -> int | Number:
+    return int(text) if len(text) <= _SHORT else Number(text)
+
+
 _exact_decoder = json.JSONDecoder(
-    parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
+    parse_int=_read_integer, parse_float=Number, parse_constant=_refuse_constant
 )
 
 
@@ -51,7 +58,7 @@ def parse(body: bytes) -> Any:
 
 
 def parse_exactly(body: bytes) -> Any:
-    """Return what a body holds with each number as a `Number`.
+    """Return what a body holds with its numbers as they were sent.
 
     Raises: ParseError.
     """

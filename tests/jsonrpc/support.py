@@ -1,0 +1,158 @@
+"""A small register of methods, and how a body is answered with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import orjson
+
+from jsonrpc.dispatch import Answer, Dispatcher, Limits, Reply
+from jsonrpc.errors import RpcError
+from jsonrpc.params import Param
+from jsonrpc.registry import Method, MethodRegistry
+
+registry = MethodRegistry()
+GENEROUS = Limits()
+
+
+class Denied(RpcError):
+    """Raised when a caller lacks a capability."""
+
+    http_status = 403
+    code = -32002
+    reason = "denied"
+    text = "denied"
+
+
+class Broken(Exception):
+    """Raised when something below the methods is broken."""
+
+
+class Gone(RpcError):
+    """Raised in the place of Broken."""
+
+    http_status = 503
+    code = -32603
+    reason = "gone"
+    text = "gone"
+
+
+class Caller:
+    """A request's context."""
+
+    request_id = b"request-7"
+
+    def authorise(self, method: Method) -> None:
+        raise Denied
+
+
+def number(value: Any) -> int:
+    """Decode a number, and nothing else."""
+    if type(value) is not int:
+        raise ValueError("not a number")
+    return value
+
+
+def decimal(value: int) -> bytes:
+    return b"%d" % value
+
+
+SUM = [
+    Param("a", number),
+    Param("b", number),
+    Param("c", number, required=False, default=100),
+]
+
+
+@registry.method("sum", params=SUM, encode=decimal, result={}, summary="Adds.")
+def add(context: Caller, a: int, b: int, c: int) -> int:
+    return a + b + c
+
+
+@registry.method("later", params=SUM, encode=decimal, result={}, summary="Adds.")
+async def add_later(context: Caller, a: int, b: int, c: int) -> int:
+    await asyncio.sleep(0)
+    return a + b + c
+
+
+@registry.method("nothing", result={}, summary="Returns nothing.")
+def nothing(context: Caller) -> None:
+    return None
+
+
+@registry.method(
+    "big", params=[Param("size", number)], result={}, summary="Returns much."
+)
+def big(context: Caller, size: int) -> bytes:
+    return b'"' + b"x" * (size - 2) + b'"'
+
+
+@registry.method("never", result={}, summary="Does not return.")
+async def never(context: Caller) -> bytes:
+    await asyncio.Event().wait()
+    return b"null"
+
+
+@registry.method("crash", result={}, summary="Crashes.")
+def crash(context: Caller) -> bytes:
+    raise KeyError("a secret of ours")
+
+
+@registry.method("crashLater", result={}, summary="Crashes while it is waited for.")
+async def crash_later(context: Caller) -> bytes:
+    await asyncio.sleep(0)
+    raise KeyError("a secret of ours")
+
+
+@registry.method("broken", result={}, summary="Fails in a known way.")
+def broken(context: Caller) -> bytes:
+    raise Broken
+
+
+@registry.method("brokenLater", result={}, summary="Fails in a known way, later.")
+async def broken_later(context: Caller) -> bytes:
+    raise Broken
+
+
+@registry.method("unencodable", encode=decimal, result={}, summary="Returns a string.")
+def unencodable(context: Caller) -> str:
+    return "no number"
+
+
+@registry.method("special", result={}, summary="Is granted.", capability="special")
+def special(context: Caller) -> bytes:
+    return b"1"
+
+
+def call(method: str, *params: object, call_id: object = 1) -> dict[str, object]:
+    """Return a request object."""
+    return {"jsonrpc": "2.0", "id": call_id, "method": method, "params": list(params)}
+
+
+def respond(body: bytes | object, limits: Limits = GENEROUS) -> Reply:
+    """Answer a body, or what is to be one, and return the whole reply."""
+    raw = body if isinstance(body, bytes) else orjson.dumps(body)
+    dispatcher = Dispatcher(registry, limits, {Broken: Gone})
+
+    async def wait() -> Answer:
+        answer = dispatcher.respond(raw, Caller())
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    answer = asyncio.run(wait())
+    return answer if isinstance(answer, Reply) else Reply(200, answer)
+
+
+def told(body: bytes | object, limits: Limits = GENEROUS) -> Any:
+    """Return what a body is answered with, as JSON."""
+    return orjson.loads(respond(body, limits).body)
+
+
+def error(code: int, message: str, call_id: object = 1) -> dict[str, object]:
+    """Return the answer with an error in geth's words."""
+    return {
+        "jsonrpc": "2.0",
+        "id": call_id,
+        "error": {"code": code, "message": message},
+    }

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from jsonrpc.deadlines import Deadlines
+
+
+def test_work_in_time_is_left_alone():
+    async def work():
+        deadlines = Deadlines(0.05)
+        with deadlines.deadline() as deadline:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.06)  # no deadline of work that is done interrupts this
+        return deadline.expired
+
+    assert asyncio.run(work()) is False
+
+
+def test_each_is_interrupted_when_its_own_time_is_up():
+    async def work():
+        loop = asyncio.get_running_loop()
+        deadlines = Deadlines(0.1)
+
+        async def wait():
+            started = loop.time()
+            with pytest.raises(TimeoutError), deadlines.deadline():
+                await asyncio.sleep(10)
+            return loop.time() - started
+
+        first = asyncio.create_task(wait())
+        await asyncio.sleep(0.05)
+        return await asyncio.gather(first, wait())
+
+    assert all(0.09 < seconds < 1 for seconds in asyncio.run(work()))
+
+
+def test_cancellation_from_elsewhere_stays_one():
+    async def work():
+        deadlines = Deadlines(10)
+
+        async def wait():
+            with deadlines.deadline():
+                await asyncio.sleep(10)
+
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert asyncio.run(work())
+
+
+def test_task_goes_on_after_its_deadline():
+    async def work():
+        deadlines = Deadlines(0.01)
+        for _ in range(2):
+            with pytest.raises(TimeoutError), deadlines.deadline():
+                await asyncio.sleep(10)
+        return asyncio.current_task().cancelling()
+
+    assert asyncio.run(work()) == 0

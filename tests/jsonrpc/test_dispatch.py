@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from jsonrpc.dispatch import Dispatcher, Limits, Reply
+from tests.jsonrpc import support
+from tests.jsonrpc.support import call, error, respond, told
+
+INVALID = {"code": -32600, "message": "invalid request"}
+
+
+def test_result_stands_behind_the_id_that_was_sent():
+    reply = respond(b'{"jsonrpc":"2.0","id":7,"method":"sum","params":[1,2]}')
+    assert reply == Reply(200, b'{"jsonrpc":"2.0","id":7,"result":103}')
+
+
+def test_method_that_is_waited_for_is_answered_alike():
+    assert told(call("later", 1, 2, 3)) == told(call("sum", 1, 2, 3))
+
+
+def test_nothing_is_null():
+    assert told(call("nothing")) == {"jsonrpc": "2.0", "id": 1, "result": None}
+
+
+IDS = [
+    *("0", "-5", "true", "false", "null", '"a"', '""', "18446744073709551615"),
+    *("1.50", "1e3", "1E400", "-0.0", "123456789012345678901234567890", "9" * 5000),
+    *(r'"\ud800"', '"\N{GRINNING FACE}"', r'"\"\\"'),
+]
+
+
+@pytest.mark.parametrize("call_id", IDS)
+def test_id_is_echoed_as_it_was_sent(call_id):
+    sent = f'{{"jsonrpc":"2.0","id":{call_id},"method":"nothing"}}'
+    answer = f'{{"jsonrpc":"2.0","id":{call_id},"result":null}}'
+    assert respond(sent.encode()).body.decode() == answer
+    assert respond(f"[{sent}]".encode()).body.decode() == f"[{answer}]"
+
+
+def test_unusual_id_leaves_the_arguments_as_they_are():
+    body = b'{"jsonrpc":"2.0","id":1.5,"method":"sum","params":[1,2]}'
+    assert told(body)["result"] == 103
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b" ", b"{", b"nul", b"[1,", b'{"a":}', b"{} {}", b"\xff", b'"\xff"'),
+        *(b"NaN", b"Infinity", b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000),
+        b"[" * 5000 + b'"\\ud800"' + b"]" * 5000,
+        b'{"id":1e5,"id":NaN}',
+    ],
+)
+def test_what_is_no_json_is_a_parse_error(body):
+    reply = respond(body)
+    assert reply.status == 400
+    assert reply.body == (
+        b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "call_id"),
+    [
+        *((b"1", None), (b'"x"', None), (b"null", None), (b"true", None)),
+        (b"{}", None),
+        (b'{"jsonrpc":"2.0","method":"sum","id":{}}', None),
+        (b'{"jsonrpc":"2.0","method":"sum","id":[1]}', None),
+        (b'{"jsonrpc":"1.0","method":"sum","id":1}', 1),
+        (b'{"jsonrpc":2.0,"method":"sum","id":1}', 1),
+        (b'{"method":"sum","id":1}', 1),
+        (b'{"jsonrpc":"2.0","id":"a"}', "a"),
+        (b'{"jsonrpc":"2.0","method":"","id":1}', 1),
+        (b'{"jsonrpc":"2.0","method":5,"id":1}', 1),
+        (b'{"jsonrpc":"2.0","method":["sum"],"id":1}', 1),
+        (b'{"jsonrpc":"2.0","method":null}', None),
+    ],
+)
+def test_what_is_no_request_is_an_invalid_request(body, call_id):
+    reply = respond(body)
+    assert reply.status == 400
+    assert told(body) == {"jsonrpc": "2.0", "id": call_id, "error": INVALID}
+    assert respond(b"[" + body + b"]") == Reply(200, b"[" + reply.body + b"]")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc":"2.0","method":"sum","params":[1,2]}',
+        b'{"jsonrpc":"2.0","method":"unknown"}',
+        b'{"jsonrpc":"2.0","method":"crash"}',
+        b'{"jsonrpc":"2.0","id":1,"result":5}',
+        b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}',
+    ],
+)
+def test_notification_or_response_gets_an_empty_answer(body):
+    assert respond(body) == Reply(200, b"")
+    assert respond(b"[" + body + b"," + body + b"]") == Reply(200, b"")
+
+
+def test_last_of_duplicate_members_counts():
+    body = b'{"jsonrpc":"2.0","id":1,"id":2,"method":"x","method":"nothing"}'
+    assert told(body) == {"jsonrpc": "2.0", "id": 2, "result": None}
+
+
+def test_unknown_method_is_named():
+    message = "the method eth_foo does not exist/is not available"
+    assert told(call("eth_foo")) == error(-32601, message)
+    assert respond(call("eth_foo")).status == 200
+
+
+def test_name_with_a_lone_surrogate_is_sent_escaped():
+    body = rb'{"jsonrpc":"2.0","id":1,"method":"\ud800"}'
+    assert rb"the method \ud800 does not" in respond(body).body
+
+
+def test_subscription_is_not_supported():
+    answer = error(-32601, "notifications not supported")
+    assert told(call("eth_subscribe", "newHeads")) == answer
+
+
+@pytest.mark.parametrize(("name", "length"), [("m" * 2049, 2049), ("é" * 1025, 2050)])
+def test_long_name_is_told_by_its_length(name, length):
+    message = f"method name too long: {length} > 2048"
+    assert told(call(name)) == error(-32600, message)
+
+
+def test_name_of_2048_bytes_is_merely_unknown():
+    assert told(call("m" * 2048))["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize("method", ["crash", "crashLater", "unencodable"])
+@pytest.mark.parametrize("in_batch", [False, True])
+def test_crash_is_logged_and_not_told(method, in_batch, caplog):
+    body = [call(method)] if in_batch else call(method)
+    answer = told(body)
+    expected = error(-32603, "method handler crashed")
+    assert answer == ([expected] if in_batch else expected)
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage() == f"{method} crashed in request request-7"
+    assert record.exc_info is not None
+
+
+@pytest.mark.parametrize("method", ["broken", "brokenLater"])
+def test_known_failure_is_translated(method, caplog):
+    assert respond(call(method)).status == 503
+    assert told(call(method))["error"]["data"]["reason"] == "gone"
+    assert respond([call(method)]).status == 200
+    assert not caplog.records
+
+
+def test_capability_is_asked_for_before_the_parameters():
+    assert respond(call("special", "too", "many")).status == 403
+    assert told([call("special")])[0]["error"] == {
+        "code": -32002,
+        "message": "denied",
+        "data": {"reason": "denied", "see": "/docs/errors#denied"},
+    }
+
+
+def test_call_that_takes_too_long_is_timed_out():
+    answer = told(call("never"), Limits(seconds=0.01))
+    assert answer == error(-32002, "request timed out")
+
+
+def test_batch_keeps_its_order():
+    batch = [
+        call("later", 1, 2, call_id=1),
+        call("sum", 3, 4, call_id="b"),
+        {"jsonrpc": "2.0", "method": "sum", "params": [1, 1]},
+        7,
+        call("unknown", call_id=3),
+        call("later", 5, 6, call_id=1),
+    ]
+    answers = told(batch)
+    assert [answer["id"] for answer in answers] == [1, "b", None, 3, 1]
+    assert [answer.get("result") for answer in answers] == [103, 107, None, None, 111]
+    assert respond(batch).status == 200
+
+
+def test_empty_batch_is_one_error_object():
+    assert told([]) == error(-32600, "empty batch", call_id=None)
+    assert respond([]).status == 200
+
+
+def test_batch_may_hold_as_many_calls_as_the_limit():
+    answers = told([call("nothing", call_id=i) for i in range(1000)])
+    assert [answer["id"] for answer in answers] == list(range(1000))
+
+
+def test_larger_batch_is_one_error_under_the_first_calls_id():
+    notification = {"jsonrpc": "2.0", "method": "sum"}
+    batch = [notification, *[call("crash", call_id=i) for i in range(5, 1006)]]
+    assert told(batch) == [error(-32600, "batch too large", call_id=5)]
+    assert respond(batch).status == 200
+
+
+def test_calls_of_a_batch_are_under_way_together():
+    together = asyncio.Barrier(3)
+    registry = support.MethodRegistry()
+
+    @registry.method("meet", result={}, summary="Waits for the others.")
+    async def meet(context: support.Caller) -> bytes:
+        await together.wait()
+        return b"1"
+
+    async def answer():
+        dispatcher = Dispatcher(registry, Limits(seconds=5), {})
+        body = support.orjson.dumps([call("meet")] * 3)
+        return await dispatcher.respond(body, support.Caller())
+
+    assert asyncio.run(answer()).count(b'"result":1') == 3
+
+
+def test_rest_of_a_batch_is_refused_once_the_response_is_full():
+    limits = Limits(response_bytes=1000)
+    batch = [call("big", 600, call_id=i) for i in range(250)]
+    batch.insert(200, {"jsonrpc": "2.0", "method": "big", "params": [600]})
+    answers = told(batch, limits)
+    assert [answer["id"] for answer in answers] == list(range(250))
+    # The answer that crosses the line is still delivered.
+    assert ["result" in answer for answer in answers[:3]] == [True, True, False]
+    assert answers[2:] == [
+        error(-32003, "response too large", call_id=i) for i in range(2, 250)
+    ]
+
+
+def test_rest_of_a_batch_is_timed_out_at_the_deadline():
+    batch = [call("sum", 1, 2, call_id=0), call("never", call_id=1)]
+    batch += [call("nothing", call_id=i) for i in range(2, 150)]
+    answers = told(batch, Limits(seconds=0.05))
+    late = [error(-32002, "request timed out", call_id=1)]
+    assert answers[0]["result"] == 103
+    assert answers[1:2] == late
+    assert all("result" in answer for answer in answers[2:100])
+    assert {answer["error"]["code"] for answer in answers[100:]} == {-32002}
+
+
+def test_calls_are_given_up_with_the_request():
+    registry = support.MethodRegistry()
+    given_up = []
+
+    @registry.method("wait", result={}, summary="Waits.")
+    async def wait(context: support.Caller) -> bytes:
+        try:
+            return await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            given_up.append(True)
+            raise
+
+    async def cancel():
+        dispatcher = Dispatcher(registry, Limits(), {})
+        body = support.orjson.dumps([call("wait")] * 3)
+        task = asyncio.ensure_future(dispatcher.respond(body, support.Caller()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0)
+
+    asyncio.run(cancel())
+    assert given_up == [True] * 3
+
+
+def refuse(body: bytes) -> Reply:
+    dispatcher = Dispatcher(support.registry, Limits(), {})
+    return dispatcher.refuse(body, support.Denied())
+
+
+def test_refused_call_is_told_so_under_its_id():
+    reply = refuse(b'{"jsonrpc":"2.0","id":1.50,"method":"nothing"}')
+    assert reply.status == 403
+    assert reply.body.startswith(b'{"jsonrpc":"2.0","id":1.50,"error":{"code":-32002')
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"no json", b"5", b"[]", b'{"jsonrpc":"2.0","method":"nothing"}']
+)
+def test_refused_body_without_an_id_is_told_so_under_null(body):
+    reply = refuse(body)
+    assert reply.status == 403
+    assert reply.body.startswith(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32002')
+
+
+def test_refused_batch_is_an_array_with_an_error_for_each_call():
+    batch = [
+        call("nothing", call_id=1),
+        {"jsonrpc": "2.0", "method": "nothing"},
+        5,
+        call("x", call_id="b"),
+    ]
+    reply = refuse(support.orjson.dumps(batch))
+    answers = support.orjson.loads(reply.body)
+    assert reply.status == 403
+    assert [answer["id"] for answer in answers] == [1, None, "b"]
+    assert {answer["error"]["message"] for answer in answers} == {"denied"}
+
+
+def test_refused_batch_that_is_too_large_is_told_that():
+    reply = refuse(support.orjson.dumps([call("nothing")] * 1001))
+    assert support.orjson.loads(reply.body) == [error(-32600, "batch too large")]
