@@ -109,7 +109,7 @@ def find_sample(slug: str) -> Sample:
         block_number=block.number,
         transaction_index=0,
         contract_address="0x" + bytes(version.address).hex(),
-        storage_position=hex(int.from_bytes(version.slot, "big")),
+        storage_position="0x" + bytes(version.slot).hex(),
     )
 
 
