@@ -20,6 +20,9 @@ from postgres.statement import Row, Statement, read_bool, read_int8
 CHANNEL = "portcullis_network"
 """Where changes are announced; the payload is the network's id."""
 
+RETRY_SECONDS = 0.25
+"""Pause after a reading that failed; while the database is down it costs nothing."""
+
 _ALL_NETWORKS = Statement(
     """
     SELECT id, slug, name, chain_id, array_to_string(tracers, ','),
@@ -71,6 +74,7 @@ class Directory:
         self._read_in_epoch = 0
         self._waiters: list[asyncio.Future[None]] = []
         self._reading: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
         listener.listen(CHANNEL, lambda _: self._refresh_soon())
         listener.at_epoch(self._refresh_soon)
 
@@ -144,7 +148,9 @@ class Directory:
             await self.refresh()
 
     async def stop(self) -> None:
-        """End a reading that is under way."""
+        """End a reading that is under way or planned."""
+        if self._retry is not None:
+            self._retry.cancel()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
@@ -152,6 +158,14 @@ class Directory:
     def _refresh_soon(self) -> None:
         """Refresh with nobody waiting; a failure shows in `is_fresh`."""
         self.refresh().add_done_callback(_ignore_failure)
+
+    def _retry_later(self) -> None:
+        """Read again soon: the announcement that was missed is not repeated."""
+        if self._retry is not None:
+            self._retry.cancel()
+        self._retry = self._connections.loop.call_later(
+            RETRY_SECONDS, self._refresh_soon
+        )
 
     async def _read_while_asked(self) -> None:
         waiters: list[asyncio.Future[None]] = []
@@ -164,6 +178,7 @@ class Directory:
                 except Unavailable as error:
                     self._read_in_epoch = 0
                     _settle(waiters, error)
+                    self._retry_later()
                 else:
                     self._replace([_view(row) for row in rows])
                     self._read_in_epoch = epoch

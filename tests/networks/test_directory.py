@@ -216,6 +216,29 @@ def test_one_reading_ends_before_the_next_begins() -> None:
     assert spans[0][1] <= spans[1][0]
 
 
+def test_announcement_whose_reading_failed_is_not_forgotten() -> None:
+    network = make_network()
+    set_head(network, "one", 1)
+    with serving() as running:
+        directory, connections = running.service.directory, running.service.connections
+        fetch = connections.fetch
+        failures = 0
+
+        async def fail_twice(*arguments: object) -> object:
+            nonlocal failures
+            if failures < 2:
+                failures += 1
+                raise Unavailable("not now")
+            return await fetch(*arguments)  # type: ignore[arg-type]
+
+        connections.fetch = fail_twice  # type: ignore[assignment, method-assign]
+        set_head(network, "two", 2)
+        running.until(lambda: failures > 0)
+        assert not directory.is_fresh
+        running.until(lambda: directory.is_fresh)
+        assert directory.get(network.pk).head_number == 2
+
+
 def test_changed_and_new_networks_become_known() -> None:
     network = make_network("alpha")
     with serving() as running:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -30,6 +31,19 @@ def server() -> Iterator[PostgresServer]:
         yield server
     finally:
         server.start()
+
+
+@asynccontextmanager
+async def serving(path: str) -> AsyncIterator[Load]:
+    """Answer requests to a path, in this process."""
+    endpoint = build_endpoint()
+    await endpoint.start()
+    transport = httpx.ASGITransport(app=endpoint)  # type: ignore[arg-type]
+    try:
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+            yield Load(http, path)
+    finally:
+        await endpoint.stop()
 
 
 class Load:
@@ -80,11 +94,7 @@ def test_database_that_is_shut_down_means_503_until_it_is_back(
     django_connections.close_all()
 
     async def scenario() -> None:
-        endpoint = build_endpoint()
-        await endpoint.start()
-        transport = httpx.ASGITransport(app=endpoint)  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
-            load = Load(http, f"/v3/{key}")
+        async with serving(f"/v3/{key}") as load:
             clients = [asyncio.create_task(load.run()) for _ in range(8)]
             await load.until(lambda: len(load.answers) > 50, 5)
 
@@ -101,7 +111,6 @@ def test_database_that_is_shut_down_means_503_until_it_is_back(
 
             load.stopped = True
             await asyncio.gather(*clients)
-        await endpoint.stop()
         assert head.json()["result"] == "0x1"
         assert load.statuses(0, down - 1) <= {200}
         assert load.statuses(down + 0.1, starting) == {503}
@@ -122,16 +131,11 @@ def test_service_that_starts_without_a_database_serves_when_there_is_one(
     server.stop()
 
     async def scenario() -> None:
-        endpoint = build_endpoint()
-        await endpoint.start()
-        transport = httpx.ASGITransport(app=endpoint)  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
-            load = Load(http, f"/v3/{key}")
+        async with serving(f"/v3/{key}") as load:
             assert (await load.call("eth_blockNumber")).status_code == 503
             await asyncio.to_thread(server.start)
             async with asyncio.timeout(5):
                 while (await load.call("eth_blockNumber")).status_code != 200:
                     await asyncio.sleep(0.02)
-        await endpoint.stop()
 
     asyncio.run(scenario())
