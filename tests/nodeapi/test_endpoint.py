@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import re
+import socket
+import time
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from jsonrpc.dispatch import Limits
+from tests.support import edge
+
+JSON = {"content-type": "application/json"}
+CHAIN_ID = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
+MAX_BODY_BYTES = 100_000
+ACCOUNT = "0x" + "11" * 20
+
+
+@pytest.fixture(scope="module")
+def base_url():
+    endpoint = edge.edge(Limits(seconds=0.3), MAX_BODY_BYTES)
+    with edge.serve(endpoint) as url:
+        yield url
+
+
+@pytest.fixture
+def client(base_url):
+    headers = {"accept-encoding": "identity"}
+    with httpx.Client(base_url=base_url, headers=headers) as client:
+        yield client
+
+
+def ask(client, method, *params, path="/v3/good", **headers):
+    """Make one call and return its response."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+    return client.post(path, json=request, headers=headers)
+
+
+def complaints(caplog):
+    """Return what was logged that is more than information."""
+    return [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+def hexadecimal(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+BLOCK_HASH = hexadecimal(edge.BLOCK_HASH)
+
+
+def test_call_is_answered_with_the_headers_of_every_answer(client):
+    response = ask(client, "eth_getBlockByHash", BLOCK_HASH, False)
+    assert response.status_code == 200
+    assert response.content == b'{"jsonrpc":"2.0","id":1,"result":' + edge.BLOCK + b"}"
+    headers = response.headers
+    assert headers["content-type"] == "application/json"
+    assert headers["content-length"] == str(len(response.content))
+    assert headers["cache-control"] == "no-store"
+    assert headers["access-control-allow-origin"] == "*"
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]+", headers["x-request-id"])
+    assert "content-encoding" not in headers
+
+
+def test_request_ids_differ(client):
+    ids = {ask(client, "eth_chainId").headers["x-request-id"] for _ in range(3)}
+    assert len(ids) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "chain_id"),
+    [
+        ("/v3/good", {}, "0x101"),
+        ("/v3/good/", {}, "0x101"),
+        ("/v3/later", {}, "0x101"),
+        ("/hive/v3/good", {}, "0x101"),
+        ("/other/v3/good", {}, "0x102"),
+        ("/v3/good", {"host": "other.test"}, "0x102"),
+        ("/hive/v3/good", {"host": "other.test"}, "0x101"),
+        ("/v3", {"authorization": "Bearer good"}, "0x101"),
+        ("/v3/", {"authorization": "bearer good"}, "0x101"),
+        ("/other/v3", {"authorization": "Bearer good"}, "0x102"),
+        ("/v3/good", {"authorization": "Bearer unknown"}, "0x101"),
+        ("/hive/v3/hive-only", {}, "0x101"),
+    ],
+)
+def test_path_host_and_bearer_lead_to_a_network(client, path, headers, chain_id):
+    response = client.post(path, json=CHAIN_ID, headers=headers)
+    assert (response.status_code, response.json()["result"]) == (200, chain_id)
+
+
+REFUSALS = [
+    ("/v3", 401, -32002, "key_required"),
+    ("/hive/v3/", 401, -32002, "key_required"),
+    ("/v3/unknown", 401, -32002, "key_invalid"),
+    ("/v3/revoked", 401, -32002, "key_revoked"),
+    ("/v3/expired", 401, -32002, "key_expired"),
+    ("/v3/disabled", 403, -32002, "key_disabled"),
+    ("/other/v3/hive-only", 403, -32002, "network_not_enabled"),
+    ("/unknown/v3/good", 404, -32001, "unknown_network"),
+    ("/unknown/v3/unknown", 401, -32002, "key_invalid"),
+    ("/v3/outage", 503, -32603, "unavailable"),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "code", "reason"), REFUSALS)
+def test_refused_call_is_told_why(client, path, status, code, reason):
+    response = client.post(path, json={**CHAIN_ID, "id": "mine"})
+    answer = response.json()
+    assert response.status_code == status
+    assert answer["jsonrpc"] == "2.0"
+    assert answer["id"] == "mine"
+    assert answer["error"]["code"] == code
+    assert answer["error"]["data"]["reason"] == reason
+    assert answer["error"]["data"]["see"] == f"/docs/errors#{reason}"
+    assert ("www-authenticate" in response.headers) is (status == 401)
+    assert response.headers.get("retry-after") == ("1" if status == 503 else None)
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert response.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(("path", "status", "code", "reason"), REFUSALS)
+def test_refused_batch_is_told_why_for_each_call(client, path, status, code, reason):
+    notification = {"jsonrpc": "2.0", "method": "eth_chainId"}
+    response = client.post(path, json=[CHAIN_ID, notification, {**CHAIN_ID, "id": 2}])
+    assert response.status_code == status
+    assert [answer["id"] for answer in response.json()] == [1, 2]
+    assert {answer["error"]["data"]["reason"] for answer in response.json()} == {reason}
+
+
+def test_refused_body_that_is_long_is_answered_without_its_id(base_url):
+    endpoint = edge.edge(Limits(), 2**20)
+    with edge.serve(endpoint) as url:
+        request = {**CHAIN_ID, "params": ["x" * 2**18]}
+        response = httpx.post(url + "/v3/unknown", json=request)
+        assert response.status_code == 401
+        assert response.json()["id"] is None
+
+
+def test_bug_in_front_of_the_methods_is_logged_and_not_told(client, caplog):
+    response = client.post("/v3/crash", json=CHAIN_ID)
+    assert response.json()["error"] == {
+        "code": -32603,
+        "message": "method handler crashed",
+    }
+    (record,) = complaints(caplog)
+    assert response.headers["x-request-id"] in record.getMessage()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+def test_only_post_is_allowed(client, method):
+    response = client.request(method, "/v3/good", json=CHAIN_ID)
+    assert response.status_code == 405
+    assert response.headers["allow"] == "POST, OPTIONS"
+    assert response.json()["error"]["message"] == "POST only"
+    assert response.json()["id"] is None
+
+
+def test_head_is_refused_without_a_body(client):
+    response = client.head("/v3/good")
+    assert (response.status_code, response.content) == (405, b"")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "application/json; charset=utf-8",
+        "Application/JSON ;charset=x",
+        "application/json-rpc",
+        "application/jsonrequest",
+    ],
+)
+def test_media_types_of_json_are_taken(client, content_type):
+    body = json.dumps(CHAIN_ID)
+    response = client.post(
+        "/v3/good", content=body, headers={"content-type": content_type}
+    )
+    assert response.json()["result"] == "0x101"
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
+def test_other_media_types_are_refused(client, headers):
+    body = json.dumps(CHAIN_ID)
+    response = client.post("/v3/unknown", content=body, headers=headers)
+    assert response.status_code == 415
+    assert response.headers["accept-post"] == "application/json"
+    message = "content-type must be application/json"
+    assert response.json()["error"]["message"] == message
+
+
+@pytest.mark.parametrize("path", ["/", "/v4/good", "/a/b/v3/good", "/v3/good/more"])
+def test_other_paths_are_not_found(client, path):
+    response = client.post(path, json=CHAIN_ID)
+    assert response.status_code == 404
+    assert response.json()["error"]["data"]["reason"] == "unknown_path"
+
+
+def test_body_of_the_limit_is_taken(client):
+    body = json.dumps(CHAIN_ID).encode().ljust(MAX_BODY_BYTES)
+    response = client.post("/v3/good", content=body, headers=JSON)
+    assert response.json()["result"] == "0x101"
+
+
+def chunks(size: int):
+    for _ in range(size // 10_000 + 1):
+        yield b" " * 10_000
+
+
+@pytest.mark.parametrize("content", [b" " * (MAX_BODY_BYTES + 1), chunks])
+@pytest.mark.parametrize("size", [MAX_BODY_BYTES, 20 * MAX_BODY_BYTES])
+def test_longer_body_is_refused_declared_or_not(client, content, size):
+    body = content(size) if callable(content) else content * (size // MAX_BODY_BYTES)
+    response = client.post("/v3/good", content=body, headers=JSON)
+    assert response.status_code == 413
+    assert response.headers["connection"] == "close"
+    assert response.json()["error"] == {
+        "code": -32600,
+        "message": f"request body too large: limit {MAX_BODY_BYTES} bytes",
+        "data": {
+            "reason": "body_too_large",
+            "see": "/docs/errors#body_too_large",
+            "limit": MAX_BODY_BYTES,
+        },
+    }
+
+
+def test_declared_length_is_refused_before_the_key_is_looked_at(client):
+    body = b" " * (MAX_BODY_BYTES + 1)
+    response = client.post("/v3/unknown", content=body, headers=JSON)
+    assert response.status_code == 413
+
+
+def connect(base_url) -> socket.socket:
+    address = urlsplit(base_url)
+    return socket.create_connection((address.hostname, address.port), timeout=5)
+
+
+HEAD = (
+    b"POST /v3/good HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    b"content-length: 100\r\n\r\n"
+)
+
+
+def test_body_that_stops_coming_is_given_up(base_url):
+    with connect(base_url) as client:
+        client.sendall(HEAD + b"{")
+        assert b" 408 " in client.recv(10_000)
+        assert client.recv(10_000) == b""
+
+
+def test_client_that_leaves_is_forgotten_quietly(base_url, client, caplog):
+    for sent in (HEAD, HEAD + b"{"):
+        with connect(base_url) as leaver:
+            leaver.sendall(sent)
+            time.sleep(0.02)
+    assert ask(client, "eth_chainId").status_code == 200
+    assert not complaints(caplog)
+
+
+def test_preflight_is_answered_without_a_key(client):
+    response = client.options("/v3/unknown", headers={"origin": "https://a.test"})
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert response.headers["access-control-allow-methods"] == "POST, OPTIONS"
+    allowed = response.headers["access-control-allow-headers"]
+    assert allowed == "content-type, authorization"
+    assert response.headers["access-control-max-age"] == "7200"
+
+
+@pytest.mark.parametrize("path", ["/v3/good", "/v3/unknown"])
+def test_pages_may_read_what_they_need(client, path):
+    response = ask(client, "eth_chainId", path=path, origin="https://a.test")
+    assert response.headers["access-control-allow-origin"] == "*"
+    exposed = response.headers["access-control-expose-headers"]
+    assert exposed == "Retry-After, X-Request-Id"
+    assert "access-control-allow-credentials" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_compressed"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("deflate, *", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.0, br", False),
+        ("br", False),
+        ("identity", False),
+    ],
+)
+def test_long_answer_is_compressed_where_that_is_accepted(
+    base_url, accepted, is_compressed
+):
+    request = {**CHAIN_ID, "method": "eth_getBlockByHash", "params": [BLOCK_HASH, True]}
+    headers = {"accept-encoding": accepted}
+    with httpx.stream(
+        "POST", base_url + "/v3/good", json=request, headers=headers
+    ) as response:
+        body = b"".join(response.iter_raw())
+    assert ("content-encoding" in response.headers) is is_compressed
+    assert response.headers["content-length"] == str(len(body))
+    assert edge.BLOCK in (gzip.decompress(body) if is_compressed else body)
+
+
+def test_short_answer_is_not_compressed(base_url):
+    headers = {"accept-encoding": "gzip"}
+    response = httpx.post(base_url + "/v3/good", json=CHAIN_ID, headers=headers)
+    assert "content-encoding" not in response.headers
+
+
+def test_very_long_answer_is_compressed_too(base_url):
+    call = {**CHAIN_ID, "method": "eth_getBlockByHash", "params": [BLOCK_HASH, True]}
+    response = httpx.post(base_url + "/v3/good", json=[call] * 100)
+    assert response.headers["content-encoding"] == "gzip"
+    assert len(response.json()) == 100
+
+
+def test_body_that_is_no_json_is_a_bad_request(client):
+    response = client.post("/v3/good", content=b"{", headers=JSON)
+    assert response.status_code == 400
+    assert response.json()["error"] == {"code": -32700, "message": "parse error"}
+
+
+def test_notification_gets_an_empty_body(client):
+    request = {"jsonrpc": "2.0", "method": "eth_chainId"}
+    response = client.post("/v3/good", json=request)
+    assert (response.status_code, response.content) == (200, b"")
+
+
+def test_database_that_is_down_makes_the_service_unavailable(client):
+    response = ask(client, "eth_getBlockByHash", hexadecimal(edge.BROKEN_HASH), True)
+    assert response.status_code == 503
+    assert response.headers["retry-after"] == "1"
+    assert response.json()["error"]["message"] == "service temporarily unavailable"
+
+
+def test_slow_call_is_timed_out(client):
+    response = ask(client, "eth_getBlockByHash", hexadecimal(edge.SLOW_HASH), True)
+    assert response.status_code == 200
+    assert response.json()["error"] == {"code": -32002, "message": "request timed out"}
