@@ -3,4 +3,9 @@
 from django.contrib import admin
 from django.urls import path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from nodeapi import pages
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("docs/errors", pages.errors, name="errors"),
+]

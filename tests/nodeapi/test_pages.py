@@ -1,0 +1,22 @@
+"""Pages that are made from the code say what the code does."""
+
+from __future__ import annotations
+
+import re
+
+from django.test import Client
+
+from jsonrpc.errors import error_classes
+from nodeapi.pages import error_entries
+
+
+def test_each_reason_has_a_place_on_the_page_that_errors_point_to() -> None:
+    page = Client().get("/docs/errors").content.decode()
+    places = set(re.findall(r'<tr id="([^"]+)"', page))
+    assert places == {error.reason for error in error_classes() if error.reason}
+    assert "key_invalid" in places
+
+
+def test_each_error_says_when_it_is_raised() -> None:
+    for entry in error_entries():
+        assert re.fullmatch(r"(When|For|Once|If|Where)\b.*\.", entry.when), entry.name
