@@ -6,14 +6,13 @@ machine does meanwhile meets both.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 from bench.racers import Lap, racer
 from bench.rows import Row, median_ratio
+from bench.token_chain import build_in_process
 
 TRANSFERS = 150
 """Token transfers in each block."""
@@ -35,17 +34,9 @@ Say = Callable[[str], None]
 
 
 def chain_folder(folder: Path, *, holders: int, blocks: int) -> Path:
-    """Build a chain of token transfers in a process of its own."""
+    """Build a chain of token transfers, and return where it stands."""
     target = folder / f"holders-{holders}"
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "bench.token_chain", str(target)),
-            *("--holders", str(holders), "--blocks", str(blocks)),
-            *("--transfers", str(TRANSFERS)),
-        ],
-        check=True,
-        cwd=Path(__file__).parent.parent,
-    )
+    build_in_process(target, holders=holders, blocks=[f"{blocks}x{TRANSFERS}"])
     return target
 
 

@@ -13,22 +13,25 @@ from bench.rows import Row
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as a table for the terminal; `!` marks what is not enough."""
+    """Return the rows as a table for the terminal, one line for each case."""
     width = max((len(row.case) for row in rows), default=0)
     lines = []
-    for bench, group in groupby(rows, key=lambda row: row.bench):
+    for bench, of_bench in groupby(rows, key=lambda row: row.bench):
         lines += ["", bench]
-        lines += [_line(row, width) for row in group]
+        for case, of_case in groupby(of_bench, key=lambda row: row.case):
+            figures = "  ".join(map(_figure, of_case))
+            lines.append(f"  {case:<{width}}  {figures}".rstrip())
     return "\n".join(lines)
 
 
-def _line(row: Row, width: int) -> str:
-    line = f"  {row.case:<{width}} {number(row.value):>9} {row.unit:<10}"
+def _figure(row: Row) -> str:
+    text = f"{number(row.value):>7} {row.unit}"
+    notes = []
     if row.ratio is not None:
-        line += f" {row.ratio:6.2f} x {row.ratio_to}"
+        notes.append(f"{row.ratio:.2f} of {row.ratio_to}")
     if row.required is not None:
-        line += f"  ({row.required}{', MISSED' if row.misses else ''})"
-    return line.rstrip()
+        notes.append(f"{row.required}{', MISSED' if row.misses else ''}")
+    return f"{text} ({', '.join(notes)})" if notes else text
 
 
 def number(value: float) -> str:

@@ -1,8 +1,9 @@
 """Chains of token transfers, for the import benchmarks.
 
-    python -m bench.token_chain FOLDER --holders 2000 --blocks 120 --transfers 150
+    python -m bench.token_chain FOLDER --holders 2000 --blocks 200x6 20x120
 
-writes FOLDER/genesis.json and FOLDER/chain.rlp. All holders have ether and tokens from
+writes FOLDER/genesis.json and FOLDER/chain.rlp: 200 blocks of 6 transfers, then 20 of
+120. All holders have ether and tokens from
 the genesis on: as many accounts, and as many slots in one contract. Each transfer goes
 from one random holder to another. The same arguments make the same bytes.
 """
@@ -13,8 +14,9 @@ import argparse
 import json
 import os
 import random
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from typing import Any
 
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
 
+from config import env
 from nodeapi.chain.abi import call_data, mapping_slot
 from nodeapi.chain.builder import ChainBuilder
 from nodeapi.chain.contracts import contract
@@ -102,14 +105,14 @@ def genesis_of(holders: list[Signer]) -> dict[str, Any]:
 
 
 def write_token_chain(
-    folder: Path, *, holders: int, blocks: int, transfers: int
+    folder: Path, *, holders: int, blocks: Iterable[int]
 ) -> TokenChain:
-    """Build a chain and write its files."""
+    """Build a chain and write its files; blocks: the transfers in each."""
     chance = random.Random(holders)
     signers = [Signer(f"token holder {i}") for i in range(holders)]
     genesis = genesis_of(signers)
     chain = ChainBuilder(genesis)
-    for _ in range(blocks):
+    for transfers in blocks:
         for _ in range(transfers):
             sender, receiver = chance.sample(signers, 2)
             data = call_data(
@@ -126,13 +129,28 @@ def write_token_chain(
     return written
 
 
+def build_in_process(folder: Path, *, holders: int, blocks: Sequence[str]) -> None:
+    """Write a chain in a process of its own; blocks: as on the command line."""
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "bench.token_chain", str(folder)),
+            *("--holders", str(holders), "--blocks", *blocks),
+        ],
+        check=True,
+        cwd=env.BASE_DIR,
+    )
+
+
 def main(arguments: list[str]) -> None:
     """Write a chain."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description="Build a chain of token transfers.")
     parser.add_argument("folder", type=Path)
-    for name in ("--holders", "--blocks", "--transfers"):
-        parser.add_argument(name, type=int, required=True)
-    write_token_chain(**vars(parser.parse_args(arguments)))
+    parser.add_argument("--holders", type=int, required=True)
+    parser.add_argument("--blocks", nargs="+", required=True, metavar="COUNTxTRANSFERS")
+    options = parser.parse_args(arguments)
+    parts = [tuple(map(int, part.split("x"))) for part in options.blocks]
+    blocks = [transfers for count, transfers in parts for _ in range(count)]
+    write_token_chain(options.folder, holders=options.holders, blocks=blocks)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,325 @@
+"""How fast the endpoint answers, beside the ceiling of its own server.
+
+Three servers stand at the same time, each one process: the ceiling, the service with
+its cache filled ("hot"), and the service without cache ("cold": every answer from
+PostgreSQL). The same load goes to each in turn, round after round; a ratio is the
+median of the rounds' ratios. The servers share one core, the load generator has the
+other; PostgreSQL is free to run on both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from django.core.management import call_command
+
+from bench.ceiling import SMALLEST
+from bench.loadgen import Job, LoadFailed, Loadgen, loadgen
+from bench.million import add_storage_rows
+from bench.questions import (
+    FULL_BLOCKS,
+    FULL_TRANSFERS,
+    SMALL_BLOCKS,
+    SMALL_TRANSFERS,
+    Case,
+    cases,
+)
+from bench.rows import Row, median_ratio
+from bench.token_chain import build_in_process, in_folder
+from config import server
+from keys.services import get_or_create_customer, issue_key
+
+SLUG = "bench-endpoint"
+HOLDERS = 1_000
+
+ROUNDS = 7
+SECONDS = 0.25
+"""Many short rounds: what else the machine does comes and goes within seconds, and a
+median of seven ratios bears three bad ones."""
+CONNECTIONS = (16, 64)
+
+WORKER_ROUNDS = 5
+WORKER_SECONDS = 1.0
+
+REQUIRED_RATES = {"hot": ">= 0.75", "cold": ">= 0.45"}
+REQUIRED_P99 = "<= 3"
+P99_CONNECTIONS = 64
+REQUIRED_WORKERS = ">= 1.3"
+
+CEILING = "ceiling"
+SERVICE = "config.asgi:application"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a load came to."""
+
+    rate: float
+    """Requests a second."""
+    p50_ms: float
+    p99_ms: float
+    processor_seconds: float
+    """Of the server process, per request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server under load."""
+
+    name: str
+    port: int
+    pids: list[int]
+
+    def load(self, generator: Loadgen, job: Job) -> Measured:
+        """Have a load run, and see what processor time it takes here."""
+        before = sum(map(processor_seconds, self.pids))
+        load = generator.load(job)
+        spent = sum(map(processor_seconds, self.pids)) - before
+        return Measured(load.rate, load.p50_ms, load.p99_ms, spent / load.requests)
+
+
+@dataclass(slots=True)
+class Loads:
+    """All loads of a case with one number of connections, round by round."""
+
+    of: dict[str, list[Measured]] = field(default_factory=lambda: defaultdict(list))
+    """By the target's name."""
+
+    def series(self, target: str, figure: str) -> list[float]:
+        """Return a figure of each round."""
+        return [getattr(measured, figure) for measured in self.of[target]]
+
+    def median(self, target: str, figure: str) -> float:
+        """Return a figure of the middle round."""
+        return median(self.series(target, figure))
+
+    def ratio(self, target: str, figure: str) -> float:
+        """Return a figure over the ceiling's."""
+        return median_ratio(self.series(target, figure), self.series(CEILING, figure))
+
+
+AllLoads = dict[tuple[str, int], Loads]
+"""By case and connections."""
+
+
+def endpoint(folder: Path, say: Say) -> list[Row]:
+    """Measure every case hot and cold, then again beside a million storage rows."""
+    path = prepare(folder, say)
+    rows = compare("endpoint", path, say)
+    say("endpoint: 1,000,000 more storage rows")
+    add_storage_rows(SLUG, 1_000_000)
+    return rows + compare("endpoint, 1,000,000 storage rows", path, say)
+
+
+def workers(folder: Path, say: Say) -> list[Row]:
+    """Compare two worker processes with one, nothing pinned."""
+    path = prepare(folder, say)
+    case = next(case for case in cases() if case.name.endswith("hashes"))
+    say(f"workers: {WORKER_ROUNDS} rounds")
+    rates: dict[int, list[float]] = {1: [], 2: []}
+    cores = os.sched_getaffinity(0)
+    with ExitStack() as stack:
+        generator = stack.enter_context(loadgen(cores))
+        targets = {
+            count: stack.enter_context(serving(f"{count}", SERVICE, workers=count))
+            for count in rates
+        }
+        for _ in range(WORKER_ROUNDS):
+            for count, target in targets.items():
+                job = Job(target.port, case.requests(path), 64, WORKER_SECONDS)
+                rates[count].append(target.load(generator, job).rate)
+    name = f"{case.name}, 64 connections"
+    ratio = median_ratio(rates[2], rates[1])
+    return [
+        Row("workers", f"{name}, 1 worker", median(rates[1]), "requests/s"),
+        Row(
+            "workers",
+            f"{name}, 2 workers",
+            median(rates[2]),
+            "requests/s",
+            ratio,
+            "1 worker",
+            REQUIRED_WORKERS,
+        ),
+    ]
+
+
+def prepare(folder: Path, say: Say) -> str:
+    """Import the chain, if that is not done yet, and return a path with a new key."""
+    chain = in_folder(folder / SLUG)
+    if not chain.chain_path.exists():
+        say("endpoint: builds and imports its chain")
+        build_in_process(
+            folder / SLUG,
+            holders=HOLDERS,
+            blocks=[
+                f"{SMALL_BLOCKS}x{SMALL_TRANSFERS}",
+                f"{FULL_BLOCKS}x{FULL_TRANSFERS}",
+            ],
+        )
+        call_command(
+            "import_chain",
+            str(chain.chain_path),
+            network=SLUG,
+            genesis=chain.genesis_path,
+        )
+    owner = get_or_create_customer(email="bench@example.org")
+    return f"/{SLUG}/v3/{issue_key(owner=owner, name='bench').secret}"
+
+
+def compare(bench: str, path: str, say: Say) -> list[Row]:
+    """Measure every case on every server."""
+    server_core, generator_core = split_cores()
+    loads: AllLoads = defaultdict(Loads)
+    with ExitStack() as stack:
+        generator = stack.enter_context(loadgen(generator_core))
+        targets = [
+            stack.enter_context(serving(name, application, settings, server_core))
+            for name, application, settings in (
+                (CEILING, "bench.ceiling:application", "config.settings"),
+                ("hot", SERVICE, "config.settings"),
+                ("cold", SERVICE, "bench.cold_settings"),
+            )
+        ]
+        asked = [(case, answer_size(targets[1].port, path, case)) for case in cases()]
+        for number in range(ROUNDS):
+            say(f"{bench}: round {number + 1} of {ROUNDS}")
+            for case, size in asked:
+                for connections in CONNECTIONS:
+                    key = (case.name, connections)
+                    for target in targets:
+                        where = f"/{size}" if target.name == CEILING else path
+                        requests = case.requests(where)
+                        job = Job(target.port, requests, connections, SECONDS)
+                        loads[key].of[target.name].append(target.load(generator, job))
+    rows = []
+    for case, size in asked:
+        for connections in CONNECTIONS:
+            rows += case_rows(bench, case, size, connections, loads)
+    return rows
+
+
+def case_rows(
+    bench: str, case: Case, size: int, connections: int, loads: AllLoads
+) -> list[Row]:
+    """Return the figures of a case on each server."""
+    here = loads[case.name, connections]
+    start = f"{case.name}, {connections} connections"
+    rows = server_rows(bench, f"{start}, ceiling of {size:,} bytes", here, CEILING)
+    for target in REQUIRED_RATES:
+        name = f"{start}, {target}"
+        rows += server_rows(bench, name, here, target, is_single=case.calls == 1)
+        if case.calls > 1:
+            rows.append(_calls_row(bench, name, case, connections, target, loads))
+    return rows
+
+
+def server_rows(
+    bench: str, name: str, loads: Loads, target: str, *, is_single: bool = False
+) -> list[Row]:
+    """Return rate, p50, p99 and processor time of a case on one server.
+
+    is_single: whether one call is in a request, as in those that the ceiling binds.
+    """
+    ratios: dict[str, Any] = {}
+    required: dict[str, Any] = {}
+    if target != CEILING:
+        figures = ("rate", "p99_ms", "processor_seconds")
+        ratios = {figure: (loads.ratio(target, figure), CEILING) for figure in figures}
+    if is_single:
+        required["rate"] = REQUIRED_RATES[target]
+        if name.endswith(f"{P99_CONNECTIONS} connections, {target}"):
+            required["p99_ms"] = REQUIRED_P99
+    return [
+        Row(
+            bench,
+            name,
+            loads.median(target, figure) * scale,
+            unit,
+            *ratios.get(figure, (None, None)),
+            required.get(figure),
+        )
+        for figure, scale, unit in (
+            ("rate", 1, "requests/s"),
+            ("p50_ms", 1, "ms p50"),
+            ("p99_ms", 1, "ms p99"),
+            ("processor_seconds", 10**6, "µs of processor"),
+        )
+    ]
+
+
+def _calls_row(
+    bench: str,
+    name: str,
+    case: Case,
+    connections: int,
+    target: str,
+    loads: AllLoads,
+) -> Row:
+    """Return a batch's calls a second, beside the ceiling's for one call a request."""
+    single = next(
+        one
+        for (one_name, count), one in loads.items()
+        if count == connections and case.name.endswith(" " + one_name)
+    )
+    rates = loads[case.name, connections].series(target, "rate")
+    calls = [rate * case.calls for rate in rates]
+    ratio = median_ratio(calls, single.series(CEILING, "rate"))
+    return Row(bench, name, median(calls), "calls/s", ratio, "ceiling, one a request")
+
+
+def processor_seconds(pid: int) -> float:
+    """Return the processor time that a process's main thread has had.
+
+    Source: https://docs.kernel.org/scheduler/sched-stats.html
+    """
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 10**9
+
+
+def answer_size(port: int, path: str, case: Case) -> int:
+    """Return the mean size of a case's answers in bytes."""
+    connection = HTTPConnection("127.0.0.1", port)
+    sizes = []
+    for body in case.bodies[:20]:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        sizes.append(len(response.read()))
+        if response.status != 200:
+            raise LoadFailed(f"{case.name} was answered with {response.status}")
+    connection.close()
+    return max(round(mean(sizes)), SMALLEST)
+
+
+@contextmanager
+def serving(
+    name: str,
+    application: str,
+    settings: str = "config.settings",
+    cores: set[int] | None = None,
+    workers: int = 1,
+) -> Iterator[Target]:
+    """Serve an application as `make run` would, on some cores."""
+    listeners = server.listen("127.0.0.1", 0, workers)
+    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": settings}
+    with server.Server(listeners, environ, application) as running:
+        for pid in running.pids:
+            if cores:
+                os.sched_setaffinity(pid, cores)
+        yield Target(name, listeners[0].getsockname()[1], running.pids)
+
+
+def split_cores() -> tuple[set[int], set[int]]:
+    """Return a core for the servers and one for the load generator; one if there is."""
+    cores: Sequence[int] = sorted(os.sched_getaffinity(0))
+    return {cores[0]}, {cores[-1]}

@@ -1,0 +1,259 @@
+"""A load generator: one process, raw sockets, as little Python per request as it takes.
+
+Closed loop: each connection has one request in flight and sends the next when the
+answer is complete. It reads jobs as lines of JSON on standard input and answers each
+with a line; `Loadgen` is its other end.
+
+Before a server's first load every request is sent once and its answer looked at: it
+must be JSON-RPC with a result. Under load each answer must have status 200 and the length that the first
+one had, so that an error can't pass as an answer.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from config import env
+
+_BUFFER_BYTES = 2**18
+_STATUS_LINE = b"HTTP/1.1 200 "
+_LENGTH = b"content-length: "
+_PATIENCE_SECONDS = 10
+"""After which an answer that does not come counts as failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A load."""
+
+    port: int
+    requests: list[str]
+    """Whole HTTP requests, sent in turn; text of Latin-1."""
+    connections: int
+    seconds: float
+    max_requests: int = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a load came to."""
+
+    requests: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+
+    @property
+    def rate(self) -> float:
+        """Requests a second."""
+        return self.requests / self.seconds
+
+
+class LoadFailed(RuntimeError):
+    """Raised when an answer is not what it must be, or does not come."""
+
+
+# In its own process
+
+
+class _Connection:
+    """A keep-alive connection with at most one request in flight."""
+
+    __slots__ = ("expected", "remaining", "sent_at", "socket")
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), _PATIENCE_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.expected = 0
+        """Length of the answer's body."""
+        self.remaining = 0
+        """Bytes of a begun answer that have not come; 0 between answers."""
+        self.sent_at = 0.0
+
+
+def begin_answer(data: bytes, expected: int | None = None) -> tuple[int, int]:
+    """Read an answer's head; return where its body begins and how long that is.
+
+    Raises: LoadFailed.
+    """
+    body = data.find(b"\r\n\r\n") + 4
+    at = data.find(_LENGTH, 0, body)
+    if not data.startswith(_STATUS_LINE) or body < 4 or at < 0:
+        raise LoadFailed(f"not an answer: {data[:300]!r}")
+    at += len(_LENGTH)
+    length = int(data[at : data.index(b"\r", at)])
+    if expected is not None and length != expected:
+        raise LoadFailed(f"{length} bytes instead of {expected}: {data[:400]!r}")
+    return body, length
+
+
+def probe(job: Job, requests: Iterable[bytes]) -> list[int]:
+    """Send each request once; return the lengths of the answers' bodies.
+
+    Raises: LoadFailed when one is not JSON-RPC with a result.
+    """
+    connection = _Connection(job.port)
+    lengths = []
+    with connection.socket as peer:
+        for request in requests:
+            peer.sendall(request)
+            data = peer.recv(_BUFFER_BYTES)
+            body, length = begin_answer(data)
+            while len(data) < body + length:
+                data += peer.recv(_BUFFER_BYTES)
+            answer = json.loads(data[body:])
+            for one in answer if isinstance(answer, list) else [answer]:
+                if one.get("jsonrpc") != "2.0" or one.get("result") is None:
+                    raise LoadFailed(f"{request!r} was answered with {one!r}")
+            lengths.append(length)
+    return lengths
+
+
+_probed: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+"""Lengths of the answers to requests that were looked at before, by port."""
+
+
+def run(job: Job) -> Load:
+    """Put a load on a server. Raises: LoadFailed, OSError."""
+    requests = [request.encode("latin-1") for request in job.requests]
+    key = (job.port, tuple(job.requests))
+    if key not in _probed:
+        _probed[key] = probe(job, requests)
+    lengths = _probed[key]
+    connections = [_Connection(job.port) for _ in range(job.connections)]
+    try:
+        gc.collect()
+        gc.disable()
+        latencies, seconds = _drive(job, requests, lengths, connections)
+    finally:
+        gc.enable()
+        for connection in connections:
+            connection.socket.close()
+    ordered = sorted(latencies)
+    count = len(ordered)
+    return Load(
+        requests=count,
+        seconds=seconds,
+        p50_ms=ordered[count // 2] * 1000,
+        p99_ms=ordered[min(count - 1, count * 99 // 100)] * 1000,
+    )
+
+
+def _drive(
+    job: Job,
+    requests: Sequence[bytes],
+    lengths: Sequence[int],
+    connections: Sequence[_Connection],
+) -> tuple[array[float], float]:
+    """Keep every connection busy; return the latencies and the time, in seconds."""
+    latencies = array("d")
+    turns = len(requests)
+    turn = 0
+    buffer = bytearray(_BUFFER_BYTES)
+    clock = time.perf_counter
+    epoll = select.epoll()
+    by_descriptor = {one.socket.fileno(): one for one in connections}
+    start = clock()
+    deadline = start + job.seconds
+    for descriptor, connection in by_descriptor.items():
+        epoll.register(descriptor, select.EPOLLIN)
+        connection.expected = lengths[turn]
+        connection.sent_at = clock()
+        connection.socket.send(requests[turn])
+        turn = (turn + 1) % turns
+    while (now := clock()) < deadline and len(latencies) < job.max_requests:
+        events = epoll.poll(_PATIENCE_SECONDS)
+        if not events:
+            raise LoadFailed(f"no answer within {_PATIENCE_SECONDS} s")
+        for descriptor, _ in events:
+            connection = by_descriptor[descriptor]
+            received = connection.socket.recv_into(buffer)
+            if connection.remaining:
+                connection.remaining -= received
+            else:
+                head = bytes(buffer[: min(received, 512)])
+                body, length = begin_answer(head, connection.expected)
+                connection.remaining = body + length - received
+            if connection.remaining or not received:
+                if not received:
+                    raise LoadFailed("the server hung up")
+                continue
+            now = clock()
+            latencies.append(now - connection.sent_at)
+            connection.expected = lengths[turn]
+            connection.sent_at = now
+            connection.socket.send(requests[turn])
+            turn += 1
+            if turn == turns:
+                turn = 0
+    epoll.close()
+    return latencies, now - start
+
+
+def main(cores: set[int]) -> None:
+    """Do jobs until standard input ends."""
+    os.sched_setaffinity(0, cores)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        try:
+            answer: dict[str, Any] = asdict(run(Job(**json.loads(line))))
+        except (LoadFailed, OSError) as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+# From outside
+
+
+class Loadgen:
+    """The load generator as the benchmark sees it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def load(self, job: Job) -> Load:
+        """Have a load run. Raises: LoadFailed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asdict(job)) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise LoadFailed("the load generator ended")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise LoadFailed(answer["error"])
+        return Load(**answer)
+
+
+@contextmanager
+def loadgen(cores: set[int]) -> Iterator[Loadgen]:
+    """Run a load generator on some cores."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.loadgen", *map(str, cores)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=env.BASE_DIR,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield Loadgen(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+if __name__ == "__main__":
+    main(set(map(int, sys.argv[1:])))
