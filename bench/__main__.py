@@ -9,11 +9,14 @@ from pathlib import Path
 
 from bench import report
 from bench.own_services import own_services
+from bench.plot import plot
 from bench.rows import Row, machine
 
 PARTS = ("import", "growth", "endpoint", "workers")
 
 RESULTS = Path(__file__).parent / "results.json"
+PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
+"""Drawn when everything has been measured."""
 
 
 def main(names: list[str]) -> int:
@@ -30,6 +33,8 @@ def main(names: list[str]) -> int:
     _say(f"{time.monotonic() - start:.0f} s")
     print(report.table(rows))
     report.write_json(RESULTS, rows, machine())
+    if not names:
+        PLOT.write_text(plot(rows))
     missed = [row for row in rows if row.misses]
     if missed:
         print(f"\n{len(missed)} of {len(rows)} rows miss what is required of them")
