@@ -119,7 +119,9 @@ WHITENOISE_USE_FINDERS = True
 
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 X_FRAME_OPTIONS = "DENY"
-SECURE_REFERRER_POLICY = "no-referrer"  # a URL may hold an API key
+# Nothing goes to other sites: a URL may hold an API key. "no-referrer" would take the
+# Origin from our own forms as well, and CSRF protection would refuse them all.
+SECURE_REFERRER_POLICY = "same-origin"
 
 LOGGING = {
     "version": 1,

@@ -20,3 +20,8 @@ def test_each_reason_has_a_place_on_the_page_that_errors_point_to() -> None:
 def test_each_error_says_when_it_is_raised() -> None:
     for entry in error_entries():
         assert re.fullmatch(r"(When|For|Once|If|Where)\b.*\.", entry.when), entry.name
+
+
+def test_pages_tell_other_sites_nothing_and_their_own_forms_an_origin() -> None:
+    # Browsers send "Origin: null" from a page with no-referrer, which CSRF refuses.
+    assert Client().get("/docs/errors")["Referrer-Policy"] == "same-origin"
