@@ -29,7 +29,8 @@ SELFDESTRUCT_REFUND_GAS = 24_000
 BLOB_HASH_VERSION = 0x01
 RIPEMD160 = (3).to_bytes(20, "big")
 """The one account that stays touched when the call that touched it fails: so it came
-about on mainnet, see https://github.com/ethereum/EIPs/issues/716."""
+about on mainnet, see https://github.com/ethereum/EIPs/issues/716. As in geth, that
+goes for calls without value only: moving ether is not touching, and is undone."""
 
 
 class TransactionExecutor:
@@ -294,7 +295,7 @@ def touched_accounts(computation: Any) -> set[bytes]:
             addresses.append(frame.msg.to)
         if not is_undone:
             touched.update(addresses)
-        elif RIPEMD160 in addresses:
+        elif RIPEMD160 in addresses and not frame.msg.value:
             touched.add(RIPEMD160)
         frames.extend((child, is_undone) for child in frame.children)
     return touched

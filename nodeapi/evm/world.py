@@ -119,11 +119,19 @@ class World:
         return account is None or account == _EMPTY_ACCOUNT
 
     def account_has_code_or_nonce(self, address: Address) -> bool:
-        """Return whether a contract can't be created at the address (EIP-684)."""
+        """Return whether a contract can't be created at the address.
+
+        Storage is a hindrance as well; what a block itself may leave behind without
+        code and nonce is where nothing is created any more.
+        Source: https://eips.ethereum.org/EIPS/eip-684 · eip-7610
+        """
         account = self._account(address)
-        return account is not None and (
-            account.nonce != 0 or account.code_hash != EMPTY_CODE_HASH
-        )
+        if account is None:
+            return False
+        if account.nonce != 0 or account.code_hash != EMPTY_CODE_HASH:
+            return True
+        stored = None if address in self._wiped else self._reader.account(address)
+        return stored is not None and stored.storage_root is not None
 
     def touch_account(self, address: Address) -> None:
         """Bring the account into being, empty, if there is none."""
