@@ -29,3 +29,35 @@ def query_timeout() -> float:
     NODEAPI_QUERY_TIMEOUT; a look-up takes milliseconds, even on a busy server.
     """
     return float(getattr(settings, "NODEAPI_QUERY_TIMEOUT", 5.0))
+
+
+def max_body_bytes() -> int:
+    """Return the longest body of a request that is read.
+
+    NODEAPI_MAX_BODY_BYTES; 5 MiB is geth's limit.
+    """
+    return int(getattr(settings, "NODEAPI_MAX_BODY_BYTES", 5 * 2**20))
+
+
+def max_batch_calls() -> int:
+    """Return how many calls a batch may hold.
+
+    NODEAPI_MAX_BATCH_CALLS; 1000 is geth's limit.
+    """
+    return int(getattr(settings, "NODEAPI_MAX_BATCH_CALLS", 1000))
+
+
+def max_batch_response_bytes() -> int:
+    """Return after how many bytes of results the rest of a batch is refused.
+
+    NODEAPI_MAX_BATCH_RESPONSE_BYTES; 25 000 000 is geth's limit.
+    """
+    return int(getattr(settings, "NODEAPI_MAX_BATCH_RESPONSE_BYTES", 25_000_000))
+
+
+def request_timeout() -> float:
+    """Return the seconds within which a request is answered.
+
+    NODEAPI_REQUEST_TIMEOUT; 30 is geth's limit.
+    """
+    return float(getattr(settings, "NODEAPI_REQUEST_TIMEOUT", 30.0))

@@ -42,9 +42,6 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
-MAX_BODY_BYTES = 5 * 2**20
-"""geth's limit."""
-
 MAX_REFUSED_BODY_BYTES = 2**18
 """How much is read of a request that is refused, to echo its ids: work for nobody."""
 
@@ -67,8 +64,6 @@ _UNREAD = (
 _PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
 """The answer to a browser's question whether a page may call."""
 
-_DEFAULT_LIMITS = Limits()
-
 
 class Endpoint:
     """Answers `POST [/<network>]/v3[/<key>]`; an ASGI application.
@@ -81,8 +76,8 @@ class Endpoint:
         service: Service,
         registry: MethodRegistry,
         *,
-        limits: Limits = _DEFAULT_LIMITS,
-        max_body_bytes: int = MAX_BODY_BYTES,
+        limits: Limits,
+        max_body_bytes: int,
     ) -> None:
         self._service = service
         self._resolve = service.grants.resolve

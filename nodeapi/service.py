@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from psycopg.conninfo import make_conninfo
 
+from jsonrpc.dispatch import Limits
 from keys.grants import Grants
 from networks.conf import default_network
 from networks.directory import Directory
@@ -43,7 +44,14 @@ class Service:
 
 def build_endpoint() -> Endpoint:
     """Return the ASGI application for `/v3`, with the project's database behind it."""
-    return Endpoint(build_service(), registry)
+    limits = Limits(
+        batch_calls=conf.max_batch_calls(),
+        response_bytes=conf.max_batch_response_bytes(),
+        seconds=conf.request_timeout(),
+    )
+    return Endpoint(
+        build_service(), registry, limits=limits, max_body_bytes=conf.max_body_bytes()
+    )
 
 
 def build_service(conninfo: str | None = None) -> Service:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from jsonrpc.dispatch import Limits
-from nodeapi.endpoint import MAX_BODY_BYTES
 from tests.fuzz.bodies import bodies, check_body
 from tests.support import edge
 
@@ -15,7 +14,7 @@ from tests.support import edge
 @pytest.fixture(scope="module")
 def client():
     with (
-        edge.serve(edge.edge(Limits(), MAX_BODY_BYTES)) as url,
+        edge.serve(edge.edge(Limits(), 5 * 2**20)) as url,
         httpx.Client(base_url=url + "/v3/good", timeout=30) as client,
     ):
         yield client
