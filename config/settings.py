@@ -32,6 +32,10 @@ globals().update(
         NODEAPI_CACHE_BYTES=int,
         NODEAPI_DATABASE_CONNECTIONS=int,
         NODEAPI_QUERY_TIMEOUT=float,
+        NODEAPI_MAX_BODY_BYTES=int,
+        NODEAPI_MAX_BATCH_CALLS=int,
+        NODEAPI_MAX_BATCH_RESPONSE_BYTES=int,
+        NODEAPI_REQUEST_TIMEOUT=float,
     )
 )
 
