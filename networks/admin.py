@@ -49,7 +49,7 @@ class NetworkAdmin(_NetworkAdmin):
 
     form = NetworkForm
     inlines = [HostNameInline]
-    list_display = ["slug", "name", "chain_id", "head_number", "head"]
+    list_display = ["slug", "name", "chain_id", "head_number"]
     search_fields = ["slug", "name"]
     show_full_result_count = False
     fields = [

@@ -39,7 +39,7 @@ class Network(models.Model):
     slug = models.SlugField(
         unique=True,
         validators=[RegexValidator(r"^[a-z0-9][a-z0-9-]*\Z", "lower case, digits, -")],
-        help_text="Part of the base address: /<slug>/v3/<API_KEY>.",
+        help_text="Part of the base address: /SLUG/v3/API_KEY.",
     )
     name = models.CharField(max_length=100, help_text="What people call it.")
     chain_id = models.PositiveBigIntegerField(help_text="EIP-155 chain id.")

@@ -22,13 +22,13 @@ class BlockAdmin(_BlockAdmin):
 
     list_display = [
         "number",
-        "hash_hex",
+        "hash_start",
         "network",
         "transaction_count",
         "gas_used",
         "is_canonical",
     ]
-    list_display_links = ["number", "hash_hex"]
+    list_display_links = ["number", "hash_start"]
     list_filter = ["network", "is_canonical"]
     list_select_related = ["network"]
     ordering = ["-id"]
@@ -47,6 +47,10 @@ class BlockAdmin(_BlockAdmin):
         "gas_used",
         "transaction_count",
     ]
+
+    @admin.display(description="hash")
+    def hash_start(self, block: Block) -> str:
+        return f"0x{bytes(block.hash)[:6].hex()}…"
 
     @admin.display(description="hash")
     def hash_hex(self, block: Block) -> str:
