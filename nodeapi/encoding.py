@@ -159,14 +159,15 @@ def storage_key(key: str) -> int:
     The prefix may be missing, digits may be few or odd in number, none are slot 0.
     Raises: ValueError with a text of its own, not one of an invalid argument.
     """
-    digits = key[2:] if key.startswith(_PREFIXES) else key
+    digits = key[2:] if key[:2] in _PREFIXES else key
     if len(_utf8(digits)) > _MAX_KEY_DIGITS:
         raise ValueError(
             f"storage key too long (want at most 32 bytes): {_quoted(key)}"
         )
-    if not _HEX_DIGITS.issuperset(digits):
-        raise ValueError(f"invalid hex in storage key: {_quoted(key)}")
-    return int(digits or "0", 16)
+    try:
+        return int.from_bytes(unhexlify("0" * (len(digits) % 2) + digits))
+    except ValueError:
+        raise ValueError(f"invalid hex in storage key: {_quoted(key)}") from None
 
 
 def _named_block(name: str) -> BlockReference:

@@ -61,6 +61,9 @@ _UNREAD = (
 """What is answered without a look into the body."""
 
 
+_ANSWER = (bytes, Reply)
+"""What an answer is; a union would be put together anew for each request."""
+
 _PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
 """The answer to a browser's question whether a page may call."""
 
@@ -116,7 +119,7 @@ class Endpoint:
             answer = await self._refuse(error, scope, receive, request_id)
             if answer is None:
                 return
-        if not isinstance(answer, bytes | Reply):
+        if not isinstance(answer, _ANSWER):
             answer = await answer
         await self._send(answer, headers, request_id, receive, send)
 
