@@ -6,8 +6,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.test.utils import setup_databases, teardown_databases
 
 from config import services
 from config.server import Server
@@ -36,8 +40,32 @@ def redis_url(running_services: None) -> str:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(running_services: None, django_db_setup: None) -> None:
-    """Make the test database, once there is a server to make it on."""
+def django_db_setup(
+    running_services: None, django_test_environment: None, django_db_blocker: Any
+) -> Iterator[None]:
+    """Make the test database, once there is a server to make it on.
+
+    pytest-django's own fixture makes none when no chosen test has its marker, and
+    tests with `module_db` have not.
+    """
+    with django_db_blocker.unblock():
+        names = setup_databases(verbosity=0, interactive=False)
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(names, verbosity=0)
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Open the database to a whole module, and empty it when the module is over.
+
+    For chains that many tests only read; none of them may ask for another database
+    fixture, whose end would empty it under the others.
+    """
+    with django_db_blocker.unblock():
+        yield
+        call_command("flush", verbosity=0, interactive=False)
+        connections.close_all()
 
 
 @pytest.fixture

@@ -1,0 +1,158 @@
+"""The service as a customer meets it: real processes, a real key, a log that is read."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from config.server import Server
+from keys.services import get_or_create_customer, issue_key
+from tests.support.service import run_service
+
+JSON_HEADERS = {"content-type": "application/json"}
+BATCH_CALLS = 500
+
+# It writes a line per request, thousands of them here, into every failure's report.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+class Api:
+    """Calls to one base address, over connections that are kept.
+
+    path: what follows the server's address: `/v3/<key>` or `/<network>/v3/<key>`.
+    """
+
+    def __init__(self, base_url: str, path: str, **headers: str) -> None:
+        self._client = httpx.Client(
+            base_url=base_url,
+            headers={**JSON_HEADERS, **headers},
+            timeout=30,
+            limits=httpx.Limits(max_keepalive_connections=64),
+        )
+        self._path = path
+
+    def __enter__(self) -> Api:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def post(self, body: bytes | Iterable[bytes], **headers: str) -> httpx.Response:
+        """Send a body as it is."""
+        return self._client.post(self._path, content=body, headers=headers)
+
+    def send(self, message: Any, **headers: str) -> httpx.Response:
+        """Send JSON."""
+        return self._client.post(self._path, json=message, headers=headers)
+
+    def ask(self, method: str, *params: Any) -> dict[str, Any]:
+        """Make one call; returns the answer, which may be an error."""
+        response = self.send(request(method, *params))
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def result(self, method: str, *params: Any) -> Any:
+        """Make one call that must succeed."""
+        answer = self.ask(method, *params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def error(self, method: str, *params: Any) -> tuple[int, str]:
+        """Make one call that must fail; returns code and message."""
+        answer = self.ask(method, *params)
+        assert "result" not in answer, answer
+        assert set(answer["error"]) == {"code", "message"}, answer
+        return answer["error"]["code"], answer["error"]["message"]
+
+    def results(self, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Make calls that must succeed, in batches."""
+        messages = [
+            {**request(*call), "id": number} for number, call in enumerate(calls)
+        ]
+        answers: list[dict[str, Any]] = []
+        for start in range(0, len(messages), BATCH_CALLS):
+            answers += self.send(messages[start : start + BATCH_CALLS]).json()
+        assert [answer["id"] for answer in answers] == list(range(len(messages)))
+        failed = [answer for answer in answers if "result" not in answer]
+        assert not failed, failed[:3]
+        return [answer["result"] for answer in answers]
+
+
+def request(method: str, *params: Any) -> dict[str, Any]:
+    """Return a request object."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+
+
+class Live:
+    """A running service, the keys that were made for it, and what it has logged."""
+
+    def __init__(self, server: Server, log_file: Path) -> None:
+        self.server = server
+        self.base_url = server.base_url
+        self.secrets: list[str] = []
+        self._log_file = log_file
+
+    def new_key(self, **options: Any) -> str:
+        """Issue a key; see `issue_key`."""
+        owner = get_or_create_customer(email="owner@example.org")
+        secret = issue_key(owner=owner, **options).secret
+        self.secrets.append(secret)
+        return secret
+
+    def api(self, network: str = "", key: str = "", **headers: str) -> Api:
+        """Return what calls a network, the default one by default, with a new key."""
+        prefix = f"/{network}" if network else ""
+        return Api(self.base_url, f"{prefix}/v3/{key or self.new_key()}", **headers)
+
+    def log(self) -> str:
+        """Return all that the service's processes have written so far."""
+        return self._log_file.read_text(errors="replace")
+
+    def check_log(self) -> None:
+        """Hold the log against what must never stand in one."""
+        log = self.log()
+        assert "Traceback" not in log, log[-5000:]
+        for secret in self.secrets:
+            # The 30 random characters, wherever they stand and whatever is around.
+            assert secret[7:-4] not in log, "an API key stands in the log"
+
+
+@contextmanager
+def live_service(
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+    start: Callable[..., Any] = run_service,
+) -> Iterator[Live]:
+    """Serve the test database; afterwards the log must be clean."""
+    with tempfile.TemporaryDirectory(prefix="portcullis-live-") as folder:
+        log_file = Path(folder) / "service.log"
+        with ExitStack() as stack:
+            with _output_to(log_file):
+                server = stack.enter_context(start(workers=workers, env=env))
+            live = Live(server, log_file)
+            yield live
+        live.check_log()
+
+
+@contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """Have the processes that are started meanwhile write to a file."""
+    saved = [os.dup(descriptor) for descriptor in (1, 2)]
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        for descriptor in (1, 2):
+            os.dup2(file, descriptor)
+        yield
+    finally:
+        for descriptor, original in zip((1, 2), saved, strict=True):
+            os.dup2(original, descriptor)
+        for descriptor in (file, *saved):
+            os.close(descriptor)
