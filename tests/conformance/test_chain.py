@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -155,9 +156,7 @@ def test_slots_that_change_are_right_one_by_one(
     answers: Answers, history: list[Slots]
 ) -> None:
     calls, expected = [], []
-    for number, (before, after) in enumerate(
-        zip(history, history[1:], strict=False), start=1
-    ):
+    for number, (before, after) in enumerate(pairwise(history), start=1):
         for (address, slot), value in after.items():
             if value == before[address, slot]:
                 continue
