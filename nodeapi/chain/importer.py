@@ -10,6 +10,7 @@ from eth_typing import Address, Hash32
 from nodeapi.chain.branches import Branches, StoredBlock
 from nodeapi.chain.forkchoice import Forkchoice, set_forkchoice
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
+from nodeapi.chain.prefetch import Prefetch
 from nodeapi.chain.rows import BlockRow, Rows, block_row
 from nodeapi.chain.state_reader import (
     CachedState,
@@ -90,6 +91,7 @@ class Importer:
         self._batch_gas = batch_gas
         self._rows = Rows(connection, network_id)
         self._branches = Branches(connection, network_id)
+        self._prefetch = Prefetch()
         self._open()
         if forkchoice is not None:
             self._adopt(forkchoice)
@@ -199,9 +201,12 @@ class Importer:
     # A block on top of the head
 
     def _extend(self, block: Block, raw: bytes) -> None:
+        guess = self._prefetch
+        self._state.fetch(guess.accounts(block), guess.slots(block))
         verified = verify_block(
             block, self._head.parent(self._state, self._trie), self._config
         )
+        guess.learn(block, self._state.missed_slots)
         number, batch = block.header.number, self._batch
         batch.raw.append(raw)
         batch.rows.append(block_row(verified, is_canonical=True))

@@ -11,11 +11,10 @@ from nodeapi.evm.changes import AccountValue, Changes
 from nodeapi.evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import psycopg
 
-    from nodeapi.evm.world import StateReader
 
 ACCOUNTS_CACHED = 200_000
 SLOTS_CACHED = 400_000
@@ -24,6 +23,8 @@ SLOTS_CACHED = 400_000
 _CODES_CACHED = 2_000
 
 _UNKNOWN: Any = object()
+
+Slot = tuple[Address, int]
 
 
 class StoredState:
@@ -46,12 +47,7 @@ class StoredState:
             (self._network_id, address, self._number),
             prepare=True,
         ).fetchone()
-        if row is None or row[0] is None:
-            return None
-        nonce, balance, code_hash, storage_root = row
-        return AccountValue(
-            int(nonce), int(balance), code_hash or EMPTY_CODE_HASH, storage_root
-        )
+        return None if row is None else _account_value(row)
 
     def storage(self, address: Address, slot: int) -> int:
         """Return the value of a storage slot, zero when never written."""
@@ -64,6 +60,45 @@ class StoredState:
             prepare=True,
         ).fetchone()
         return 0 if row is None else int.from_bytes(row[0], "big")
+
+    def accounts(
+        self, addresses: Collection[Address]
+    ) -> dict[Address, AccountValue | None]:
+        """Return several accounts, in one question."""
+        rows = self._connection.execute(
+            "SELECT k.address, v.* FROM unnest(%b::bytea[]) AS k (address)"
+            " LEFT JOIN LATERAL ("
+            "SELECT nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
+            " WHERE network_id = %b AND address = k.address AND block_number <= %b"
+            " ORDER BY block_number DESC LIMIT 1) AS v ON true",
+            (list(addresses), self._network_id, self._number),
+            binary=True,
+            prepare=True,
+        )
+        return {address: _account_value(value) for address, *value in rows}
+
+    def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
+        """Return the values of several slots, in one question."""
+        rows = self._connection.execute(
+            "SELECT k.address, k.slot, v.value"
+            " FROM unnest(%b::bytea[], %b::bytea[]) AS k (address, slot)"
+            " LEFT JOIN LATERAL ("
+            "SELECT value FROM nodeapi_storageversion"
+            " WHERE network_id = %b AND address = k.address AND slot = k.slot"
+            " AND block_number <= %b ORDER BY block_number DESC LIMIT 1) AS v ON true",
+            (
+                [address for address, _ in keys],
+                [slot.to_bytes(32, "big") for _, slot in keys],
+                self._network_id,
+                self._number,
+            ),
+            binary=True,
+            prepare=True,
+        )
+        return {
+            (address, int.from_bytes(slot, "big")): int.from_bytes(value or b"", "big")
+            for address, slot, value in rows
+        }
 
     def live_slots(self, address: Address) -> Iterable[int]:
         """Return the slots of an account that are not zero."""
@@ -85,10 +120,19 @@ class StoredState:
         return bytes(row[0])
 
 
+def _account_value(columns: Sequence[Any]) -> AccountValue | None:
+    nonce, balance, code_hash, storage_root = columns
+    if nonce is None:
+        return None
+    return AccountValue(
+        int(nonce), int(balance), code_hash or EMPTY_CODE_HASH, storage_root
+    )
+
+
 class OverlayState:
     """A state with a difference on top."""
 
-    def __init__(self, below: StateReader, changes: Changes) -> None:
+    def __init__(self, below: StoredState, changes: Changes) -> None:
         self._below = below
         self._changes = changes
 
@@ -102,6 +146,25 @@ class OverlayState:
         """Return the value of a storage slot, zero when never written."""
         value = self._changes.storage.get(address, {}).get(slot)
         return self._below.storage(address, slot) if value is None else value
+
+    def accounts(
+        self, addresses: Collection[Address]
+    ) -> dict[Address, AccountValue | None]:
+        """Return several accounts, in one question."""
+        changed = self._changes.accounts
+        found = self._below.accounts([a for a in addresses if a not in changed])
+        found.update((a, changed[a]) for a in addresses if a in changed)
+        return found
+
+    def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
+        """Return the values of several slots, in one question."""
+        changed = {
+            key: value
+            for key in keys
+            if (value := self._changes.storage.get(key[0], {}).get(key[1])) is not None
+        }
+        found = self._below.slots([key for key in keys if key not in changed])
+        return found | changed
 
     def live_slots(self, address: Address) -> Iterable[int]:
         """Return the slots of an account that are not zero."""
@@ -118,11 +181,23 @@ class OverlayState:
 class CachedState:
     """A stored state, moved on by the importer, with what was read kept in memory."""
 
-    def __init__(self, below: StateReader) -> None:
+    def __init__(self, below: StoredState | OverlayState) -> None:
         self._below = below
         self._accounts: Any = LRU(ACCOUNTS_CACHED)
         self._slots: Any = LRU(SLOTS_CACHED)
         self._codes: Any = LRU(_CODES_CACHED)
+        self.missed_slots: set[Slot] = set()
+        """What had to be read on its own since the last `fetch`."""
+
+    def fetch(self, addresses: Iterable[Address], slots: Iterable[Slot]) -> None:
+        """Read what will be needed and is not known, in two questions at most."""
+        self.missed_slots = set()
+        unknown = [a for a in addresses if a not in self._accounts]
+        if unknown:
+            self._accounts.update(self._below.accounts(unknown))
+        unknown_slots = [key for key in slots if key not in self._slots]
+        if unknown_slots:
+            self._slots.update(self._below.slots(unknown_slots))
 
     def account(self, address: Address) -> AccountValue | None:
         """Return an account, None when there is none."""
@@ -138,6 +213,7 @@ class CachedState:
         value: int | None = self._slots.get(key)
         if value is None:
             value = self._slots[key] = self._below.storage(address, slot)
+            self.missed_slots.add(key)
         return value
 
     def live_slots(self, address: Address) -> Iterable[int]:
@@ -151,7 +227,7 @@ class CachedState:
             code = self._codes[code_hash] = self._below.code(code_hash)
         return code
 
-    def absorb(self, changes: Changes, below: StateReader) -> None:
+    def absorb(self, changes: Changes, below: StoredState | OverlayState) -> None:
         """Stand on a later state, which differs from the last by the changes."""
         self._below = below
         self._accounts.update(changes.accounts)

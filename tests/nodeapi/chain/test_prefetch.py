@@ -1,0 +1,128 @@
+"""What a block will read is guessed well, and read in bulk as one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from eth_typing import Address
+
+from nodeapi.chain.abi import call_data, mapping_slot
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.prefetch import Prefetch
+from nodeapi.chain.signers import Signer
+from nodeapi.chain.state_reader import CachedState, OverlayState, StoredState
+from nodeapi.evm.changes import AccountValue, Changes
+from nodeapi.evm.world import EMPTY_CODE_HASH
+from tests.support import chains
+
+TOKEN = Address(b"\x70" * 20)
+HOLDERS = [Signer(f"holder {i}") for i in range(8)]
+STRANGER = Address(b"\x99" * 20)
+
+
+def genesis() -> dict[str, Any]:
+    slots = [f"0x{mapping_slot(holder.address, 0):064x}" for holder in HOLDERS]
+    code = f"0x{contract('token').runtime.hex()}"
+    funded = {
+        f"0x{holder.address.hex()}": {"balance": "0xde0b6b3a7640000"}
+        for holder in HOLDERS
+    }
+    return {
+        "config": {"chainId": 7},
+        "gasLimit": hex(10_000_000),
+        "alloc": {
+            f"0x{TOKEN.hex()}": {
+                "balance": "0x0",
+                "code": code,
+                "storage": dict.fromkeys(slots, "0x3e8"),
+            },
+            **funded,
+        },
+    }
+
+
+def transfers() -> ChainBuilder:
+    """Return a chain of two blocks, each with four transfers."""
+    chain = ChainBuilder(genesis())
+    for _ in range(2):
+        for sender, receiver in zip(HOLDERS[:4], HOLDERS[4:], strict=True):
+            data = call_data("transfer(address,uint256)", receiver.address, 5)
+            chain.send(sender, TOKEN, data)
+        chain.block()
+    return chain
+
+
+def balances() -> set[tuple[Address, int]]:
+    return {(TOKEN, mapping_slot(holder.address, 0)) for holder in HOLDERS}
+
+
+def test_all_senders_and_receivers_are_guessed() -> None:
+    block = transfers().blocks[0]
+    senders = {holder.address for holder in HOLDERS[:4]}
+    assert Prefetch().accounts(block) == senders | {TOKEN, block.header.coinbase}
+
+
+def test_the_slots_of_a_mapping_are_guessed_once_it_was_met() -> None:
+    first, second = transfers().blocks
+    guess = Prefetch()
+    assert guess.slots(first) == set()
+    guess.learn(first, {(TOKEN, mapping_slot(HOLDERS[5].address, 0))})
+    assert guess.slots(second) == balances()
+
+
+def test_what_no_mapping_explains_teaches_nothing() -> None:
+    first, second = transfers().blocks
+    guess = Prefetch()
+    guess.learn(first, {(TOKEN, 12345), (STRANGER, mapping_slot(STRANGER, 0))})
+    assert guess.slots(second) == set()
+
+
+def test_a_signature_of_nobody_is_left_to_the_execution() -> None:
+    block = transfers().blocks[0]
+    forged = replace(block.transactions[0], r=0, _sender=None)
+    guess = Prefetch()
+    assert guess.accounts(replace(block, transactions=(forged,))) == {
+        TOKEN,
+        block.header.coinbase,
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_bulk_reads_equal_single_reads_at_every_block() -> None:
+    chain = transfers()
+    chains.import_blocks("bulk", genesis(), chain.blocks)
+    addresses = [*(holder.address for holder in HOLDERS), TOKEN, STRANGER]
+    slots = [*balances(), (TOKEN, 99), (STRANGER, 0)]
+    with importer_connection() as connection:
+        network_id = chains.network_id(connection, "bulk")
+        for number in range(3):
+            state = StoredState(connection, network_id, number)
+            assert state.accounts(addresses) == {a: state.account(a) for a in addresses}
+            assert state.slots(slots) == {key: state.storage(*key) for key in slots}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_bulk_reads_see_what_is_not_committed_yet() -> None:
+    chains.import_blocks("bulk", genesis(), [])
+    holder, gone = HOLDERS[0].address, HOLDERS[1].address
+    slot = (TOKEN, mapping_slot(holder, 0))
+    value = AccountValue(3, 4, EMPTY_CODE_HASH, None)
+    changes = Changes(
+        accounts={holder: value, gone: None}, storage={TOKEN: {slot[1]: 0}}
+    )
+    with importer_connection() as connection:
+        stored = StoredState(connection, chains.network_id(connection, "bulk"), 0)
+        cached = CachedState(OverlayState(stored, changes))
+        cached.fetch([holder, gone, TOKEN], [slot, (TOKEN, 1)])
+    # The connection is closed: what follows is answered from memory.
+    assert cached.account(holder) == value
+    assert cached.account(gone) is None
+    token = cached.account(TOKEN)
+    assert token is not None and token.storage_root is not None
+    assert cached.storage(*slot) == 0
+    assert cached.storage(TOKEN, 1) == 0
+    assert cached.missed_slots == set()
