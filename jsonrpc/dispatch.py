@@ -51,7 +51,9 @@ _MAX_METHOD_BYTES = 2048
 class Context(Protocol):
     """What is known of a request besides its body; handed to the methods."""
 
-    request_id: bytes
+    @property
+    def request_id(self) -> object:
+        """Names the request in the log."""
 
     def authorise(self, method: Method) -> None:
         """Raise the error of a method whose capability the caller was not granted."""
@@ -184,7 +186,7 @@ class Dispatcher:
         logger.error(
             "%s crashed in request %s",
             call.method,
-            context.request_id.decode(),
+            context.request_id,
             exc_info=error,
         )
         return InternalError()

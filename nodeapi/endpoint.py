@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from itertools import count
 from typing import Any
 
 from jsonrpc.deadlines import Deadlines
@@ -91,8 +89,6 @@ class Endpoint:
         )
         self._deadlines = Deadlines(limits.seconds)
         self._max_body_bytes = max_body_bytes
-        self._request_prefix = secrets.token_hex(4).encode()
-        self._request_numbers = count(1)
 
     async def start(self) -> None:
         """Open what answering needs."""
@@ -105,7 +101,7 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        request_id = b"%b-%x" % (self._request_prefix, next(self._request_numbers))
+        request_id = http.RequestId()
         answer: Answer | Awaitable[Answer] | None
         try:
             context = self._admit(scope, headers, request_id)
@@ -121,10 +117,18 @@ class Endpoint:
                 return
         if not isinstance(answer, _ANSWER):
             answer = await answer
-        await self._send(answer, headers, request_id, receive, send)
+        if (
+            type(answer) is bytes
+            and b"accept-encoding" not in headers
+            and b"origin" not in headers
+        ):
+            await send(http.start_of_plain_answer(len(answer)))
+            await send({"type": "http.response.body", "body": answer})
+        else:
+            await self._send(answer, headers, request_id, receive, send)
 
     def _admit(
-        self, scope: Scope, headers: Mapping[bytes, bytes], request_id: bytes
+        self, scope: Scope, headers: Mapping[bytes, bytes], request_id: http.RequestId
     ) -> Context | Awaitable[Context]:
         """Check a request up to its body; at once when its key is remembered.
 
@@ -146,7 +150,7 @@ class Endpoint:
         grant: Awaitable[Grant],
         slug: str,
         headers: Mapping[bytes, bytes],
-        request_id: bytes,
+        request_id: http.RequestId,
     ) -> Context:
         known = await grant
         network = self._network(known, slug, headers)
@@ -185,7 +189,11 @@ class Endpoint:
         return None if message["type"] == "http.disconnect" else body
 
     async def _refuse(
-        self, error: Exception, scope: Scope, receive: Receive, request_id: bytes
+        self,
+        error: Exception,
+        scope: Scope,
+        receive: Receive,
+        request_id: http.RequestId,
     ) -> Reply | None:
         """Answer a request that was not let in; None when the client has gone."""
         if isinstance(error, MethodNotAllowed) and scope["method"] == "OPTIONS":
@@ -193,7 +201,7 @@ class Endpoint:
         if isinstance(error, Unavailable):
             error = ServiceUnavailable()
         elif not isinstance(error, RpcError):
-            logger.error("request %s crashed", request_id.decode(), exc_info=error)
+            logger.error("request %s crashed", request_id, exc_info=error)
             error = InternalError()
         body: bytes | None = b""
         if not isinstance(error, _UNREAD):
@@ -206,12 +214,12 @@ class Endpoint:
         self,
         answer: Answer,
         request_headers: Mapping[bytes, bytes],
-        request_id: bytes,
+        request_id: http.RequestId,
         receive: Receive,
         send: Send,
     ) -> None:
-        """Send an answer with all its headers."""
-        headers = [*http.ANSWER_HEADERS, (b"x-request-id", request_id)]
+        """Send an answer with all its headers, as browsers and refusals need them."""
+        headers = [*http.ANSWER_HEADERS, (b"x-request-id", bytes(request_id))]
         if isinstance(answer, bytes):
             status, body = 200, answer
         else:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import secrets
 import zlib
 from collections.abc import Mapping
+from itertools import count
 
 from jsonrpc.errors import BodyTooLarge, MethodNotAllowed, UnsupportedMediaType
 from nodeapi.errors import UnknownPath
@@ -16,7 +18,11 @@ ANSWER_HEADERS: Headers = [
     (b"cache-control", b"no-store"),
     (b"access-control-allow-origin", b"*"),
 ]
-"""Of every answer: browsers may call from anywhere, and nothing stays in caches."""
+"""Of answers: browsers may call from anywhere, and nothing stays in caches.
+
+A plain answer (see `start_of_plain_answer`) does without the last two: no cache keeps
+the answer to a POST that says nothing of it, and only a browser asks about origins.
+"""
 
 BROWSER_HEADERS: Headers = [
     (b"access-control-expose-headers", b"Retry-After, X-Request-Id"),
@@ -29,6 +35,8 @@ PREFLIGHT_HEADERS = {
     "Access-Control-Max-Age": "7200",
 }
 """Of the answer to a browser's question whether a page may call."""
+
+_JSON = ANSWER_HEADERS[0]
 
 GZIP_HEADERS: Headers = [
     (b"content-encoding", b"gzip"),
@@ -44,6 +52,42 @@ _MEDIA_TYPES = {
     b"application/jsonrequest",
 }
 _GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=([0-9.]+)\s*)?(?:,|$)", re.I)
+
+
+class RequestId:
+    """Names a request in the log and towards its sender; made when first asked for."""
+
+    __slots__ = ("_value",)
+
+    _prefix = secrets.token_hex(4)
+    """Tells the processes apart."""
+    _numbers = count(1)
+
+    def __bytes__(self) -> bytes:
+        """Return the name as a header holds it."""
+        try:
+            return self._value
+        except AttributeError:
+            self._value: bytes = b"%b-%x" % (
+                self._prefix.encode(),
+                next(self._numbers),
+            )
+            return self._value
+
+    def __str__(self) -> str:
+        return bytes(self).decode()
+
+
+def start_of_plain_answer(length: int) -> dict[str, object]:
+    """Return the ASGI message that begins an answer with nothing special about it.
+
+    length: of the body, in bytes. Each header more would cost the server 0.5 µs.
+    """
+    return {
+        "type": "http.response.start",
+        "status": 200,
+        "headers": [_JSON, (b"content-length", b"%d" % length)],
+    }
 
 
 def split_path(path: str) -> tuple[str, str]:

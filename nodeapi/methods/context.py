@@ -8,6 +8,7 @@ from jsonrpc.registry import Method
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi.errors import MethodNotEntitled
+from nodeapi.http import RequestId
 from nodeapi.ports import Store
 
 TRACE = "trace"
@@ -18,7 +19,7 @@ TRACE = "trace"
 class Context:
     """A request that was let in: by what key, to which network, and what it reads."""
 
-    request_id: bytes
+    request_id: RequestId
     grant: Grant
     network: NetworkView
     store: Store

@@ -42,7 +42,7 @@ class Gone(RpcError):
 class Caller:
     """A request's context."""
 
-    request_id = b"request-7"
+    request_id = "request-7"
 
     def authorise(self, method: Method) -> None:
         raise Denied

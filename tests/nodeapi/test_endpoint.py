@@ -65,6 +65,15 @@ def test_call_is_answered_with_the_headers_of_every_answer(client):
     assert "content-encoding" not in headers
 
 
+def test_plain_answer_has_the_headers_that_it_needs_and_no_more(client):
+    del client.headers["accept-encoding"]
+    answer = ask(client, "eth_chainId")
+    assert answer.content.startswith(b'{"jsonrpc":"2.0","id":1,"result":"0x')
+    assert set(answer.headers) == {"date", "server", "content-type", "content-length"}
+    refusal = ask(client, "eth_nothing")
+    assert {"cache-control", "access-control-allow-origin"} <= set(refusal.headers)
+
+
 def test_request_ids_differ(client):
     ids = {ask(client, "eth_chainId").headers["x-request-id"] for _ in range(3)}
     assert len(ids) == 3
