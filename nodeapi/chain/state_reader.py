@@ -250,6 +250,7 @@ class StoredNodes:
             "SELECT path, node FROM nodeapi_trienode"
             " WHERE network_id = %b AND owner = %b AND path = ANY(%b)",
             (self._network_id, owner, list(paths)),
+            binary=True,
             prepare=True,
         )
-        return {bytes(path): bytes(node) for path, node in rows}
+        return dict(rows.fetchall())
