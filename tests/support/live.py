@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import tempfile
@@ -37,6 +38,8 @@ class Api:
             limits=httpx.Limits(max_keepalive_connections=64),
         )
         self._path = path
+        self.worker = ""
+        """Names the process that gave the last answer."""
 
     def __enter__(self) -> Api:
         return self
@@ -46,11 +49,13 @@ class Api:
 
     def post(self, body: bytes | Iterable[bytes], **headers: str) -> httpx.Response:
         """Send a body as it is."""
-        return self._client.post(self._path, content=body, headers=headers)
+        response = self._client.post(self._path, content=body, headers=headers)
+        self.worker = response.headers["x-request-id"].partition("-")[0]
+        return response
 
     def send(self, message: Any, **headers: str) -> httpx.Response:
         """Send JSON."""
-        return self._client.post(self._path, json=message, headers=headers)
+        return self.post(json.dumps(message).encode(), **headers)
 
     def ask(self, method: str, *params: Any) -> dict[str, Any]:
         """Make one call; returns the answer, which may be an error."""
@@ -111,6 +116,20 @@ class Live:
         """Return what calls a network, the default one by default, with a new key."""
         prefix = f"/{network}" if network else ""
         return Api(self.base_url, f"{prefix}/v3/{key or self.new_key()}", **headers)
+
+    @contextmanager
+    def each_worker(self, network: str, key: str) -> Iterator[list[Api]]:
+        """Give a connection to each of the worker processes, for a few seconds."""
+        with ExitStack() as stack:
+            found: dict[str, Api] = {}
+            for _ in range(200):
+                api = stack.enter_context(self.api(network, key))
+                api.result("eth_chainId")
+                found.setdefault(api.worker, api)
+                if len(found) == len(self.server.pids):
+                    break
+            assert len(found) == len(self.server.pids)
+            yield [found[worker] for worker in sorted(found)]
 
     def log(self) -> str:
         """Return all that the service's processes have written so far."""

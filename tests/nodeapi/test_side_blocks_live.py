@@ -1,0 +1,253 @@
+"""Two branches under a service of two processes: what each answers, and when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from nodeapi.chain.abi import call_data
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.chain.signers import Signer
+from nodeapi.evm.blocks import Block, encode_block
+from tests.support import chains
+from tests.support.live import Api, Live, live_service
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALICE, BOB = Signer("alice"), Signer("bob")
+NOT_CANONICAL = (-32000, "hash is not currently canonical")
+
+
+def genesis() -> dict[str, Any]:
+    return make_genesis(
+        chain_id=7,
+        first_blocks=from_genesis("shanghai"),
+        alloc={
+            f"0x{who.address.hex()}": {"balance": hex(10**21)} for who in (ALICE, BOB)
+        },
+    )
+
+
+class Tree:
+    """Branches of a chain, and what each of their blocks leaves in one contract.
+
+    Slot 0 holds the branch, slot 1 the block's number.
+    """
+
+    def __init__(self) -> None:
+        self.genesis = genesis()
+        self.trunk = ChainBuilder(self.genesis)
+        self.slots = self.trunk.deploy(ALICE, contract("slots").init_code())
+        self.trunk.block()
+        self.branches: dict[bytes, int] = {}
+
+    def grow(self, chain: ChainBuilder, branch: int, count: int) -> list[Block]:
+        """Add blocks to a branch, each with other transactions than its siblings."""
+        for _ in range(count):
+            number = chain.head.number + 1
+            for slot, value in ((0, branch), (1, number)):
+                data = call_data("set(uint256,uint256)", slot, value)
+                chain.send(ALICE, self.slots, data)
+            for _ in range(branch - 4):
+                chain.send(BOB, Signer(f"{branch}").address, value=branch)
+            block = chain.block(extra_data=bytes([branch]))
+            self.branches[block.header.hash] = branch
+        return chain.blocks[-count:]
+
+    def calls(self, blocks: Sequence[Block]) -> list[tuple[Any, ...]]:
+        """Return calls whose answers no reorganisation may change."""
+        calls: list[tuple[Any, ...]] = []
+        for block in blocks:
+            name = text(block)
+            calls += [("eth_getBlockByHash", name, flag) for flag in (True, False)]
+            calls += [
+                ("eth_getTransactionByBlockHashAndIndex", name, hex(index))
+                for index in range(len(block.transactions) + 1)
+            ]
+            for where in (
+                name,
+                {"blockHash": name},
+                {"blockHash": name, "requireCanonical": False},
+            ):
+                calls += [self.storage(slot, where) for slot in (0, 1)]
+            positions = {"0x" + self.slots.hex(): [word(0), word(1)]}
+            calls.append(("eth_getStorageValues", positions, {"blockHash": name}))
+        return calls
+
+    def storage(self, slot: int, where: Any) -> tuple[Any, ...]:
+        return "eth_getStorageAt", "0x" + self.slots.hex(), hex(slot), where
+
+
+def text(block: Block) -> str:
+    return "0x" + block.header.hash.hex()
+
+
+def word(value: int) -> str:
+    return f"0x{value:064x}"
+
+
+def check_branch(tree: Tree, api: Api, blocks: Sequence[Block]) -> None:
+    """Hold what is answered by hash against what the blocks were made of."""
+    for block in blocks:
+        name, number = text(block), hex(block.header.number)
+        full = api.result("eth_getBlockByHash", name, True)
+        assert (full["hash"], full["number"]) == (name, number)
+        hashes = ["0x" + transaction.hash.hex() for transaction in block.transactions]
+        assert [each["hash"] for each in full["transactions"]] == hashes
+        for index in range(len(hashes)):
+            method = "eth_getTransactionByBlockHashAndIndex"
+            found = api.result(method, name, hex(index))
+            assert found == full["transactions"][index]
+            assert (found["blockHash"], found["blockNumber"]) == (name, number)
+        branch = tree.branches[block.header.hash]
+        for slot, value in ((0, branch), (1, block.header.number)):
+            assert api.result(*tree.storage(slot, name)) == word(value)
+
+
+def check_canonical(
+    tree: Tree, api: Api, canonical: Sequence[Block], side: Sequence[Block]
+) -> None:
+    """Hold what depends on the head against the branch that has won."""
+    head = canonical[-1]
+    assert api.result("eth_blockNumber") == hex(head.header.number)
+    for tag in ("latest", "pending", "safe", "finalized"):
+        found = api.result("eth_getBlockByNumber", tag, False)
+        assert found["hash"] == text(head)
+    for block in canonical:
+        number, name = hex(block.header.number), text(block)
+        assert api.result("eth_getBlockByNumber", number, False)["hash"] == name
+        branch = word(tree.branches[block.header.hash])
+        where = {"blockHash": name, "requireCanonical": True}
+        for reference in (number, {"blockNumber": number}, where):
+            assert api.result(*tree.storage(0, reference)) == branch
+    for block in side:
+        where = {"blockHash": text(block), "requireCanonical": True}
+        assert api.error(*tree.storage(0, where)) == NOT_CANONICAL
+        positions = {"0x" + tree.slots.hex(): [word(0)]}
+        assert api.error("eth_getStorageValues", positions, where) == NOT_CANONICAL
+
+
+class Watcher(threading.Thread):
+    """Asks one worker over and over, and notes what is wrong and each new head."""
+
+    def __init__(self, api: Api, calls: list[tuple[Any, ...]]) -> None:
+        super().__init__(daemon=True)
+        self._api = api
+        self._calls = calls
+        self._expected = api.results(calls)
+        self.heads: list[str] = []
+        self.error: BaseException | None = None
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        try:
+            while not self.stopped.is_set():
+                head = self._api.result("eth_getBlockByNumber", "latest", False)
+                if self.heads[-1:] != [head["hash"]]:
+                    self.heads.append(head["hash"])
+                assert self._api.results(self._calls) == self._expected
+        except BaseException as error:
+            self.error = error
+
+    def finish(self, head: str, since: float) -> None:
+        """Wait until a head has been seen, at most a second after a moment."""
+        while self.error is None and self.heads[-1:] != [head]:
+            assert time.monotonic() < since + 1, "the head is more than a second old"
+            time.sleep(0.002)
+        self.stopped.set()
+        self.join()
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture
+def live(transactional_db: None) -> Iterator[Live]:
+    with live_service(workers=2) as live:
+        yield live
+
+
+@pytest.mark.parametrize("depth", [1, 64])
+def test_reorganisation_there_and_back(live: Live, depth: int) -> None:
+    tree = Tree()
+    left, right = tree.trunk.fork(), tree.trunk.fork()
+    first = tree.grow(left, 5, depth)
+    second = tree.grow(right, 6, depth + 1)
+    third = tree.grow(left, 5, 2)
+    assert first[0].header.number == second[0].header.number
+
+    chains.import_blocks("net", tree.genesis, [*tree.trunk.blocks, *first])
+    chains.import_blocks("net", tree.genesis, second[:depth])
+    key = live.new_key()
+    siblings = [*first, *second[:depth]]
+    sampled = [*siblings[:3], *siblings[-3:]]
+    calls = tree.calls(sampled)
+    seen: list[list[Any]] = []
+    before = text(first[-1])
+    for canonical, side, news in (
+        (first, second[:depth], []),
+        (second, first, second[depth:]),
+        ([*first, *third], second, third),
+    ):
+        with live.each_worker("net", key) as workers:
+            watchers = [Watcher(api, calls) for api in workers]
+            for watcher in watchers:
+                watcher.start()
+            chains.import_blocks("net", tree.genesis, news)
+            since, after = time.monotonic(), text(canonical[-1])
+            for watcher in watchers:
+                watcher.finish(after, since)
+                assert watcher.heads in ([before, after], [after])
+            before = after
+        with live.each_worker("net", key) as workers:
+            for api in workers:
+                check_branch(tree, api, sampled)
+                check_canonical(tree, api, canonical, side)
+                seen.append(api.results(calls))
+    assert all(answers == seen[0] for answers in seen)
+
+
+def test_block_is_found_by_every_worker_once_one_has_shown_it(live: Live) -> None:
+    tree = Tree()
+    blocks = tree.grow(tree.trunk, 5, 30)
+    start, key = tree.genesis, live.new_key()
+    chains.import_blocks("net", start, tree.trunk.blocks[:1])
+    stopped = threading.Event()
+
+    def import_slowly() -> None:
+        with chains.importer("net", start, batch_blocks=1) as target:
+            for block in blocks:
+                target.add(encode_block(block))
+                target.commit()
+                time.sleep(0.01)
+        connections.close_all()  # this thread's own
+        stopped.set()
+
+    names = [text(block) for block in tree.trunk.blocks]
+    with live.each_worker("net", key) as workers:
+        thread = threading.Thread(target=import_slowly)
+        thread.start()
+        newest, rounds = 0, 0
+        while not stopped.is_set():
+            one, other = workers[rounds % 2], workers[(rounds + 1) % 2]
+            rounds += 1
+            number = int(one.result("eth_blockNumber"), 16)
+            name = names[number - 1]
+            # Announced by one process, answered by the other.
+            assert other.result("eth_getBlockByNumber", hex(number), True)["hash"] == (
+                name
+            )
+            assert other.result("eth_getBlockByHash", name, False)["hash"] == name
+            if number > 1:
+                assert other.result(*tree.storage(1, hex(number))) == word(number)
+                assert other.result(*tree.storage(1, name)) == word(number)
+            newest = max(newest, number)
+        thread.join()
+    assert rounds > 20
+    assert newest > 20
