@@ -20,6 +20,9 @@ from postgres.statement import ColumnType, Row, Statement, array, read_int8
 if TYPE_CHECKING:
     from asyncio import Future
 
+_NOBODY: Any = ()
+"""Who waits, where nobody does."""
+
 Key = TypeVar("Key", bound=tuple[Any, ...])
 Value = TypeVar("Value")
 
@@ -33,6 +36,9 @@ class Lookup(Generic[Key, Value]):
     key_types: names and types of the key's columns, in the order of the key's members.
     read: makes the value of an answer's columns. A key without a row has None.
     max_batch: most keys of one query, so that no request waits for a giant one.
+    is_immutable: whether what stands under a key never changes. Then a query that is
+        under way already serves as well, unless it finds nothing: that may have come
+        since it began.
     """
 
     def __init__(
@@ -43,6 +49,7 @@ class Lookup(Generic[Key, Value]):
         read: Callable[[Row], Value],
         *,
         max_batch: int = 256,
+        is_immutable: bool = False,
     ) -> None:
         arrays = ", ".join(
             f"${number}::{column.name}[]"
@@ -59,24 +66,31 @@ class Lookup(Generic[Key, Value]):
         self._types = [column for _, column in key_types]
         self._read = read
         self._max_batch = max_batch
+        self._is_immutable = is_immutable
         self._waiting: dict[Key, list[Future[Value | None]]] = {}
+        self._joined: dict[Key, list[Future[Value | None]]] = {}
+        """Who came while a query for the key was under way; has every such key."""
 
     def get(self, key: Key) -> Future[Value | None]:
         """Return what stands under a key, as a future.
 
         Raises, when awaited: Unavailable.
         """
-        connections = self._connections
-        future: Future[Value | None] = connections.loop.create_future()
-        waiting = self._waiting
-        others = waiting.get(key)
+        future: Future[Value | None] = self._connections.loop.create_future()
+        others = self._joined.get(key) or self._waiting.get(key)
         if others is not None:
             others.append(future)
+        elif key in self._joined:
+            self._joined[key] = [future]
         else:
-            if not waiting:
-                connections.enqueue(self)
-            waiting[key] = [future]
+            self._wait(key, [future])
         return future
+
+    def _wait(self, key: Key, futures: list[Future[Value | None]]) -> None:
+        """Have the next query ask for a key that none asks for yet."""
+        if not self._waiting:
+            self._connections.enqueue(self)
+        self._waiting[key] = futures
 
     def take(self) -> Query | None:
         """Return a query for the keys that are waited for."""
@@ -97,13 +111,15 @@ class Lookup(Generic[Key, Value]):
                 self._types, zip(*batch, strict=True), strict=True
             )
         ]
-        slots = list(batch.values())
+        if self._is_immutable:
+            self._joined.update(dict.fromkeys(batch, _NOBODY))
 
         def done(result: PGresult | None, error: Unavailable | None) -> None:
             if result is None:
-                _fail(slots, error or Unavailable("no result"))
+                joined = [self._joined.pop(key, _NOBODY) for key in batch]
+                _fail([*batch.values(), *joined], error or Unavailable("no result"))
             else:
-                self._deliver(result, slots)
+                self._deliver(result, batch)
 
         return self._statement, parameters, done
 
@@ -114,27 +130,34 @@ class Lookup(Generic[Key, Value]):
         _fail(slots, error)
 
     def _deliver(
-        self, result: PGresult, slots: list[list[Future[Value | None]]]
+        self, result: PGresult, batch: dict[Key, list[Future[Value | None]]]
     ) -> None:
         """Give each row to those who wait for it, and None to the rest."""
         get_value = result.get_value
         columns = range(1, result.nfields)
-        answered = [False] * len(slots)
+        keys = list(batch)
+        missing = dict.fromkeys(keys)
         for row in range(result.ntuples):
-            number = read_int8(get_value(row, 0) or b"") - 1
-            answered[number] = True
+            key = keys[read_int8(get_value(row, 0) or b"") - 1]
+            del missing[key]
+            futures = [*batch[key], *self._joined.pop(key, _NOBODY)]
             try:
                 value = self._read(tuple([get_value(row, c) for c in columns]))
             except Exception as error:  # whatever it is, it belongs to the waiters
-                _fail([slots[number]], error)
-                continue
-            for future in slots[number]:
-                if not future.done():
-                    future.set_result(value)
-        for futures in (f for f, done in zip(slots, answered, strict=True) if not done):
-            for future in futures:
-                if not future.done():
-                    future.set_result(None)
+                _fail([futures], error)
+            else:
+                _fulfil(futures, value)
+        for key in missing:
+            _fulfil(batch[key], None)
+            joined = self._joined.pop(key, _NOBODY)
+            if joined:
+                self._wait(key, [*joined])
+
+
+def _fulfil(futures: Sequence[Future[Value | None]], value: Value | None) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(value)
 
 
 def _fail(slots: Sequence[Sequence[Future[Any]]], error: Exception) -> None:

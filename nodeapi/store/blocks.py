@@ -48,6 +48,7 @@ class BlockReads(Reads):
                 by_hash,
                 _document,
                 max_batch=batch,
+                is_immutable=True,
             )
             for full, batch in _MAX_BATCH.items()
         }
@@ -62,7 +63,11 @@ class BlockReads(Reads):
             for full, batch in _MAX_BATCH.items()
         }
         self._transactions: Lookup[tuple[int, bytes, int], bytes] = Lookup(
-            connections, queries.TRANSACTION, [*by_hash, ("index", INT8)], _document
+            connections,
+            queries.TRANSACTION,
+            [*by_hash, ("index", INT8)],
+            _document,
+            is_immutable=True,
         )
 
     def block_by_hash(

@@ -87,6 +87,60 @@ def test_lookups_gather_while_all_connections_are_busy(conninfo: str) -> None:
     run(conninfo, scenario)
 
 
+SLOW = (
+    "SELECT k.n, k.number, (extract(epoch FROM clock_timestamp()) * 1000000)::int8"
+    " FROM k, LATERAL (SELECT pg_sleep(0.05)) s"
+)
+"""The key, and when it was read in microseconds, both after a while."""
+
+
+@pytest.mark.parametrize("is_immutable", [True, False])
+def test_only_what_never_changes_joins_a_query_under_way(
+    conninfo: str, is_immutable: bool
+) -> None:
+    async def scenario(connections: Connections) -> None:
+        lookup: Numbers = Lookup(
+            connections, SLOW, [("number", INT8)], pair, is_immutable=is_immutable
+        )
+        first = lookup.get((1,))
+        await asyncio.sleep(0.02)
+        others = await asyncio.gather(*(lookup.get((1,)) for _ in range(3)))
+        assert len(set(others)) == 1
+        assert ((await first) == others[0]) is is_immutable
+        assert (await lookup.get((1,))) != others[0]  # nothing is remembered
+
+    run(conninfo, scenario)
+
+
+def test_who_joined_a_query_that_found_nothing_has_one_of_his_own(
+    conninfo: str,
+) -> None:
+    import psycopg
+
+    async def scenario(connections: Connections) -> None:
+        with psycopg.connect(conninfo, autocommit=True) as other:
+            other.execute("DROP TABLE IF EXISTS coming")
+            other.execute("CREATE TABLE coming (value int8)")
+            lookup: Numbers = Lookup(
+                connections,
+                "SELECT k.n, coming.value, 0::int8 FROM k"
+                " CROSS JOIN LATERAL (SELECT pg_sleep(0.05)) s"
+                " JOIN coming ON coming.value = k.number",
+                [("number", INT8)],
+                pair,
+                is_immutable=True,
+            )
+            early = lookup.get((1,))
+            await asyncio.sleep(0.02)
+            other.execute("INSERT INTO coming VALUES (1)")
+            late = [lookup.get((1,)), lookup.get((1,))]
+            assert await early is None
+            assert await asyncio.gather(*late) == [(1, 0), (1, 0)]
+            other.execute("DROP TABLE coming")
+
+    run(conninfo, scenario)
+
+
 def test_key_without_a_row_has_none(conninfo: str) -> None:
     async def scenario(connections: Connections) -> None:
         lookup = numbers(connections, TENFOLD + " WHERE k.number <> 3")
