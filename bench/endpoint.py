@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from itertools import product
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 from django.core.management import call_command
 
+from bench import anvil
 from bench.ceiling import SMALLEST
 from bench.loadgen import Job, LoadFailed, Loadgen, loadgen
 from bench.million import add_storage_rows
@@ -31,6 +33,7 @@ from bench.questions import (
     SMALL_TRANSFERS,
     Case,
     cases,
+    our_subject,
 )
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
@@ -55,6 +58,7 @@ P99_CONNECTIONS = 64
 REQUIRED_WORKERS = ">= 1.3"
 
 CEILING = "ceiling"
+ANVIL = "anvil"
 SERVICE = "config.asgi:application"
 
 Say = Callable[[str], None]
@@ -115,7 +119,7 @@ AllLoads = dict[tuple[str, int], Loads]
 def endpoint(folder: Path, say: Say) -> list[Row]:
     """Measure every case hot and cold, then again beside a million storage rows."""
     path = prepare(folder, say)
-    rows = compare("endpoint", path, say)
+    rows = compare("endpoint", path, say, with_anvil=True)
     say("endpoint: 1,000,000 more storage rows")
     add_storage_rows(SLUG, 1_000_000)
     return rows + compare("endpoint, 1,000,000 storage rows", path, say)
@@ -124,7 +128,9 @@ def endpoint(folder: Path, say: Say) -> list[Row]:
 def workers(folder: Path, say: Say) -> list[Row]:
     """Compare two worker processes with one, nothing pinned."""
     path = prepare(folder, say)
-    case = next(case for case in cases() if case.name.endswith("hashes"))
+    case = next(
+        case for case in cases(our_subject(SLUG)) if case.name.endswith("hashes")
+    )
     say(f"workers: {WORKER_ROUNDS} rounds")
     rates: dict[int, list[float]] = {1: [], 2: []}
     cores = os.sched_getaffinity(0)
@@ -177,7 +183,7 @@ def prepare(folder: Path, say: Say) -> str:
     return f"/{SLUG}/v3/{issue_key(owner=owner, name='bench').secret}"
 
 
-def compare(bench: str, path: str, say: Say) -> list[Row]:
+def compare(bench: str, path: str, say: Say, *, with_anvil: bool = False) -> list[Row]:
     """Measure every case on every server."""
     server_core, generator_core = split_cores()
     loads: AllLoads = defaultdict(Loads)
@@ -191,22 +197,44 @@ def compare(bench: str, path: str, say: Say) -> list[Row]:
                 ("cold", SERVICE, "bench.cold_settings"),
             )
         ]
-        asked = [(case, answer_size(targets[1].port, path, case)) for case in cases()]
+        asked = cases(our_subject(SLUG))
+        sizes = [answer_size(targets[1].port, path, case) for case in asked]
+        rivals: list[tuple[Target, list[Case]]] = [(t, asked) for t in targets]
+        if with_anvil:
+            rivals += stack.enter_context(anvil_beside(say))
         for number in range(ROUNDS):
             say(f"{bench}: round {number + 1} of {ROUNDS}")
-            for case, size in asked:
-                for connections in CONNECTIONS:
-                    key = (case.name, connections)
-                    for target in targets:
-                        where = f"/{size}" if target.name == CEILING else path
-                        requests = case.requests(where)
-                        job = Job(target.port, requests, connections, SECONDS)
-                        loads[key].of[target.name].append(target.load(generator, job))
+            for i, connections in product(range(len(asked)), CONNECTIONS):
+                where = {CEILING: f"/{sizes[i]}", ANVIL: "/"}
+                for target, its_cases in rivals:
+                    requests = its_cases[i].requests(where.get(target.name, path))
+                    job = Job(target.port, requests, connections, SECONDS)
+                    measured = target.load(generator, job)
+                    loads[asked[i].name, connections].of[target.name].append(measured)
     rows = []
-    for case, size in asked:
-        for connections in CONNECTIONS:
-            rows += case_rows(bench, case, size, connections, loads)
+    for (case, size), connections in product(
+        zip(asked, sizes, strict=True), CONNECTIONS
+    ):
+        rows += case_rows(bench, case, size, connections, loads)
     return rows
+
+
+@contextmanager
+def anvil_beside(say: Say) -> Iterator[list[tuple[Target, list[Case]]]]:
+    """Run anvil with a chain of the same shape, if there is one; give it as a rival."""
+    program = anvil.find()
+    if program is None:
+        say("endpoint: without anvil, which is neither on the PATH nor named by ANVIL")
+        yield []
+        return
+    with ExitStack() as stack:
+        rivals = []
+        try:
+            port, pid = stack.enter_context(anvil.running(program))
+            rivals = [(Target(ANVIL, port, [pid]), cases(anvil.build_chain(port)))]
+        except (anvil.AnvilFailed, OSError) as error:
+            say(f"endpoint: without anvil: {error}")
+        yield rivals
 
 
 def case_rows(
@@ -221,6 +249,8 @@ def case_rows(
         rows += server_rows(bench, name, here, target, is_single=case.calls == 1)
         if case.calls > 1:
             rows.append(_calls_row(bench, name, case, connections, target, loads))
+    if ANVIL in here.of:
+        rows += server_rows(bench, f"{start}, {ANVIL}", here, ANVIL)
     return rows
 
 
@@ -279,11 +309,12 @@ def _calls_row(
 
 
 def processor_seconds(pid: int) -> float:
-    """Return the processor time that a process's main thread has had.
+    """Return the processor time that a process's threads have had.
 
     Source: https://docs.kernel.org/scheduler/sched-stats.html
     """
-    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 10**9
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 10**9
 
 
 def answer_size(port: int, path: str, case: Case) -> int:

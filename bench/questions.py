@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,29 +46,52 @@ def http_request(path: str, body: bytes) -> str:
     return head + body.decode("latin-1")
 
 
-def cases() -> list[Case]:
-    """Return all cases, with hashes and slots of the network in the database."""
-    blocks = Block.objects.filter(is_canonical=True)
-    small = _hashes(blocks, SMALL_TRANSFERS)
-    full = _hashes(blocks, FULL_TRANSFERS)
-    slots = _slots()
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What of a chain is asked about; hashes and slots in hex."""
+
+    contract: str
+    slots: list[str]
+    """Of the contract, not zero."""
+    small: list[str]
+    """Hashes of small blocks."""
+    full: list[str]
+    """Hashes of large blocks."""
+    numbers: Sequence[int]
+    """Of blocks behind the head, at which slots are read."""
+
+
+def our_subject(slug: str) -> Subject:
+    """Return what there is to ask about in a network of the database."""
+    blocks = Block.objects.filter(network__slug=slug, is_canonical=True)
+    return Subject(
+        contract=f"0x{TOKEN.hex()}",
+        slots=_slots(slug),
+        small=_hashes(blocks, SMALL_TRANSFERS),
+        full=_hashes(blocks, FULL_TRANSFERS),
+        numbers=range(SMALL_BLOCKS // 2, SMALL_BLOCKS),
+    )
+
+
+def cases(subject: Subject) -> list[Case]:
+    """Return all cases for a chain; the names are the same for each."""
     chance = random.Random(1)
-    numbers = range(SMALL_BLOCKS // 2, SMALL_BLOCKS)
-    token = f"0x{TOKEN.hex()}"
+    contract, small, full = subject.contract, subject.small, subject.full
     by_hash = "eth_getBlockByHash"
     transaction = "eth_getTransactionByBlockHashAndIndex"
+    storage = "eth_getStorageAt"
     return [
         Case("eth_chainId", [_call("eth_chainId")]),
         Case("eth_blockNumber", [_call("eth_blockNumber")]),
         Case(
-            "eth_getStorageAt, latest",
-            [_call("eth_getStorageAt", token, slot, "latest") for slot in slots],
+            f"{storage}, latest",
+            [_call(storage, contract, slot, "latest") for slot in subject.slots],
         ),
         Case(
-            "eth_getStorageAt, by number",
+            f"{storage}, by number",
             [
-                _call("eth_getStorageAt", token, slot, hex(chance.choice(numbers)))
-                for slot in slots
+                _call(storage, contract, slot, hex(chance.choice(subject.numbers)))
+                for slot in subject.slots
             ],
         ),
         Case(f"{by_hash}, hashes", [_call(by_hash, h, False) for h in small]),
@@ -107,10 +130,10 @@ def _hashes(blocks: Any, transactions: int) -> list[str]:
     return [f"0x{bytes(block_hash).hex()}" for block_hash in found]
 
 
-def _slots() -> list[str]:
+def _slots(slug: str) -> list[str]:
     """Return slots of the token that hold something, among them often written ones."""
     written: Iterable[Any] = (
-        StorageVersion.objects.filter(address=TOKEN)
+        StorageVersion.objects.filter(network__slug=slug, address=TOKEN)
         .order_by("-block_number", "slot")
         .values_list("slot", flat=True)[: 4 * ROTATION]
     )

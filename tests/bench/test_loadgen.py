@@ -1,0 +1,61 @@
+"""The load generator counts right, and takes no error for an answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from bench import loadgen
+from bench.loadgen import Job, LoadFailed, begin_answer
+from bench.questions import http_request
+from config import server
+
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+
+
+@pytest.fixture(scope="module")
+def ceiling() -> Iterator[int]:
+    """Give the port of a running ceiling."""
+    listeners = server.listen("127.0.0.1", 0, 1)
+    with server.Server(listeners, os.environ, "bench.ceiling:application"):
+        yield listeners[0].getsockname()[1]
+
+
+def test_the_head_tells_where_the_body_is() -> None:
+    assert begin_answer(ANSWER) == (len(ANSWER) - 5, 5)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ANSWER.replace(b"200 OK", b"503 Service Unavailable"),
+        ANSWER.replace(b"content-length", b"x-length"),
+        ANSWER[:20],
+        b"",
+    ],
+)
+def test_what_is_no_answer_is_refused(data: bytes) -> None:
+    with pytest.raises(LoadFailed):
+        begin_answer(data)
+
+
+def test_an_answer_of_another_length_is_refused() -> None:
+    with pytest.raises(LoadFailed, match="5 bytes instead of 6"):
+        begin_answer(ANSWER, expected=6)
+
+
+def test_small_and_large_answers_are_counted_and_timed(ceiling: int) -> None:
+    requests = [http_request(f"/{size}", b"{}") for size in (50, 2_000, 200_000)]
+    load = loadgen.run(
+        Job(ceiling, requests, connections=4, seconds=5, max_requests=90)
+    )
+    assert 90 <= load.requests < 94
+    assert 0 < load.p50_ms <= load.p99_ms
+    assert load.rate == load.requests / load.seconds
+
+
+def test_a_server_that_answers_with_an_error_fails_the_load(ceiling: int) -> None:
+    with pytest.raises(LoadFailed, match="500"):
+        loadgen.run(Job(ceiling, [http_request("/nonsense", b"{}")], 1, 0.1))
