@@ -1,0 +1,295 @@
+"""A database that goes away, hangs and comes back under a service of two processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import pytest
+
+from nodeapi.evm.blocks import decode_block
+from tests.support import sample
+from tests.support.installation import Installation, installation
+from tests.support.live import JSON_HEADERS, Live, live_service, request
+
+BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
+HEAD = "0x" + BLOCKS[-1].header.hash.hex()
+CONNECTIONS_OF_A_WORKER = 4 + 1
+QUERY_TIMEOUT = 0.5
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Installation]:
+    with installation() as own:
+        importing = own.start_import("net")
+        _, lines = importing.communicate()
+        assert importing.returncode == 0, lines
+        yield own
+
+
+@pytest.fixture(scope="module")
+def live(own: Installation, django_db_setup: None) -> Iterator[Live]:
+    env = {**own.env, "NODEAPI_QUERY_TIMEOUT": str(QUERY_TIMEOUT)}
+    with live_service(workers=2, env=env) as live:
+        live.secrets.append(own.new_key())
+        yield live
+
+
+def warm() -> Any:
+    """Return a request whose answer is remembered."""
+    return request("eth_getBlockByHash", HEAD, True)
+
+
+def cold() -> Any:
+    """Return a request that nobody has made before."""
+    address = "0x" + random.randbytes(20).hex()
+    return request("eth_getStorageAt", address, "0x0", HEAD)
+
+
+def head() -> Any:
+    return request("eth_blockNumber")
+
+
+def batch() -> Any:
+    return [cold(), warm()]
+
+
+class Load:
+    """Clients that ask without pause, and note when they were answered how."""
+
+    def __init__(self, live: Live) -> None:
+        self._url = f"{live.base_url}/v3/{live.secrets[0]}"
+        self._stopped = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(kind,), daemon=True)
+            for kind in (warm, cold, head, batch)
+            for _ in range(3)
+        ]
+        self.answers: list[tuple[float, Callable[[], Any], float, int]] = []
+        """Moment of the question, its kind, seconds taken, status."""
+        self.errors: list[BaseException] = []
+
+    def _run(self, kind: Callable[[], Any]) -> None:
+        try:
+            with httpx.Client(headers=JSON_HEADERS, timeout=30) as client:
+                while not self._stopped.is_set():
+                    asked = time.monotonic()
+                    answer = client.post(self._url, content=json.dumps(kind()))
+                    taken = time.monotonic() - asked
+                    check_answer(kind, answer)
+                    self.answers.append((asked, kind, taken, answer.status_code))
+                    time.sleep(0.01)
+        except BaseException as error:
+            self.errors.append(error)
+
+    def statuses(self, start: float, end: float, *kinds: Any) -> set[int]:
+        """Return how questions between two moments were answered."""
+        return {
+            200 if kind is batch and status == 200 else status
+            for asked, kind, _, status in list(self.answers)
+            if start <= asked < end and (not kinds or kind in kinds)
+        }
+
+    def wait_for(self, status: int, kind: Any, seconds: float) -> float:
+        """Wait until only this status comes for a while; returns since when."""
+        start = time.monotonic()
+        while time.monotonic() < start + seconds:
+            self.check()
+            now = time.monotonic()
+            if self.statuses(now - 0.2, now, kind) == {status}:
+                return now
+            time.sleep(0.02)
+        raise AssertionError(f"no steady {status} within {seconds} s")
+
+    def check(self) -> None:
+        if self.errors:
+            raise self.errors[0]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def check_answer(kind: Any, answer: httpx.Response) -> None:
+    """Hold an answer against what may be told while the database is away."""
+    told = answer.json()
+    assert answer.headers["content-type"] == "application/json"
+    if answer.status_code == 503:
+        assert answer.headers["retry-after"] == "1"
+    else:
+        assert answer.status_code == 200
+    for each in told if isinstance(told, list) else [told]:
+        assert each["jsonrpc"] == "2.0" and each["id"] == 1
+        if "error" in each:
+            assert each["error"]["code"] == -32603
+            assert each["error"]["data"]["reason"] == "unavailable"
+    if kind is not batch:
+        assert ("error" in told) is (answer.status_code == 503)
+
+
+class Gauge(threading.Thread):
+    """Counts the service's connections to the database, as often as it can."""
+
+    def __init__(self, own: Installation) -> None:
+        super().__init__(daemon=True)
+        self._own = own
+        self._stopped = threading.Event()
+        self.most = 0
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                with self._own.connect() as connection:
+                    while not self._stopped.is_set():
+                        self.most = max(self.most, count_connections(connection))
+                        time.sleep(0.01)
+            except psycopg.OperationalError:
+                time.sleep(0.01)
+
+    def __enter__(self) -> Gauge:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self.join()
+
+
+def count_connections(connection: psycopg.Connection[Any]) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'portcullis'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def shut_down(own: Installation) -> None:
+    own.database.stop()
+
+
+def kill(own: Installation) -> None:
+    """End the server and all its processes as a crash does."""
+    for process in server_processes(own):
+        process.kill()
+    psutil.wait_procs(server_processes(own), timeout=5)
+
+
+def server_processes(own: Installation) -> list[psutil.Process]:
+    marked = (own.database.data_dir / "postmaster.pid").read_text()
+    postmaster = psutil.Process(int(marked.split("\n")[0]))
+    return [postmaster, *postmaster.children()]
+
+
+@pytest.mark.parametrize("end", [shut_down, kill])
+def test_database_that_is_gone_means_503_until_it_is_back(
+    live: Live, own: Installation, end: Callable[[Installation], None]
+) -> None:
+    lines = live.log().count("\n")
+    with Gauge(own) as gauge, Load(live) as load:
+        load.wait_for(200, cold, 5)
+        stopping = time.monotonic()
+        end(own)
+        time.sleep(max(0.0, stopping + 2.5 - time.monotonic()))
+        starting = time.monotonic()
+        assert load.statuses(stopping + 1, starting - 0.1, cold, head) == {503}
+        assert load.statuses(stopping + 1, starting, warm, batch) <= {200, 503}
+        own.database.start()
+        back = load.wait_for(200, cold, 5)
+        load.wait_for(200, head, 2)
+        time.sleep(0.5)
+        assert load.statuses(back, time.monotonic(), cold, warm, batch) == {200}
+    load.check()
+    assert max(taken for *_, taken, _ in load.answers) < 1.5
+    assert 2 <= gauge.most <= 2 * CONNECTIONS_OF_A_WORKER
+    assert live.log().count("\n") - lines < 40, live.log()
+
+
+@contextmanager
+def hanging(own: Installation) -> Iterator[None]:
+    """Have the server's processes do nothing for a while."""
+    stopped = server_processes(own)
+    for process in stopped:
+        os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in stopped:
+            os.kill(process.pid, signal.SIGCONT)
+
+
+def test_database_that_hangs_means_503_until_it_moves(
+    live: Live, own: Installation
+) -> None:
+    with Load(live) as load:
+        load.wait_for(200, cold, 5)
+        with hanging(own):
+            start = time.monotonic()
+            time.sleep(3)
+            since = start + QUERY_TIMEOUT + 1
+            assert load.statuses(since, time.monotonic() - 0.5, cold) == {503}
+        back = load.wait_for(200, cold, 5)
+        load.wait_for(200, head, 5)
+        time.sleep(0.3)
+        assert load.statuses(back, time.monotonic(), cold, warm, batch) == {200}
+    load.check()
+    assert max(taken for *_, taken, _ in load.answers) < QUERY_TIMEOUT + 2
+
+
+def test_head_follows_an_import_and_is_always_complete(
+    live: Live, own: Installation
+) -> None:
+    documents: dict[str, str] = {}
+    names = ["0x" + block.header.hash.hex() for block in BLOCKS]
+    hashes = [
+        ["0x" + each.hash.hex() for each in block.transactions] for block in BLOCKS
+    ]
+    importing = own.start_import("growing", "--batch", "1")
+    url = f"{live.base_url}/growing/v3/{live.secrets[0]}"
+    newest, heads = 0, set()
+    with httpx.Client(headers=JSON_HEADERS) as client:
+        while newest < len(BLOCKS):
+            running = importing.poll() is None
+            calls = [
+                request("eth_getBlockByNumber", "latest", True),
+                request("eth_blockNumber"),
+            ]
+            answer = client.post(url, content=json.dumps(calls))
+            if answer.status_code == 404 and not heads:
+                continue  # the network is not there yet
+            block, after = answer.json()
+            if "result" not in block or block["result"] is None:
+                assert not heads, "the head is gone"
+                continue
+            found = block["result"]
+            number = int(found["number"], 16)
+            assert number >= newest
+            assert int(after["result"], 16) >= number
+            newest = number
+            if number:
+                assert found["hash"] == names[number - 1]
+                listed = [each["hash"] for each in found["transactions"]]
+                assert listed == hashes[number - 1]
+            known = documents.setdefault(found["hash"], json.dumps(found))
+            assert known == json.dumps(found)
+            heads.add(number)
+            assert running or newest == len(BLOCKS)
+            time.sleep(0.005)
+    _, lines = importing.communicate()
+    assert importing.returncode == 0, lines
+    assert len(heads) > 20

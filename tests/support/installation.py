@@ -1,0 +1,84 @@
+"""An installation of its own under a test: a VAR_DIR with its own services and data."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from config import services
+from config.embedded import postgres
+from tests.support import sample
+
+MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
+
+
+class Installation:
+    """A migrated database that may be stopped, killed and started by a test."""
+
+    def __init__(self, var_dir: Path) -> None:
+        self.env = {"VAR_DIR": str(var_dir), "DATABASE_URL": "", "REDIS_URL": ""}
+        self.database = postgres.PostgresServer(var_dir)
+        self._address = postgres.address(var_dir)
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command; returns what it has printed."""
+        done = subprocess.run(
+            [sys.executable, str(MANAGE), *arguments],
+            env={**os.environ, **self.env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start_import(self, slug: str, *options: str) -> subprocess.Popen[str]:
+        """Begin to import the sample chain into a network."""
+        return subprocess.Popen(
+            [
+                *(sys.executable, str(MANAGE), "import_chain", "--network", slug),
+                *("--genesis", str(sample.GENESIS_FILE), *options),
+                str(sample.CHAIN_FILE),
+            ],
+            env={**os.environ, **self.env},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def new_key(self) -> str:
+        """Issue a key for all networks."""
+        printed = self.manage("issue_key", "--owner", "owner@example.org", "--json")
+        issued: dict[str, Any] = json.loads(printed)
+        key: str = issued["api_key"]
+        return key
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """Connect to the database."""
+        return psycopg.connect(self._address, autocommit=True)
+
+
+@contextmanager
+def installation() -> Iterator[Installation]:
+    """Give an installation with tables and nothing in them."""
+    if os.environ.get("DATABASE_URL"):
+        pytest.skip("the database is not ours to stop")
+    folder = Path(tempfile.mkdtemp(prefix="portcullis-own-"))
+    try:
+        with services.running(folder):
+            found = Installation(folder)
+            found.manage("migrate", "--verbosity", "0")
+            yield found
+    finally:
+        shutil.rmtree(folder)
