@@ -11,6 +11,7 @@ import json
 import string
 from binascii import unhexlify
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from jsonrpc.text import kind
@@ -170,6 +171,7 @@ def storage_key(key: str) -> int:
         raise ValueError(f"invalid hex in storage key: {_quoted(key)}") from None
 
 
+@lru_cache(maxsize=4096)
 def _named_block(name: str) -> BlockReference:
     if len(_utf8(name)) != 66:
         return BlockReference(number=_uint63(name, "blocknumber too high"))
