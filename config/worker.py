@@ -8,6 +8,7 @@ when that one was killed, and then the worker leaves too and the port is free ag
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -16,6 +17,8 @@ import sys
 import threading
 
 import uvicorn
+
+from config.protocol import KEEP_ALIVE_SECONDS, Protocol, hang_up_late
 
 GRACE_SECONDS = 10
 """How long requests in flight may take once the server has been told to stop."""
@@ -29,25 +32,35 @@ class Worker(uvicorn.Server):
             uvicorn.Config(
                 application,
                 loop="uvloop",
-                http="httptools",
+                http=Protocol,
                 lifespan="on",
                 access_log=False,  # a line per request would hold the API key
                 log_config=None,  # the project's LOGGING, see config.settings
                 log_level="warning",
                 timeout_graceful_shutdown=GRACE_SECONDS,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
             )
         )
         self._ready = ready
+        self._watch: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving, then tell the supervisor."""
         await super().startup(sockets)
         if self.started:
+            connections = self.server_state.connections
+            self._watch = asyncio.create_task(hang_up_late(connections))
             # What is loaded by now stays for ever: no collection need look at it again.
             gc.collect()
             gc.freeze()
             os.write(self._ready, b"1")
         os.close(self._ready)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what has come, then leave."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await super().shutdown(sockets)
 
 
 def _leave_with_supervisor() -> None:

@@ -1,0 +1,84 @@
+"""HTTP as the workers speak it: uvicorn's protocol, with bounds to heads of requests.
+
+uvicorn limits neither how long the request line and the headers may take nor how long
+they may be: a client could hold connections for ever, or fill the memory with one.
+Bodies have their limits in the applications.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Of a request line with its headers, not counting the first read: nginx takes 32 KiB,
+and a tenth of that is a lot."""
+
+HEAD_SECONDS = 30.0
+"""Until a request's last header has come; geth's limit."""
+
+KEEP_ALIVE_SECONDS = 120
+"""How long a connection may rest between two requests; geth's limit. Clients send
+POSTs on pooled connections and do not repeat one that met a closed connection."""
+
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    _head_bytes = 0
+    _waits_since: float | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come; hang up upon a head that does not end."""
+        super().data_received(data)
+        scope: Any = self.scope  # None before the first request, whatever its type says
+        # The method is entered when a head is complete, as it nearly always is at once.
+        if scope is None or "method" not in scope:
+            # What has come first may have been the end of another request's body.
+            self._head_bytes += len(data) if self._head_bytes else 1
+            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+                self.transport.write(_TOO_LARGE)
+                self.transport.close()
+        elif self._head_bytes:
+            self._head_bytes = 0
+            self._waits_since = None
+
+    def hang_up_if_late(self, now: float) -> None:
+        """Close a connection that has owed a head for too long.
+
+        now: the event loop's time; to be told every now and then.
+        """
+        if not self._waits_for_head():
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = now
+        elif now - self._waits_since >= HEAD_SECONDS:
+            self.transport.close()
+
+    def _waits_for_head(self) -> bool:
+        """Return whether uvicorn waits without a limit of its own."""
+        cycle: Any = self.cycle  # None before the first request, like the scope
+        is_answering = cycle is not None and not cycle.response_complete
+        return not is_answering and self.timeout_keep_alive_task is None
+
+
+async def hang_up_late(connections: Iterable[Any], interval: float = 1.0) -> None:
+    """Close the connections that owe a head for too long, for ever.
+
+    A look at all of them now and then costs requests nothing, a timer for each would.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(interval)
+        now = loop.time()
+        for connection in list(connections):
+            if isinstance(connection, Protocol):
+                connection.hang_up_if_late(now)
