@@ -1,0 +1,327 @@
+"""Clients that leave, dawdle, shout and crowd: nobody else notices."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+from django.utils import timezone
+
+from keys.models import ApiKey, KeyVersion
+from keys.services import announce_key, revoke_version
+from nodeapi.evm.blocks import decode_block
+from tests.support import chains, sample
+from tests.support.live import Api, Live, live_service, request
+
+BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
+HEAD = "0x" + BLOCKS[-1].header.hash.hex()
+CHAIN_ID = {"jsonrpc": "2.0", "id": 1, "result": "0x31773"}
+REQUEST_TIMEOUT = 2.0
+MEBIBYTE = 2**20
+
+
+@pytest.fixture(scope="module")
+def database(module_db: None) -> None:
+    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+
+
+@pytest.fixture(scope="module")
+def live(database: None) -> Iterator[Live]:
+    with live_service(env={"NODEAPI_REQUEST_TIMEOUT": str(REQUEST_TIMEOUT)}) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def api(live: Live) -> Iterator[Api]:
+    with live.api() as api:
+        yield api
+
+
+@pytest.fixture(autouse=True)
+def others_are_served(api: Api) -> Iterator[None]:
+    """Ask, during each of these tests, for what every customer may."""
+    answers: list[tuple[float, Any]] = []
+    stopped = threading.Event()
+
+    def ask() -> None:
+        while not stopped.is_set():
+            start = time.monotonic()
+            answer = api.ask("eth_chainId")
+            answers.append((time.monotonic() - start, answer))
+            time.sleep(0.005)
+
+    other = threading.Thread(target=ask, daemon=True)
+    other.start()
+    yield
+    stopped.set()
+    other.join(10)
+    assert {json.dumps(answer) for _, answer in answers} == {json.dumps(CHAIN_ID)}
+    assert max(taken for taken, _ in answers) < 1.0
+
+
+def connect(live: Live) -> socket.socket:
+    address = urlsplit(live.base_url)
+    return socket.create_connection((address.hostname, address.port), timeout=10)
+
+
+def head_of(live: Live, length: int | None, key: str = "") -> bytes:
+    """Return a request's head; length: of its body, None for chunks."""
+    size = (
+        "transfer-encoding: chunked" if length is None else f"content-length: {length}"
+    )
+    return (
+        f"POST /v3/{key or live.secrets[0]} HTTP/1.1\r\nhost: x\r\n"
+        f"content-type: application/json\r\n{size}\r\n\r\n"
+    ).encode()
+
+
+def read_response(client: socket.socket) -> tuple[int, bytes]:
+    """Return status and body of one answer."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        part = client.recv(65536)
+        assert part, received
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    found = re.search(rb"content-length: (\d+)", head, re.I)
+    assert found is not None, head
+    while len(body) < int(found[1]):
+        part = client.recv(65536)
+        assert part, "the answer ends too early"
+        body += part
+    return int(head.split()[1]), body
+
+
+def resident_bytes(live: Live) -> int:
+    return sum(psutil.Process(pid).memory_info().rss for pid in live.server.pids)
+
+
+def test_clients_that_hang_up_are_forgotten(live: Live) -> None:
+    call = json.dumps(request("eth_getBlockByHash", HEAD, True)).encode()
+    whole = head_of(live, len(call)) + call
+    for length in (5, 40, len(whole) - len(call), len(whole) - 3, len(whole)):
+        for _ in range(30):
+            with connect(live) as client:
+                client.sendall(whole[:length])
+    process = psutil.Process(live.server.pids[0])
+    deadline = time.monotonic() + 5
+    while len(process.net_connections("tcp")) > 10:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_clients_that_do_not_read_are_given_no_memory(live: Live) -> None:
+    calls = [request("eth_getBlockByNumber", hex(n % 101), True) for n in range(1000)]
+    body = json.dumps(calls).encode()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connect(live)) for _ in range(4)]
+        for client in clients:
+            client.sendall(head_of(live, len(body)) + body)
+        time.sleep(1)
+        assert resident_bytes(live) < 700 * MEBIBYTE
+    with connect(live) as client:
+        client.sendall(head_of(live, len(body)) + body)
+        status, answer = read_response(client)
+    assert status == 200
+    assert len(json.loads(answer)) == 1000
+
+
+def test_body_that_drips_is_given_up(live: Live) -> None:
+    with connect(live) as client:
+        client.sendall(head_of(live, 100) + b"{")
+        start = time.monotonic()
+        status, body = read_response(client)
+        assert status == 408
+        assert json.loads(body)["error"]["data"]["reason"] == "body_too_slow"
+        assert REQUEST_TIMEOUT - 0.5 < time.monotonic() - start < REQUEST_TIMEOUT + 1
+        assert client.recv(10) == b""
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_body_above_five_mebibytes_is_refused(live: Live, declared: bool) -> None:
+    limit = 5 * MEBIBYTE
+    with live.api() as api:
+        call = json.dumps(request("eth_chainId")).encode()
+        for length, status in ((limit, 200), (limit + 1, 413)):
+            body = call.ljust(length)
+            pieces = (body[n : n + 65536] for n in range(0, length, 65536))
+            answer = api.post(body if declared else pieces)
+            assert answer.status_code == status
+            if status == 413:
+                error = answer.json()["error"]
+                assert (
+                    error["message"] == f"request body too large: limit {limit} bytes"
+                )
+                assert answer.headers["connection"] == "close"
+            else:
+                assert answer.json() == CHAIN_ID
+
+
+def test_batch_of_too_many_calls_is_refused_as_a_whole(live: Live) -> None:
+    calls = [{**request("eth_chainId"), "id": number} for number in range(5, 1006)]
+    with live.api() as api:
+        assert len(api.send(calls[:1000]).json()) == 1000
+        refusal = {"code": -32600, "message": "batch too large"}
+        answer = api.send(calls)
+        assert answer.status_code == 200
+        assert answer.json() == [{"jsonrpc": "2.0", "id": 5, "error": refusal}]
+
+
+def test_answers_of_a_batch_end_at_25_megabytes(live: Live) -> None:
+    with live.api() as api:
+        sizes = [
+            (len(api.send(request("eth_getBlockByNumber", hex(n), True)).content), n)
+            for n in range(101)
+        ]
+        size, number = max(sizes)
+        limit = 25_000_000
+        assert size * 1000 > limit * 1.1, "the sample has no block that is large enough"
+        call = request("eth_getBlockByNumber", hex(number), True)
+        calls = [{**call, "id": index} for index in range(1000)]
+        answers = api.send(calls).json()
+    assert [answer["id"] for answer in answers] == list(range(1000))
+    full = [answer for answer in answers if "result" in answer]
+    assert {json.dumps(each["result"]) for each in full} == {
+        json.dumps(full[0]["result"])
+    }
+    # The one that goes over the limit is delivered still.
+    envelope = len(b'{"jsonrpc":"2.0","id":1,"result":}')
+    delivered = limit // (size - envelope) + 1
+    assert len(full) == delivered
+    refusal = {"code": -32003, "message": "response too large"}
+    assert all(each["error"] == refusal for each in answers[delivered:])
+
+
+def test_idle_connections_cost_little(live: Live) -> None:
+    before = resident_bytes(live)
+    with ExitStack() as stack:
+        for _ in range(2000):
+            stack.enter_context(connect(live))
+        with live.api() as api:
+            start = time.monotonic()
+            assert api.result("eth_chainId") == "0x31773"
+            assert time.monotonic() - start < 1
+        assert resident_bytes(live) - before < 60 * MEBIBYTE
+
+
+# Keys
+
+
+def refused(api: Api) -> tuple[int, str]:
+    """Return status and reason of a call that is not let in."""
+    answer = api.send({**request("eth_chainId"), "id": "x"})
+    assert answer.json()["id"] == "x"
+    return answer.status_code, answer.json()["error"]["data"]["reason"]
+
+
+def version(secret: str) -> KeyVersion:
+    return KeyVersion.objects.get(hint=f"{secret[:7]}…{secret[-4:]}")
+
+
+def wait_until_refused(api: Api, seconds: float) -> tuple[int, str]:
+    deadline = time.monotonic() + seconds
+    while api.send(request("eth_chainId")).status_code == 200:
+        assert time.monotonic() < deadline, "the key is still let in"
+        time.sleep(0.01)
+    return refused(api)
+
+
+def test_revoked_key_is_refused_at_once(live: Live) -> None:
+    key = live.new_key()
+    with live.api(key=key) as api:
+        assert api.result("eth_chainId")
+        revoke_version(version=version(key), reason="lost")
+        assert wait_until_refused(api, 1) == (401, "key_revoked")
+
+
+def test_expired_key_is_refused_from_that_moment(live: Live) -> None:
+    moment = timezone.now() + timedelta(seconds=1.5)
+    with live.api(key=live.new_key(expires_at=moment)) as api:
+        assert api.result("eth_chainId")
+        assert wait_until_refused(api, 3) == (401, "key_expired")
+        assert timezone.now() >= moment
+
+
+def test_disabled_key_is_refused_until_it_is_enabled(live: Live) -> None:
+    key = live.new_key()
+    api_key = version(key).api_key
+    with live.api(key=key) as api:
+        assert api.result("eth_chainId")
+        for enabled in (False, True):
+            ApiKey.objects.filter(pk=api_key.pk).update(is_enabled=enabled)
+            announce_key(api_key)
+            if enabled:
+                deadline = time.monotonic() + 1
+                while api.send(request("eth_chainId")).status_code != 200:
+                    assert time.monotonic() < deadline
+            else:
+                assert wait_until_refused(api, 1) == (403, "key_disabled")
+
+
+@pytest.mark.parametrize("network", ["", "sample"])
+def test_unknown_key_is_refused_like_a_malformed_one(live: Live, network: str) -> None:
+    other = live.new_key()
+    KeyVersion.objects.filter(pk=version(other).pk).delete()
+    told = set()
+    for key in (other, "nk_x", "%00", "ünïcode", "n" * 5000):
+        with live.api(network, key) as api:
+            assert refused(api) == (401, "key_invalid")
+            told.add(api.send(request("eth_chainId")).text)
+    assert len(told) == 1
+    with Api(live.base_url, f"/{network}/v3".replace("//", "/")) as api:
+        assert refused(api) == (401, "key_required")
+
+
+def test_key_in_the_path_counts_before_the_header(live: Live) -> None:
+    good, bad = live.new_key(), "nk_bad"
+    for path, header, status in (
+        ("/v3", good, 200),
+        ("/sample/v3/", good, 200),
+        (f"/v3/{good}", bad, 200),
+        (f"/v3/{bad}", good, 401),
+        ("/v3", bad, 401),
+    ):
+        with Api(live.base_url, path, authorization=f"Bearer {header}") as api:
+            assert api.send(request("eth_chainId")).status_code == status, path
+
+
+# The end
+
+
+def test_requests_in_flight_are_answered_before_the_service_ends(
+    database: None,
+) -> None:
+    call = json.dumps(request("eth_getBlockByHash", HEAD, True)).encode()
+    with live_service(workers=2) as live, ExitStack() as stack:
+        key = live.new_key()
+        clients = [stack.enter_context(connect(live)) for _ in range(16)]
+        idle = [stack.enter_context(connect(live)) for _ in range(16)]
+        for client in clients:
+            client.sendall(head_of(live, len(call), key) + call[:20])
+        for client in idle:
+            client.sendall(head_of(live, len(call), key) + call)
+            assert read_response(client)[0] == 200
+        processes = [psutil.Process(pid) for pid in live.server.pids]
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        for client in idle:
+            assert client.recv(10) == b""
+        time.sleep(0.3)
+        for client in clients:
+            client.sendall(call[20:])
+        answers = {read_response(client) for client in clients}
+        assert {status for status, _ in answers} == {200}
+        assert {json.loads(body)["result"]["hash"] for _, body in answers} == {HEAD}
+        _, alive = psutil.wait_procs(processes, timeout=5)
+        assert not alive
