@@ -15,8 +15,12 @@ import orjson
 
 from jsonrpc.errors import ParseError
 
-_MAY_BE_JSON = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]|[0-9]{300}")
-"""What a body has in it that orjson refuses although it is JSON."""
+_MAY_BE_JSON = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]|(?<![0-9])[0-9]{300}")
+"""What a body has in it that orjson refuses although it is JSON.
+
+A run of digits is looked at from its beginning alone: from every digit of it, a body
+of 5 MiB could take more than a second.
+"""
 
 _SHORT = 18
 """Digits, and a sign, of integers that surely have no more than 64 bits."""

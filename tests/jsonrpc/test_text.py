@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from jsonrpc.errors import ParseError
+from jsonrpc.text import parse
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"' + (b"1" * 299 + b"a") * 17_000,
+        b'"' + b"1" * 5_000_000,
+        b"[" * 5_000_000,
+        b'"' + b"\\ud" * 1_700_000,
+    ],
+    ids=["runs of digits", "one run of digits", "brackets", "surrogates"],
+)
+def test_no_body_takes_long_to_be_refused(body: bytes) -> None:
+    started = time.process_time()
+    with pytest.raises(ParseError):
+        parse(body)
+    assert time.process_time() - started < 0.5
+
+
+def test_integer_too_long_for_a_float_is_read_wherever_it_stands() -> None:
+    digits = b"9" * 400
+    for body in (
+        digits,
+        b"-" + digits,
+        b"[1," + digits + b"]",
+        b'{"a":' + digits + b"}",
+    ):
+        parse(body)
