@@ -236,9 +236,12 @@ def _ignore_failure(future: asyncio.Future[None]) -> None:
 
 
 def _without_port(host: str) -> str:
-    """Return a Host header's name: `a.example`, `127.0.0.1`, `[::1]`."""
+    """Return a Host header's name: `a.example`, `127.0.0.1`, `[::1]`.
+
+    The dot at the end of an absolute name, as DNS has them, means nothing here.
+    """
     name, colon, port = host.rpartition(":")
-    return name if colon and port.isdecimal() else host
+    return (name if colon and port.isdecimal() else host).removesuffix(".")
 
 
 def _view(row: Row) -> NetworkView:
