@@ -27,3 +27,8 @@ def test_other_words_stay_as_they_are():
     assert (
         redact("ink_well nk_short 0x" + "ab" * 32) == "ink_well nk_short 0x" + "ab" * 32
     )
+
+
+def test_a_key_is_found_behind_whatever_stands_before_it():
+    for before in ("", "/", "x", "_", "\\n", "%0A", "é"):
+        assert redact(before + KEY) == before + "nk_0123…2345"
