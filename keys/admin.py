@@ -167,7 +167,9 @@ class ApiKeyAdmin(_ApiKeyAdmin):
         add_never_cache_headers(response)
         return response
 
-    @admin.action(description="Revoke all secrets of the selected keys")
+    @admin.action(
+        description="Revoke all secrets of the selected keys", permissions=["change"]
+    )
     def revoke(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> HttpResponse | None:
