@@ -18,10 +18,19 @@ class UserManager(BaseUserManager["User"]):
         self, email: str, password: str | None = None, **fields: Any
     ) -> User:
         """Make a user; without a password he cannot log in until he sets one."""
-        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user = self.model(email=self.normalize_email(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
+
+    @classmethod
+    def normalize_email(cls, email: str | None) -> str:
+        """Return an address as it is kept: whoever types it, there is one of it."""
+        return (email or "").strip().lower()
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        """Return the user who logs in with an address."""
+        return self.get(email=self.normalize_email(username))
 
     def create_superuser(
         self, email: str, password: str | None = None, **fields: Any

@@ -40,7 +40,7 @@ def get_or_create_customer(*, email: str) -> User:
 
     Raises: ValidationError for what is no address.
     """
-    address = email.strip().lower()
+    address = User.objects.normalize_email(email)
     user = User.objects.filter(email=address).first()
     if user is None:
         user = User(email=address)
