@@ -75,9 +75,9 @@ class BlockAdmin(_BlockAdmin):
         if not term:
             return queryset, False
         if term.isdecimal():
-            number = int(term)
             # What no column can hold is no block's number.
-            return queryset.filter(number=min(number, 2**63 - 1)), False
+            number = min(int(term[:20]), 2**63 - 1)
+            return queryset.filter(number=number), False
         try:
             block_hash = bytes.fromhex(term.removeprefix("0x"))
         except ValueError:
