@@ -42,8 +42,10 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     port: 0 lets the kernel choose.
     The kernel spreads the connections over the sockets. One socket for all would
     hand most of them to whichever worker is awake first.
-    Raises: PortInUse.
+    Raises: PortInUse; ValueError for what is no port.
     """
+    if not 0 <= port <= 65535:
+        raise ValueError(f"there is no port {port}, the last one is 65535")
     try:
         # Exclusive, so that nobody shares the port of another run by accident.
         first = _bound(host, port, shared=False)

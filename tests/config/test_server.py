@@ -32,6 +32,12 @@ def is_alive(pid):
         return False
 
 
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_number_beyond_all_ports_is_refused(port):
+    with pytest.raises(ValueError, match=f"there is no port {port}"):
+        server.listen("127.0.0.1", port, 1)
+
+
 def test_a_busy_port_is_named():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
