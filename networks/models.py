@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.db import models
 
@@ -78,6 +79,11 @@ class Network(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    def clean(self) -> None:
+        """Refuse a name under which no request could reach the network."""
+        if self.slug == "v3":
+            raise ValidationError({"slug": "v3 is part of every base address."})
 
     def natural_key(self) -> tuple[str]:
         """Return what names this network in every database."""

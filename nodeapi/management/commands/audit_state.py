@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--block", type=int, metavar="N", help="only this block")
         which.add_argument(
-            "--sample", type=int, metavar="K", help="K blocks drawn by chance"
+            "--sample", type=_positive, metavar="K", help="K blocks drawn by chance"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,6 +40,13 @@ class Command(BaseCommand):
         self.stdout.write(
             self.style.SUCCESS(f"{len(numbers)} blocks of {slug} audited, all agree")
         )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ArgumentTypeError(f"{number} blocks prove nothing")
+    return number
 
 
 def _numbers(head: int, block: int | None, sample: int | None) -> list[int]:

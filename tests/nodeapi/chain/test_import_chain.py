@@ -20,16 +20,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def import_chain(*files: Path, **options: Any) -> str:
-    """Run the command on the sample network, and return what it writes to stderr."""
+    """Import into a network of the sample's genesis, and return what it writes to stderr."""
     stderr = io.StringIO()
-    call_command(
-        "import_chain",
-        *map(str, files),
-        network="net",
-        genesis=sample.GENESIS_FILE,
-        stderr=stderr,
-        **options,
-    )
+    given = {"network": "net", "genesis": sample.GENESIS_FILE, **options}
+    call_command("import_chain", *map(str, files), stderr=stderr, **given)
     return stderr.getvalue()
 
 
@@ -164,6 +158,11 @@ def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
     assert network.finalized_hash is None
 
 
+def test_a_network_that_no_path_leads_to_is_not_made() -> None:
+    assert refusal(network="v3") == "v3 is part of every base address."
+    assert not Network.objects.exists()
+
+
 def test_the_audit_reports_every_block(capsys: pytest.CaptureFixture[str]) -> None:
     import_chain(sample.CHAIN_FILE)
     call_command("audit_state", network="net", sample=5)
@@ -174,3 +173,5 @@ def test_the_audit_reports_every_block(capsys: pytest.CaptureFixture[str]) -> No
     assert "block 100: " in capsys.readouterr().out
     with pytest.raises(CommandError, match="no block 101"):
         call_command("audit_state", network="net", block=101)
+    with pytest.raises(CommandError, match="0 blocks prove nothing"):
+        call_command("audit_state", "--network=net", "--sample=0")
