@@ -8,7 +8,9 @@ from typing import Any
 import httpx
 from hypothesis import strategies as st
 
+from nodeapi.evm.blocks import decode_block
 from nodeapi.methods import registry
+from tests.support import sample
 
 METHODS = [method.name for method in registry]
 JSON_HEADERS = {"content-type": "application/json"}
@@ -32,8 +34,17 @@ _values = st.recursive(
 )
 
 _hex = st.from_regex(r"0[xX]?[0-9a-fA-FzZ]{0,70}", fullmatch=True)
-_words = st.binary(min_size=32, max_size=32).map(lambda word: "0x" + word.hex())
-_accounts = st.binary(min_size=20, max_size=20).map(lambda word: "0x" + word.hex())
+_some_blocks = [decode_block(raw) for raw in sample.raw_blocks()[-3:]]
+_known_hashes = st.sampled_from([block.header.hash for block in _some_blocks])
+_known_accounts = st.sampled_from(
+    sorted({block.transactions[-1].to for block in _some_blocks if block.transactions})
+)
+_words = (st.binary(min_size=32, max_size=32) | _known_hashes).map(
+    lambda word: "0x" + word.hex()
+)
+_accounts = (st.binary(min_size=20, max_size=20) | _known_accounts).map(
+    lambda word: "0x" + word.hex()
+)
 _quantities = st.integers(min_value=0, max_value=2**65).map(hex)
 _tags = st.sampled_from(
     ["latest", "earliest", "pending", "safe", "finalized", "Latest"]

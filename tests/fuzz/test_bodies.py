@@ -1,47 +1,64 @@
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
 
 import httpx
+import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
-from jsonrpc.dispatch import Limits
 from tests.fuzz.bodies import bodies, check_body
-from tests.support import edge
+from tests.support import chains, sample
+from tests.support.live import Live, live_service
+
+BODIES = 10_000
+MEBIBYTE = 2**20
 
 
 @pytest.fixture(scope="module")
-def client():
-    with (
-        edge.serve(edge.edge(Limits(), 5 * 2**20)) as url,
-        httpx.Client(base_url=url + "/v3/good", timeout=30) as client,
-    ):
+def live(module_db: None) -> Iterator[Live]:
+    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    with live_service(env={"NODEAPI_CACHE_BYTES": str(8 * MEBIBYTE)}) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def client(live: Live) -> Iterator[httpx.Client]:
+    url = f"{live.base_url}/v3/{live.new_key()}"
+    with httpx.Client(base_url=url, timeout=30) as client:
         yield client
 
 
-@pytest.fixture(autouse=True)
-def quiet_client_log():
-    """Keep httpx from writing a line for each of the requests."""
-    logger = logging.getLogger("httpx")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    yield
-    logger.setLevel(level)
+def throw(client: httpx.Client, count: int) -> None:
+    """POST generated bodies and hold each answer against JSON-RPC."""
+
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        # The smallest body that fails is worth its time, a second explanation is not.
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(body=bodies)
+    def check(body: bytes) -> None:
+        check_body(client, body)
+
+    check()
 
 
-@settings(
-    max_examples=10_000,
-    deadline=None,
-    database=None,
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.large_base_example,
-    ],
-)
-@given(body=bodies)
-def test_every_body_gets_an_answer_in_json_rpc(client, caplog, body):
-    check_body(client, body)
-    assert [r for r in caplog.records if r.levelno > logging.INFO] == []
+def resident_bytes(live: Live) -> int:
+    return sum(psutil.Process(pid).memory_info().rss for pid in live.server.pids)
+
+
+def test_every_body_gets_an_answer_in_json_rpc(
+    live: Live, client: httpx.Client
+) -> None:
+    workers = list(live.server.pids)
+    throw(client, BODIES // 5)
+    before = resident_bytes(live)
+    throw(client, BODIES - BODIES // 5)
+    assert resident_bytes(live) - before < 32 * MEBIBYTE
+    assert all(psutil.Process(pid).is_running() for pid in workers)
+    # Nothing of what a client may send is worth a line.
+    assert live.log() == ""

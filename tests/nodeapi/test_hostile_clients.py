@@ -129,7 +129,7 @@ def test_clients_that_do_not_read_are_given_no_memory(live: Live) -> None:
         for client in clients:
             client.sendall(head_of(live, len(body)) + body)
         time.sleep(1)
-        assert resident_bytes(live) < 700 * MEBIBYTE
+        assert resident_bytes(live) < 300 * MEBIBYTE
     with connect(live) as client:
         client.sendall(head_of(live, len(body)) + body)
         status, answer = read_response(client)
