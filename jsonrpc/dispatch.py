@@ -143,14 +143,14 @@ class Dispatcher:
         try:
             message = parse(body)
             messages = message if type(message) is list else [message]
-            if any(map(has_rounded_id, messages)):
+            if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
                 message = parse_exactly(body)
         except ParseError:
             return _refusal(NULL, error)
         if type(message) is not list:
             return _refusal(_answerable_id(message) or NULL, error)
         if len(message) > self._limits.batch_calls:
-            return _refuse_large_batch(message)
+            return self._refuse_large_batch(message)
         answers = _refuse_all(filter(None, map(_answerable_id, message)), error)
         if not answers:
             return _refusal(NULL, error)
@@ -213,9 +213,19 @@ class Dispatcher:
             raise InvalidRequest
         if not messages:
             raise EmptyBatch
-        if any(map(has_rounded_id, messages)):
+        if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
             messages = parse_exactly(body)
         return self._answer_batch(messages, context)
+
+    def _refuse_large_batch(self, messages: Sequence[object]) -> Reply:
+        """Answer, as geth does, with one error under the id of the first call.
+
+        Beyond as many messages as are allowed none is looked for: a body may hold a
+        million that are no calls.
+        """
+        ids = filter(None, map(_answerable_id, messages[: self._limits.batch_calls]))
+        call_id = next((i for i in ids if i != NULL), NULL)
+        return Reply(200, _array([write_error(call_id, error_object(BatchTooLarge()))]))
 
     def _begin_one_of_many(self, message: object, context: Context) -> _Call | None:
         """Start a call of a batch; None when it wants no answer."""
@@ -242,7 +252,7 @@ class Dispatcher:
     async def _answer_batch(self, messages: list[object], context: Context) -> Answer:
         """Answer the calls of a batch in their order, a group at a time."""
         if len(messages) > self._limits.batch_calls:
-            return _refuse_large_batch(messages)
+            return self._refuse_large_batch(messages)
         deadline = asyncio.get_running_loop().time() + self._limits.seconds
         answers: list[bytes] = []
         left_bytes = self._limits.response_bytes
@@ -326,13 +336,6 @@ def _answerable_id(message: object) -> bytes | None:
     except InvalidRequest:
         return None if is_response(message) else call_id or NULL
     return call_id
-
-
-def _refuse_large_batch(messages: Sequence[object]) -> Reply:
-    """Answer, as geth does, with one error under the id of the first call."""
-    ids = filter(None, map(_answerable_id, messages))
-    call_id = next((i for i in ids if i != NULL), NULL)
-    return Reply(200, _array([write_error(call_id, error_object(BatchTooLarge()))]))
 
 
 def _answer(call: _Call, result: bytes) -> bytes:

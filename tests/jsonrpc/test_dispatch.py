@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -197,6 +198,13 @@ def test_larger_batch_is_one_error_under_the_first_calls_id():
     batch = [notification, *[call("crash", call_id=i) for i in range(5, 1006)]]
     assert told(batch) == [error(-32600, "batch too large", call_id=5)]
     assert respond(batch).status == 200
+
+
+def test_batch_of_a_million_is_refused_without_looking_at_each_message():
+    body = b"[" + b"1," * 1_500_000 + b"1]"
+    started = time.process_time()
+    assert told(body) == [error(-32600, "batch too large", call_id=None)]
+    assert time.process_time() - started < 0.5
 
 
 def test_calls_of_a_batch_are_under_way_together():
