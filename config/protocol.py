@@ -20,6 +20,9 @@ and a tenth of that is a lot."""
 HEAD_SECONDS = 30.0
 """Until a request's last header has come; geth's limit."""
 
+LOOK_SECONDS = 1.0
+"""Pause between two looks at all connections."""
+
 KEEP_ALIVE_SECONDS = 120
 """How long a connection may rest between two requests; geth's limit. Clients send
 POSTs on pooled connections and do not repeat one that met a closed connection."""
@@ -70,14 +73,14 @@ class Protocol(HttpToolsProtocol):
         return not is_answering and self.timeout_keep_alive_task is None
 
 
-async def hang_up_late(connections: Iterable[Any], interval: float = 1.0) -> None:
+async def hang_up_late(connections: Iterable[Any]) -> None:
     """Close the connections that owe a head for too long, for ever.
 
     A look at all of them now and then costs requests nothing, a timer for each would.
     """
     loop = asyncio.get_running_loop()
     while True:
-        await asyncio.sleep(interval)
+        await asyncio.sleep(LOOK_SECONDS)
         now = loop.time()
         for connection in list(connections):
             if isinstance(connection, Protocol):

@@ -1,64 +1,39 @@
 from __future__ import annotations
 
-import asyncio
+import gc
+import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
-import uvicorn
 
 from config import protocol
-from tests.support.applications import process_id
+from config.worker import Worker
 
 HEAD = b"GET / HTTP/1.1\r\nhost: x\r\n"
 
 
-class Server(uvicorn.Server):
-    """A server in a thread that looks at its connections as a worker does."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        connections = self.server_state.connections
-        self.watch = asyncio.create_task(protocol.hang_up_late(connections, 0.02))
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.watch.cancel()
-        await super().shutdown(sockets)
-
-
-@contextmanager
-def serving() -> Iterator[Callable[[], socket.socket]]:
-    """Yield what connects to a server of small answers."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        process_id,
-        loop="uvloop",
-        http=protocol.Protocol,
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        log_level="warning",
-        timeout_keep_alive=1,
-    )
-    server = Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
-    try:
-        yield lambda: socket.create_connection(listener.getsockname(), timeout=5)
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
-
-
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], socket.socket]]:
+    """Return what connects to a worker, in a thread, with small answers."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.3)
-    with serving() as connect:
-        yield connect
+    monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(gc, "freeze", lambda: None)  # this process is to go on
+    listener = socket.create_server(("127.0.0.1", 0))
+    ready, ready_write = os.pipe()
+    worker = Worker("tests.support.applications:process_id", ready_write)
+    thread = threading.Thread(target=worker.run, args=([listener],))
+    thread.start()
+    try:
+        assert os.read(ready, 1) == b"1"
+        yield lambda: socket.create_connection(listener.getsockname(), timeout=5)
+    finally:
+        worker.should_exit = True
+        thread.join()
+        os.close(ready)
+        listener.close()
 
 
 def drip(client: socket.socket, pieces: list[bytes]) -> float:

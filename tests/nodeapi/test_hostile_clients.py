@@ -137,6 +137,49 @@ def test_clients_that_do_not_read_are_given_no_memory(live: Live) -> None:
     assert len(json.loads(answer)) == 1000
 
 
+def test_endless_head_is_cut_off(live: Live) -> None:
+    line = b"x-filler: " + b"f" * 10_000 + b"\r\n"
+    with connect(live) as client, pytest.raises(ConnectionError):
+        client.sendall(head_of(live, 5)[:-2])
+        for _ in range(10_000):
+            client.sendall(line)
+
+
+def test_body_is_asked_for_only_when_it_is_wanted(live: Live) -> None:
+    call = json.dumps(request("eth_chainId")).encode()
+    expect = b"\r\nexpect: 100-continue\r\n\r\n"
+    with connect(live) as client:
+        client.sendall(head_of(live, len(call))[:-4] + expect)
+        assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(call)
+        assert read_response(client)[0] == 200
+    with connect(live) as client:
+        client.sendall(head_of(live, 6 * MEBIBYTE)[:-4] + expect)
+        assert client.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+def test_old_client_gets_one_answer_and_the_end(live: Live) -> None:
+    call = json.dumps(request("eth_chainId")).encode()
+    head = head_of(live, len(call)).replace(b"HTTP/1.1", b"HTTP/1.0")
+    with connect(live) as client:
+        client.sendall(head + call)
+        status, body = read_response(client)
+        assert (status, json.loads(body)) == (200, CHAIN_ID)
+        assert client.recv(10) == b""
+
+
+def test_requests_that_come_together_are_answered_in_order(live: Live) -> None:
+    with connect(live) as client:
+        for number in range(20):
+            call = json.dumps({**request("eth_chainId"), "id": number}).encode()
+            client.sendall(head_of(live, len(call)) + call)
+        received = b""
+        while received.count(b'"result"') < 20:
+            received += client.recv(65536)
+    found = re.findall(rb'"id":(\d+),"result":"0x31773"', received)
+    assert [int(each) for each in found] == list(range(20))
+
+
 def test_body_that_drips_is_given_up(live: Live) -> None:
     with connect(live) as client:
         client.sendall(head_of(live, 100) + b"{")
