@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sha3
 from eth_typing import Hash32
 
+from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.rows import Rows, block_row
 from nodeapi.chain.verification import Verified
 from nodeapi.evm.chain_config import ChainConfig
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     import psycopg
 
     from nodeapi.evm.blocks import Block
-
-
-class NoNodes:
-    """A trie of which nothing is stored yet."""
-
-    def nodes(self, owner: bytes, paths: Any) -> Mapping[bytes, bytes]:
-        """Return nothing."""
-        return {}
 
 
 def genesis_state(genesis: Mapping[str, Any]) -> tuple[Changes, StateTrie, Hash32]:
@@ -46,7 +39,8 @@ def genesis_state(genesis: Mapping[str, Any]) -> tuple[Changes, StateTrie, Hash3
             changes.codes[code_hash] = account.code
         if account.storage:
             changes.storage[address] = dict(account.storage)
-    trie = StateTrie(NoNodes(), NodeCache(0), None, lambda address: None)
+    nothing = MemoryState()
+    trie = StateTrie(nothing, NodeCache(0), None, nothing)
     return changes, trie, trie.apply(changes)
 
 

@@ -98,9 +98,4 @@ class MemoryState:
 
     def open_trie(self) -> StateTrie:
         """Return tries that stand here; they move without moving the state."""
-
-        def storage_root(address: Address) -> Hash32 | None:
-            account = self._accounts.get(address)
-            return None if account is None else account.storage_root
-
-        return StateTrie(self, self._cache, self.root, storage_root)
+        return StateTrie(self, self._cache, self.root, self)

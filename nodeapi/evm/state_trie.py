@@ -5,7 +5,6 @@ Source: yellow paper, 4.1; the tries are "secure", keys are hashed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,10 @@ from nodeapi.evm.signatures import keccak
 from nodeapi.evm.trie import EMPTY_ROOT, NodeCache, PathTrie
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from nodeapi.evm.trie import NodeReader
+    from nodeapi.evm.world import StateReader
 
 STATE_OWNER = b""
 """Owner of the state trie's nodes; a storage trie's is keccak(address)."""
@@ -62,17 +62,19 @@ class StateTrie:
         reader: NodeReader,
         cache: NodeCache,
         root: Hash32 | None,
-        storage_root: Callable[[Address], Hash32 | None],
+        state: StateReader,
     ) -> None:
         """Open the tries at a state.
 
-        storage_root: gives an account's storage root in that same state.
+        state: that same state. It may, but need not, move on with the tries: what is
+            asked of it is an account's storage root when its storage first changes,
+            and values that spare reading leaves.
         """
         self._reader = reader
         self._cache = cache
-        self._state = PathTrie(STATE_OWNER, reader, root, cache)
+        self._state = state
+        self._accounts = PathTrie(STATE_OWNER, reader, root, cache)
         self._storage: dict[Address, PathTrie] = {}
-        self._storage_root = storage_root
 
     def apply(self, changes: Changes) -> Hash32:
         """Move the tries on by a difference, and return the new state root.
@@ -80,25 +82,42 @@ class StateTrie:
         Writes each changed account's new storage root into the difference.
         """
         for address, values in changes.storage.items():
-            trie = self._storage_trie(address)
-            trie.update({slot_key(s): slot_leaf(v) for s, v in values.items()})
-            root: Hash32 | None = Hash32(trie.root_hash())
+            root = self._update_storage(address, values)
             account = changes.accounts[address]
             if account is not None:
-                changes.accounts[address] = account._replace(
-                    storage_root=None if root == EMPTY_ROOT else root
-                )
-        self._state.update(
+                changes.accounts[address] = account._replace(storage_root=root)
+        addresses = {address_key(address): address for address in changes.accounts}
+
+        def recall(key: bytes) -> bytes:
+            account = self._state.account(addresses[key])
+            return b"" if account is None else account_leaf(account)
+
+        self._accounts.update(
             {
-                address_key(address): b"" if account is None else account_leaf(account)
-                for address, account in changes.accounts.items()
-            }
+                key: account_leaf(account) if account else b""
+                for key, address in addresses.items()
+                for account in (changes.accounts[address],)
+            },
+            recall,
         )
-        return Hash32(self._state.root_hash())
+        return Hash32(self._accounts.root_hash())
+
+    def _update_storage(
+        self, address: Address, values: Mapping[int, int]
+    ) -> Hash32 | None:
+        """Change an account's slots, and return the root of its storage."""
+        slots = {slot_key(slot): slot for slot in values}
+        trie = self._storage_trie(address)
+        trie.update(
+            {key: slot_leaf(values[slot]) for key, slot in slots.items()},
+            lambda key: slot_leaf(self._state.storage(address, slots[key])),
+        )
+        root = trie.root_hash()
+        return None if root == EMPTY_ROOT else Hash32(root)
 
     def dirty_nodes(self) -> Iterator[tuple[bytes, bytes, bytes | None]]:
         """Yield (owner, path, RLP or None to remove) of what differs from the rows."""
-        for path, node in self._state.dirty_nodes().items():
+        for path, node in self._accounts.dirty_nodes().items():
             yield STATE_OWNER, path, node
         for address, trie in self._storage.items():
             owner = address_key(address)
@@ -107,16 +126,15 @@ class StateTrie:
 
     def mark_clean(self) -> None:
         """Take the rows as up to date with what `dirty_nodes` gave."""
-        self._state.mark_clean()
+        self._accounts.mark_clean()
         self._storage.clear()
 
     def _storage_trie(self, address: Address) -> PathTrie:
         trie = self._storage.get(address)
         if trie is None:
+            account = self._state.account(address)
+            root = None if account is None else account.storage_root
             trie = self._storage[address] = PathTrie(
-                address_key(address),
-                self._reader,
-                self._storage_root(address),
-                self._cache,
+                address_key(address), self._reader, root, self._cache
             )
         return trie

@@ -15,6 +15,7 @@ rows are right whatever happened to the shape between.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sha3 import keccak_256
@@ -61,12 +62,17 @@ __all__ = [
 ]
 
 
+Recall: TypeAlias = Callable[[bytes], bytes]
+"""Key → the value that it had before a change, empty when that is not known."""
+
+
 class _Changes(NamedTuple):
     """The changes of an update, sorted by key: three lists side by side."""
 
     keys: list[bytes]
     nibbles: list[bytes]
     leaves: list[Leaf | None]  # None: deleted
+    recall: Recall | None
 
 
 _Place: TypeAlias = tuple[Any, int, bytes, int, int]
@@ -102,9 +108,13 @@ class PathTrie:
         self._loaded: Mapping[bytes, bytes] = {}
         self._shrunk = False
 
-    def update(self, changes: Mapping[bytes, bytes]) -> None:
+    def update(
+        self, changes: Mapping[bytes, bytes], recall: Recall | None = None
+    ) -> None:
         """Set the values of keys (32 bytes each); an empty value deletes its key.
 
+        recall: gives the value that a key has had, where it is known. It spares reading
+            the key's leaf; one that does not fit the leaf's hash is not taken.
         Raises: MissingTrieNode, CorruptTrieNode: this trie is of no use after that.
         """
         keys = sorted(changes)
@@ -112,15 +122,17 @@ class PathTrie:
             (key, string_rlp(value)) if (value := changes[key]) else None
             for key in keys
         ]
-        batch = _Changes(keys, [to_nibbles(key) for key in keys], leaves)
+        batch = _Changes(keys, [to_nibbles(key) for key in keys], leaves, recall)
         if None in leaves:
             self._shrunk = True
         places: list[_Place] = [(self._top, 0, b"", 0, len(keys))] if keys else []
+        # Below the first node that is missing there mostly is a leaf to be recalled.
+        looks_ahead = recall is None
         while places:
             places = self._descend(places, batch)
-            self._load(
-                {place[2] for place in places}, _paths_ahead(places, batch.nibbles)
-            )
+            likely = _paths_ahead(places, batch.nibbles) if looks_ahead else ()
+            self._load({place[2] for place in places}, likely)
+            looks_ahead = True
 
     def root_hash(self) -> bytes:
         """Return the root hash as of the last update."""
@@ -176,7 +188,7 @@ class PathTrie:
 
     def _descend(self, places: list[_Place], batch: _Changes) -> list[_Place]:
         """Bring changes down as far as memory goes; return the places it lacks."""
-        keys, nibbles, leaves = batch
+        keys, nibbles, leaves, recall = batch
         missing = []
         while places:
             place = places.pop()
@@ -187,7 +199,10 @@ class PathTrie:
                 if node == EMPTY:
                     holder[index] = _grow(batch, low, high, depth, None)
                     continue
-                node = self._open(node, path, keys[low])
+                reference = node
+                node = self._open(reference, path, keys[low])
+                if node is None and recall is not None and high - low == 1:
+                    node = self._recall_leaf(reference, path, keys[low], recall)
                 if node is None:
                     missing.append(place)
                     continue
@@ -219,6 +234,19 @@ class PathTrie:
             self._rows[path] = None
             self._cache.young.pop(reference, None)
         return decode_node(rlp, len(path), near)
+
+    def _recall_leaf(
+        self, reference: bytes, path: bytes, key: bytes, recall: Recall
+    ) -> Leaf | None:
+        """Return the leaf of a key, made of the value that it had, if it stands here."""
+        value = recall(key)
+        if not value:
+            return None
+        leaf = (key, string_rlp(value))
+        if HASH_HEAD + keccak_256(_leaf_rlp(leaf, len(path))).digest() != reference:
+            return None  # a node further up, or what is remembered is wrong
+        self._rows[path] = None
+        return leaf
 
     # Fold
 
@@ -279,7 +307,7 @@ class PathTrie:
         """Encode and hash an open node after its open children; return its reference."""
         kind = type(node)
         if kind is tuple:
-            rlp = list_rlp(leaf_path_rlp(node[0], len(path)) + node[1])
+            rlp = _leaf_rlp(node, len(path))
         elif kind is list:
             for nibble, child in enumerate(node):
                 if type(child) is not bytes:
@@ -295,8 +323,13 @@ class PathTrie:
             return rlp
         reference: bytes = HASH_HEAD + keccak_256(rlp).digest()
         self._rows[path] = rlp
-        self._cache.young[reference] = rlp
+        if kind is not tuple:  # leaves are most of all nodes, and can be recalled
+            self._cache.young[reference] = rlp
         return reference
+
+
+def _leaf_rlp(leaf: Leaf, depth: int) -> bytes:
+    return list_rlp(leaf_path_rlp(leaf[0], depth) + leaf[1])
 
 
 def _paths_ahead(places: list[_Place], nibbles: list[bytes]) -> set[bytes]:
