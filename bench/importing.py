@@ -24,8 +24,11 @@ BULK_BATCH = "64"
 SPEED_LAPS = 6
 SPEED_HOLDERS = 1_000
 
-GROWTH_LAPS = 6
-GROWTH_WARM_BLOCKS = 40
+GROWTH_LAPS = 4
+GROWTH_LAP_BLOCKS = 64
+"""As many as a commit holds: a lap is what bulk loading is made of."""
+GROWTH_WARM_BLOCKS = 192
+"""Until then an importer that was just started reads what it will keep in memory."""
 FEW_HOLDERS, MANY_HOLDERS = 2_000, 200_000
 
 MEBIBYTE = 2**20
@@ -71,7 +74,7 @@ def speed(folder: Path, say: Say) -> list[Row]:
 def growth(folder: Path, say: Say) -> list[Row]:
     """Compare the cost of the same blocks on a small and on a large state."""
     say(f"growth: the same blocks on {FEW_HOLDERS} and on {MANY_HOLDERS} accounts")
-    blocks = GROWTH_WARM_BLOCKS + GROWTH_LAPS * LAP_BLOCKS
+    blocks = GROWTH_WARM_BLOCKS + GROWTH_LAPS * GROWTH_LAP_BLOCKS
     few, many = (
         chain_folder(folder, holders=holders, blocks=blocks)
         for holders in (FEW_HOLDERS, MANY_HOLDERS)
@@ -83,7 +86,8 @@ def growth(folder: Path, say: Say) -> list[Row]:
         small.run(GROWTH_WARM_BLOCKS)
         large.run(GROWTH_WARM_BLOCKS)
         laps = [
-            (small.run(LAP_BLOCKS), large.run(LAP_BLOCKS)) for _ in range(GROWTH_LAPS)
+            (small.run(GROWTH_LAP_BLOCKS), large.run(GROWTH_LAP_BLOCKS))
+            for _ in range(GROWTH_LAPS)
         ]
     small_cost = [_block_milliseconds(lap[0]) for lap in laps]
     large_cost = [_block_milliseconds(lap[1]) for lap in laps]
@@ -110,7 +114,7 @@ def growth(folder: Path, say: Say) -> list[Row]:
 
 
 def _block_milliseconds(lap: Lap) -> float:
-    return lap.seconds * 1000 / LAP_BLOCKS
+    return lap.seconds * 1000 / GROWTH_LAP_BLOCKS
 
 
 def _growth_case(holders: int) -> str:

@@ -252,9 +252,15 @@ def test_a_warm_update_asks_nothing():
     rows.store(first)
     rows.questions.clear()
     second = PathTrie(OWNER, rows, root, cache)
-    second.update(changes[1])
-    second.root_hash()
+    second.update(changes[1], changes[0].__getitem__)
+    root = second.root_hash()
     assert rows.questions == []
+    # What is remembered wrongly is read instead.
+    rows.store(second)
+    third = PathTrie(OWNER, rows, root, cache)
+    third.update(changes[0], lambda key: b"something else")
+    assert third.root_hash() == first.root_hash()
+    assert rows.questions != []
 
 
 def test_nodes_not_yet_stored_are_not_asked_of_the_reader():
