@@ -11,9 +11,10 @@ from typing import Any, BinaryIO, TypeAlias
 
 Item: TypeAlias = bytes | Sequence["Item"]
 
-MAX_ITEM_BYTES = 64 * 1024 * 1024
-"""Largest item that `read_items` takes from a stream; blocks hold at most 8 MiB by
-protocol since Osaka, and before it gas kept them below that."""
+MAX_ITEM_BYTES = 16 * 1024 * 1024
+"""Largest item that `read_items` takes from a stream. Blocks hold at most 8 MiB since
+Osaka, and never fitted into a message between nodes beyond 10 MiB. Decoded, a hostile
+item may take 75 times its size: lists of empty lists do."""
 
 MAX_DEPTH = 64
 """Deepest nesting that is decoded; a block with access lists needs seven."""
