@@ -26,14 +26,6 @@ def all_tracers() -> list[str]:
     return list(Tracer.values)
 
 
-class NetworkManager(models.Manager["Network"]):
-    """Look-ups of networks by the names that people give them."""
-
-    def get_by_natural_key(self, slug: str) -> Network:
-        """Return the network with this slug."""
-        return self.get(slug=slug)
-
-
 class Network(models.Model):
     """One chain that is served, with what decides how its blocks are executed."""
 
@@ -72,8 +64,6 @@ class Network(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = NetworkManager()
-
     class Meta:
         ordering = ["id"]
 
@@ -84,10 +74,6 @@ class Network(models.Model):
         """Refuse a name under which no request could reach the network."""
         if self.slug == "v3":
             raise ValidationError({"slug": "v3 is part of every base address."})
-
-    def natural_key(self) -> tuple[str]:
-        """Return what names this network in every database."""
-        return (self.slug,)
 
 
 class HostName(models.Model):

@@ -167,7 +167,7 @@ class Endpoint:
             network = self._directory.by_host(host)
         if network is None:
             raise UnknownNetwork
-        if grant.networks is not None and network.id not in grant.networks:
+        if not grant.allows_network(network.id):
             raise NetworkNotEnabled(network.slug)
         return network
 

@@ -72,11 +72,6 @@ class Connections:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
-    @property
-    def is_down(self) -> bool:
-        """Whether the last attempt to connect failed and no connection is left."""
-        return self._down is not None
-
     def enqueue(self, source: Source) -> None:
         """Ask a source for its query as soon as a connection is free.
 
