@@ -50,7 +50,7 @@ class Api:
     def post(self, body: bytes | Iterable[bytes], **headers: str) -> httpx.Response:
         """Send a body as it is."""
         response = self._client.post(self._path, content=body, headers=headers)
-        self.worker = response.headers["x-request-id"].partition("-")[0]
+        self.worker = response.headers.get("x-request-id", "").partition("-")[0]
         return response
 
     def send(self, message: Any, **headers: str) -> httpx.Response:
