@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from eth_typing import Hash32
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def parse_forkchoice(text: str) -> Forkchoice:
     Source: execution-apis, `ForkchoiceStateV1`; a zero hash stands for none.
     """
     try:
-        document = json.loads(text)
+        document = orjson.loads(text)
         state = document["params"][0] if "params" in document else document
         hashes = [
             Hash32(bytes.fromhex(state[name].removeprefix("0x")))

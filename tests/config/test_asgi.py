@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import httpx
 import pytest
 
@@ -10,6 +13,15 @@ from keys.models import User
 from keys.services import issue_key
 from networks.models import Network
 from tests.support.service import run_service, test_database_url
+
+
+def test_processes_that_serve_do_not_load_the_evm():
+    """It raises Python's recursion limit, and deep JSON could then crash a worker."""
+    script = "import sys, config.asgi; print('eth' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert done.stdout == "False\n", done.stderr
 
 
 @pytest.mark.django_db

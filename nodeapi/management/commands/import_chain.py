@@ -7,9 +7,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, cast
 
+import orjson
 import psycopg
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DjangoDatabaseError
 
 from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
 from nodeapi.chain.forkchoice import Forkchoice, parse_forkchoice
@@ -79,7 +81,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except ImportRunning as error:
             raise CommandError(str(error)) from error
-        except psycopg.Error as error:
+        except (psycopg.Error, DjangoDatabaseError) as error:
             raise CommandError(
                 f"the database failed: {_first_line(error)}; what was committed is "
                 "kept, and the same command goes on from there"
@@ -134,7 +136,11 @@ def _genesis(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        genesis = json.loads(path.read_text())
+        text = path.read_text()
+        # The EVM has raised Python's recursion limit so far that `json` could crash
+        # on lists in lists; orjson refuses those, but rounds total difficulties.
+        orjson.loads(text)
+        genesis = json.loads(text)
     except (OSError, ValueError) as error:
         raise CommandError(f"{path}: {_first_line(error)}") from error
     if not isinstance(genesis, dict):

@@ -119,7 +119,8 @@ def test_a_new_network_needs_a_genesis() -> None:
 
 def test_a_genesis_that_is_none_is_refused(write: Any) -> None:
     for name, text, reason in (
-        ("text", "no json", "Expecting value"),
+        ("text", "no json", "line 1 column 1"),
+        ("deep", "[" * 100_000, "depth limit exceeded"),
         ("list", "[]", "a genesis.json is a JSON object"),
         ("empty", "{}", "no config"),
         (
@@ -127,11 +128,14 @@ def test_a_genesis_that_is_none_is_refused(write: Any) -> None:
             json.dumps({"config": {"chainId": 1, "clique": {"period": 5}}}),
             "clique",
         ),
+        (
+            "nul",  # which PostgreSQL stores in no text
+            json.dumps({"config": {"chainId": 1}, "alloc": {}, "x": "\0"}),
+            "the database failed",
+        ),
     ):
-        with pytest.raises(CommandError, match=reason):
-            call_command(
-                "import_chain", network="net", genesis=write(name, text.encode())
-            )
+        assert reason in refusal(genesis=write(name, text.encode()))
+    assert not Network.objects.exists()
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
@@ -156,6 +160,12 @@ def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
     network = Network.objects.get(slug="net")
     assert bytes(network.safe_hash or b"").hex() == hashes[90][2:]
     assert network.finalized_hash is None
+
+
+def test_a_forkchoice_that_is_none_is_refused(write: Any) -> None:
+    for text in ("[" * 100_000, "{}", "[]", "null", '{"headBlockHash": 1}'):
+        request = write("fcu.json", text.encode())
+        assert "a forkchoice has headBlockHash" in refusal(forkchoice=request)
 
 
 def test_a_network_that_no_path_leads_to_is_not_made() -> None:
