@@ -20,20 +20,31 @@ WITHOUT_SERVICES = frozenset(
 
 def main(arguments: list[str]) -> None:
     """Run one command."""
-    from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        _run(arguments)
+    except services.ServiceError as error:
+        sys.exit(f"manage.py: {error}")
+    except OperationalError as error:
+        if "--traceback" in arguments:
+            raise
+        first_line, _, _ = str(error).partition("\n")
+        sys.exit(f"manage.py: the database failed: {first_line}")
+
+
+def _run(arguments: list[str]) -> None:
+    from django.core.management import execute_from_command_line
+
     command = arguments[1] if len(arguments) > 1 else "help"
     if command in WITHOUT_SERVICES or {"-h", "--help"} & set(arguments[2:]):
         execute_from_command_line(arguments)
         return
     # Unwound like Ctrl-C, so that the last user of the services stops them.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        with services.running():
-            execute_from_command_line(arguments)
-    except services.ServiceError as error:
-        sys.exit(f"manage.py: {error}")
+    with services.running():
+        execute_from_command_line(arguments)
 
 
 if __name__ == "__main__":
