@@ -101,11 +101,6 @@ class Importer:
         """The newest canonical block, committed or not."""
         return self._head.block
 
-    @property
-    def pending_blocks(self) -> int:
-        """How many blocks wait for the next commit."""
-        return len(self._batch.rows)
-
     def add(self, raw: bytes) -> Block | None:
         """Import a block, and return it; None for one that is already there.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from networks.directory import CHANNEL
 from nodeapi.documents import block_document, transaction_document
 from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
     from nodeapi.chain.verification import Verified
     from nodeapi.evm.changes import AccountValue, Changes
-
-HEAD_CHANNEL = "portcullis_network"
-"""Told, with the commit, that a network has changed; the payload is its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +210,7 @@ class Rows:
     def announce(self) -> None:
         """Tell whoever listens, with the commit, that the network has changed."""
         self._connection.execute(
-            "SELECT pg_notify(%s, %s)", (HEAD_CHANNEL, str(self._network_id))
+            "SELECT pg_notify(%s, %s)", (CHANNEL, str(self._network_id))
         )
 
 
