@@ -1,21 +1,22 @@
-"""HTTP as the workers speak it: uvicorn's protocol, with bounds to heads of requests.
+"""HTTP as the workers speak it: uvicorn's protocol, with bounds to all but bodies.
 
-uvicorn limits neither how long the request line and the headers may take nor how long
-they may be: a client could hold connections for ever, or fill the memory with one.
-Bodies have their limits in the applications.
+uvicorn limits neither how long the head of a request, its line and headers, may take
+nor how long it and a chunked body's trailers may be: a client could hold connections
+for ever, or fill the memory with one. Bodies have their limits in the applications.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Of a request line with its headers, not counting the first read: nginx takes 32 KiB,
-and a tenth of that is a lot."""
+"""Of a head, or of trailers, not counting the first read: nginx takes 32 KiB, and a
+tenth of that is a lot."""
 
 HEAD_SECONDS = 30.0
 """Until a request's last header has come; geth's limit."""
@@ -32,27 +33,43 @@ _TOO_LARGE = (
     b"content-length: 0\r\nconnection: close\r\n\r\n"
 )
 
+_NOWHERE: Any = deque(maxlen=0)
+"""Takes trailers, for which nobody asks."""
+
 
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
-    _head_bytes = 0
+    _unfinished_bytes = 0
     _waits_since: float | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come; hang up upon a head that does not end."""
+        """Take what has come; hang up upon a head or trailers that do not end."""
         super().data_received(data)
-        scope: Any = self.scope  # None before the first request, whatever its type says
-        # The method is entered when a head is complete, as it nearly always is at once.
-        if scope is None or "method" not in scope:
-            # What has come first may have been the end of another request's body.
-            self._head_bytes += len(data) if self._head_bytes else 1
-            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-                self.transport.write(_TOO_LARGE)
-                self.transport.close()
-        elif self._head_bytes:
-            self._head_bytes = 0
+        if self._is_amid_headers():
+            # What has come first may have been the end of something else.
+            self._unfinished_bytes += len(data) if self._unfinished_bytes else 1
+            if self._unfinished_bytes > MAX_HEAD_BYTES:
+                self._refuse_head()
+        elif self._unfinished_bytes:
+            self._unfinished_bytes = 0
             self._waits_since = None
+
+    def _is_amid_headers(self) -> bool:
+        """Return whether the last read ended in a head, or behind a body's last byte."""
+        scope: Any = self.scope  # None before the first request, whatever its type says
+        if scope is None or "method" not in scope:  # entered when a head is complete
+            return True
+        cycle: Any = self.cycle  # None for an upgrade
+        if cycle is None or not cycle.more_body:
+            return False
+        self.headers = _NOWHERE  # the scope has its own by now, what comes are trailers
+        return not cycle.body and not cycle.response_complete
+
+    def _refuse_head(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_LARGE)
+            self.transport.close()
 
     def hang_up_if_late(self, now: float) -> None:
         """Close a connection that has owed a head for too long.

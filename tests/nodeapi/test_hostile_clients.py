@@ -138,12 +138,38 @@ def test_clients_that_do_not_read_are_given_no_memory(live: Live) -> None:
     assert len(json.loads(answer)) == 1000
 
 
-def test_endless_head_is_cut_off(live: Live) -> None:
-    line = b"x-filler: " + b"f" * 10_000 + b"\r\n"
+@pytest.mark.parametrize("where", ["head", "trailers"])
+@pytest.mark.parametrize("filler", [b"a:b\r\n" * 10_000, b"f" * 50_000])
+def test_endless_headers_are_cut_off(live: Live, where: str, filler: bytes) -> None:
+    before = resident_bytes(live)
+    head = head_of(live, None)
+    start = head[:-2] if where == "head" else head + b"2\r\n{}\r\n0\r\n"
     with connect(live) as client, pytest.raises(ConnectionError):
-        client.sendall(head_of(live, 5)[:-2])
-        for _ in range(10_000):
-            client.sendall(line)
+        client.sendall(start + b"x-filler: ")
+        for _ in range(2_000):
+            client.sendall(filler)
+    assert resident_bytes(live) - before < 30 * MEBIBYTE
+
+
+def test_trailers_of_a_refused_body_are_forgotten(live: Live) -> None:
+    before = resident_bytes(live)
+    head = head_of(live, None).replace(b"/v3/", b"/v4/v3/v3/")
+    with connect(live) as client:
+        client.sendall(head + b"2\r\n{}\r\n")
+        assert read_response(client)[0] == 404
+        client.sendall(b"0\r\n")
+        for _ in range(300):
+            client.sendall(b"a:b\r\n" * 10_000)
+        client.sendall(b"\r\n")
+        call = json.dumps(request("eth_chainId")).encode()
+        client.sendall(head_of(live, len(call)) + call)
+        assert read_response(client)[0] == 200
+    assert resident_bytes(live) - before < 30 * MEBIBYTE
+
+
+def test_large_body_in_the_wrong_place_is_told_so(live: Live) -> None:
+    with Api(live.base_url, "/v4/nowhere/v3") as api:
+        assert api.post(b" " * 3 * MEBIBYTE).status_code == 404
 
 
 def test_body_is_asked_for_only_when_it_is_wanted(live: Live) -> None:
