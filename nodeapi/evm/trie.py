@@ -37,6 +37,7 @@ from nodeapi.evm.trie_nodes import (
     leaf_path_rlp,
     list_rlp,
     string_rlp,
+    subtree,
     to_nibbles,
 )
 from nodeapi.evm.trie_roots import build_root, ordered_root
@@ -67,11 +68,14 @@ Recall: TypeAlias = Callable[[bytes], bytes]
 
 
 class _Changes(NamedTuple):
-    """The changes of an update, sorted by key: three lists side by side."""
+    """The changes of an update: three lists side by side, sorted by key.
+
+    leaves: None for a key that is deleted.
+    """
 
     keys: list[bytes]
     nibbles: list[bytes]
-    leaves: list[Leaf | None]  # None: deleted
+    leaves: list[Leaf | None]
     recall: Recall | None
 
 
@@ -384,23 +388,4 @@ def _grow(batch: _Changes, low: int, high: int, depth: int, old: Leaf | None) ->
     if old is not None and old[0] not in batch.keys[low:high]:
         entries.append((to_nibbles(old[0]), old))
         entries.sort()
-    return _subtree(entries, depth) if entries else EMPTY
-
-
-def _subtree(entries: list[tuple[bytes, Leaf]], depth: int) -> Any:
-    """Return the open nodes of one or more leaves, sorted, that share a path."""
-    if len(entries) == 1:
-        return entries[0][1]
-    first = entries[0][0]
-    shared = common_prefix_length(first[depth:], entries[-1][0][depth:])
-    fork = depth + shared
-    branch: Branch = [EMPTY] * 17
-    low = 0
-    while low < len(entries):
-        nibble = entries[low][0][fork]
-        high = low + 1
-        while high < len(entries) and entries[high][0][fork] == nibble:
-            high += 1
-        branch[nibble] = _subtree(entries[low:high], fork + 1)
-        low = high
-    return Extension(first[depth:fork], branch) if shared else branch
+    return subtree(entries, depth) if entries else EMPTY

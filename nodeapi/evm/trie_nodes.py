@@ -147,6 +147,25 @@ def common_prefix_length(a: bytes, b: bytes) -> int:
     return length
 
 
+def subtree(entries: list[tuple[bytes, Leaf]], depth: int) -> Any:
+    """Return the open nodes of one or more leaves, sorted, that share a path."""
+    if len(entries) == 1:
+        return entries[0][1]
+    first = entries[0][0]
+    shared = common_prefix_length(first[depth:], entries[-1][0][depth:])
+    fork = depth + shared
+    branch: Branch = [EMPTY] * 17
+    low = 0
+    while low < len(entries):
+        nibble = entries[low][0][fork]
+        high = low + 1
+        while high < len(entries) and entries[high][0][fork] == nibble:
+            high += 1
+        branch[nibble] = subtree(entries[low:high], fork + 1)
+        low = high
+    return Extension(first[depth:fork], branch) if shared else branch
+
+
 # Decoding
 
 # Items tell their length by their first byte, so that a list can be read as seventeen
