@@ -31,7 +31,7 @@ class Broken(Exception):
 
 
 class Gone(RpcError):
-    """Raised in the place of Broken."""
+    """Raised where Broken was raised below."""
 
     http_status = 503
     code = -32603

@@ -201,9 +201,9 @@ def test_refusal_is_repeated_from_memory_and_looked_up_again_soon(door: Door) ->
 
 
 def test_revocation_takes_effect_without_waiting_for_the_memory_to_age() -> None:
+    issued, other = issue(), issue()  # before anybody listens to announcements
     with serving() as running:
         grants = running.service.grants
-        issued, other = issue(), issue()
         assert running.ask(grants.resolve, issued.secret)
         assert running.ask(grants.resolve, other.secret)
         revoke_version(version=issued.version, reason="leaked")
