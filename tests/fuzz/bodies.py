@@ -131,13 +131,17 @@ _nested = st.builds(
     st.sampled_from([10, 500, 1000, 1030, 20_000]),
     st.binary(max_size=5) | st.just(b"1"),
 )
-_closed_nests = st.sampled_from([10, 500, 1000, 1025, 5000]).map(
-    lambda depth: (
+_closed_nests = st.builds(
+    lambda depth, core: (
         b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":'
         + b"[" * depth
+        + core
         + b"]" * depth
         + b"}"
-    )
+    ),
+    st.sampled_from([10, 500, 1000, 1025, 5000, 50_000]),
+    # The last two are beyond the quick parser, and are read by the other one.
+    st.sampled_from([b"", b"1e5", b'"\\ud800"']),
 )
 _duplicates = st.builds(
     lambda names, values: (
