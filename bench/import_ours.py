@@ -25,21 +25,30 @@ django.setup()
 from bench.racers import serve
 from bench.token_chain import in_folder
 from nodeapi.chain.database import import_lock, importer_connection
-from nodeapi.chain.importer import Importer
+from nodeapi.chain.importer import Importer, spare_garbage_collector
 from nodeapi.chain.networks import open_network
 
 
 def main(folder: Path, batch_blocks: int) -> None:
     """Race on the chain in a folder."""
     chain = in_folder(folder)
-    with importer_connection() as connection, chain.blocks() as raw_blocks:
+    with (
+        importer_connection() as connection,
+        importer_connection() as writer,
+        chain.blocks() as raw_blocks,
+    ):
         network_id, config = open_network(
             connection, folder.name, genesis=chain.genesis()
         )
         with import_lock(connection, network_id):
             importer = Importer(
-                connection, network_id, config, batch_blocks=batch_blocks
+                connection,
+                network_id,
+                config,
+                batch_blocks=batch_blocks,
+                writer=writer,
             )
+            spare_garbage_collector()
 
             def prepare(count: int) -> Callable[[], None]:
                 blocks = list(islice(raw_blocks, count))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from nodeapi.chain.rows import BlockRow, Rows, block_row
 from nodeapi.chain.state_reader import (
     CachedState,
     OverlayState,
+    PendingNodes,
     StoredNodes,
     StoredState,
 )
@@ -48,12 +51,14 @@ class StateMismatch(RuntimeError):
 
 @dataclass(slots=True)
 class _Batch:
-    """Canonical blocks that are verified and not yet committed."""
+    """Canonical blocks that are verified, and committed together."""
 
     raw: list[bytes] = field(default_factory=list)
     rows: list[BlockRow] = field(default_factory=list)
     versions: list[tuple[int, Changes]] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
+    nodes: PendingNodes = field(default_factory=dict)
+    """Filled when the batch is full."""
     gas_used: int = 0
 
 
@@ -62,6 +67,11 @@ class Importer:
 
     _head: Position
     _batch: _Batch
+    """Waits for its commit."""
+    _leaving: _Batch
+    """Is being committed, else empty."""
+    _stored_state: StoredState
+    _stored_nodes: StoredNodes
     _state: CachedState
     _trie: StateTrie
     _frozen: bool
@@ -76,14 +86,20 @@ class Importer:
         forkchoice: Forkchoice | None = None,
         batch_blocks: int = 1,
         batch_gas: int = 200_000_000,
+        writer: psycopg.Connection[Any] | None = None,
     ) -> None:
         """Take over at the network's head, which must exist: block 0 at least.
 
         forkchoice: the head that is wanted; without it the longest chain wins.
         batch_blocks, batch_gas: a batch is committed when it holds as much; 1 block
         when following, more when bulk loading.
+        writer: a second connection, over which full batches are committed while the
+        next one is executed; without it execution waits.
         """
         self._connection = connection
+        self._writer = writer
+        self._thread = ThreadPoolExecutor(1, "commit")
+        self._commit_under_way: Future[None] | None = None
         self._network_id = network_id
         self._config = config
         self._forkchoice = forkchoice
@@ -118,21 +134,53 @@ class Importer:
             raise
 
     def commit(self) -> None:
-        """Make the pending blocks visible, in one transaction with the head."""
+        """Make the pending blocks visible, each batch in one transaction with its head."""
+        self._begin_commit()
+        self._end_commit()
+
+    def _begin_commit(self) -> None:
+        """Have the batch written while the next one is put together."""
+        self._end_commit()
         batch = self._batch
         if not batch.rows:
             return
-        header = self.head.header
-        with self._connection.transaction():
-            self._rows.insert_blocks(batch.rows)
-            self._rows.insert_versions(batch.versions)
-            self._rows.insert_codes(batch.changes.codes)
-            self._rows.replace_nodes(self._trie.dirty_nodes())
-            self._rows.set_head(header.number, header.hash)
-            self._settle(header.hash)
+        batch.nodes = {(o, path): node for o, path, node in self._trie.dirty_nodes()}
         self._trie.mark_clean()
-        self._batch = _Batch()
-        self._state.absorb(Changes(), self._stored_state(header.number))
+        self._stored_nodes.pending = batch.nodes
+        self._leaving, self._batch = batch, _Batch()
+        self._commit_under_way = self._thread.submit(self._write, batch)
+        if self._writer is None:
+            self._end_commit()
+
+    def _end_commit(self) -> None:
+        """Wait until what is being written is visible."""
+        if self._commit_under_way is None:
+            return
+        under_way, self._commit_under_way = self._commit_under_way, None
+        under_way.result()
+        last = self._leaving.rows[-1]
+        self._frozen = self._is_wanted(last.hash)
+        self._leaving = _Batch()
+        self._stored_nodes.pending = {}
+        self._stored_state = self._state_at(last.number)
+        self._state.absorb(Changes(), self._below())
+
+    def _write(self, batch: _Batch) -> None:
+        """Commit a batch; runs in a thread of its own."""
+        connection = self._writer or self._connection
+        rows, last = Rows(connection, self._network_id), batch.rows[-1]
+        with connection.transaction():
+            rows.insert_blocks(batch.rows)
+            rows.insert_versions(batch.versions)
+            rows.insert_codes(batch.changes.codes)
+            rows.replace_nodes((o, path, n) for (o, path), n in batch.nodes.items())
+            rows.set_head(last.number, last.hash)
+            self._settle(connection, last.hash)
+
+    def _below(self) -> OverlayState:
+        """Return the state at the head: what is stored, and what is not yet."""
+        leaving = OverlayState(self._stored_state, self._leaving.changes)
+        return OverlayState(leaving, self._batch.changes)
 
     # The head and what is known of it
 
@@ -147,17 +195,17 @@ class Importer:
         if head is None:
             raise LookupError(f"network {self._network_id} has no genesis block")
         self._head = self._position(head)
-        self._batch = _Batch()
-        self._state = CachedState(self._stored_state(head.header.number))
+        self._batch, self._leaving = _Batch(), _Batch()
+        self._stored_state = self._state_at(head.header.number)
+        self._stored_nodes = StoredNodes(self._connection, self._network_id)
+        self._state = CachedState(self._stored_state)
         self._trie = StateTrie(
-            StoredNodes(self._connection, self._network_id),
+            self._stored_nodes,
             NodeCache(NODES_CACHED),
             head.header.state_root,
             self._state,
         )
-        self._frozen = bool(
-            self._forkchoice and head.header.hash == self._forkchoice.head
-        )
+        self._frozen = self._is_wanted(head.header.hash)
 
     def _position(self, block: StoredBlock) -> Position:
         line = [b.block() for b in self._branches.ancestors(block, UNCLE_DEPTH + 1)]
@@ -168,14 +216,16 @@ class Importer:
             tuple(map(generation, line)),
         )
 
-    def _stored_state(self, number: int) -> StoredState:
+    def _state_at(self, number: int) -> StoredState:
         return StoredState(self._connection, self._network_id, number)
 
-    def _settle(self, head_hash: Hash32) -> None:
+    def _is_wanted(self, block_hash: Hash32) -> bool:
+        return self._forkchoice is not None and block_hash == self._forkchoice.head
+
+    def _settle(self, connection: psycopg.Connection[Any], head_hash: Hash32) -> None:
         """Once the wanted head is reached, write down what is safe and finalized."""
-        if self._forkchoice and head_hash == self._forkchoice.head:
-            set_forkchoice(self._connection, self._network_id, self._forkchoice)
-            self._frozen = True
+        if self._forkchoice is not None and self._is_wanted(head_hash):
+            set_forkchoice(connection, self._network_id, self._forkchoice)
 
     def _keep_what_was_before(self) -> None:
         """After an invalid block, commit the ones before it.
@@ -183,6 +233,7 @@ class Importer:
         The trie has been moved on to a state that never was; so the pending blocks,
         at most a batch, are executed again from the last commit.
         """
+        self._end_commit()
         pending = self._batch.raw
         self._open()
         for raw in pending:
@@ -204,18 +255,12 @@ class Importer:
         batch.versions.append((number, verified.changes))
         batch.changes.apply(verified.changes)
         batch.gas_used += block.header.gas_used
-        committed = self._stored_state(number - len(batch.rows))
-        self._state.absorb(verified.changes, OverlayState(committed, batch.changes))
+        self._state.absorb(verified.changes, self._below())
         self._head = self._head.followed_by(block, verified.total_difficulty)
-        is_wanted = (
-            self._forkchoice is not None and block.header.hash == self._forkchoice.head
-        )
-        if (
-            len(batch.rows) >= self._batch_blocks
-            or batch.gas_used >= self._batch_gas
-            or is_wanted
-        ):
+        if self._is_wanted(block.header.hash):
             self.commit()
+        elif len(batch.rows) >= self._batch_blocks or batch.gas_used >= self._batch_gas:
+            self._begin_commit()
 
     # A block anywhere else
 
@@ -237,7 +282,7 @@ class Importer:
         merged = Changes()
         for change in changes:
             merged.apply(change)
-        state = OverlayState(self._stored_state(fork_point.header.number), merged)
+        state = OverlayState(self._state_at(fork_point.header.number), merged)
         verified = verify_block(
             block, self._position(parent).parent(state, trie), self._config
         )
@@ -304,7 +349,7 @@ class Importer:
             return
         if wanted.header.hash == self.head.header.hash:
             with self._connection.transaction():
-                self._settle(wanted.header.hash)
+                self._settle(self._connection, wanted.header.hash)
                 self._rows.announce()
         elif not wanted.is_canonical:
             fork_point, line = self._branches.side_line(wanted)
@@ -341,5 +386,14 @@ class Importer:
             self._rows.insert_versions(versions)
             self._rows.replace_nodes(trie.dirty_nodes())
             self._rows.set_head(head.number, head.hash)
-            self._settle(head.hash)
+            self._settle(self._connection, head.hash)
         self._open()
+
+
+def spare_garbage_collector() -> None:
+    """Let it look less often at the many objects that stay; it is for the process.
+
+    Caches hold millions of them and hardly any is in a cycle: 10 % of the time.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)

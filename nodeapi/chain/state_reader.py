@@ -26,6 +26,9 @@ _UNKNOWN: Any = object()
 
 Slot = tuple[Address, int]
 
+PendingNodes = dict[tuple[bytes, bytes], bytes | None]
+"""(owner, path) → RLP of a trie node, None where it is removed."""
+
 
 class StoredState:
     """The canonical state after block `number`, read row by row."""
@@ -132,7 +135,7 @@ def _account_value(columns: Sequence[Any]) -> AccountValue | None:
 class OverlayState:
     """A state with a difference on top."""
 
-    def __init__(self, below: StoredState, changes: Changes) -> None:
+    def __init__(self, below: StoredState | OverlayState, changes: Changes) -> None:
         self._below = below
         self._changes = changes
 
@@ -243,13 +246,24 @@ class StoredNodes:
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
+        self.pending: PendingNodes = {}
+        """Rows that are being written: they may or may not be visible yet."""
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie that stand at these paths, absent ones left out."""
+        pending = {
+            p: self.pending[owner, p] for p in paths if (owner, p) in self.pending
+        }
+        stored = self._read(owner, [path for path in paths if path not in pending])
+        return stored | {
+            path: node for path, node in pending.items() if node is not None
+        }
+
+    def _read(self, owner: bytes, paths: list[bytes]) -> dict[bytes, bytes]:
         rows = self._connection.execute(
             "SELECT path, node FROM nodeapi_trienode"
             " WHERE network_id = %b AND owner = %b AND path = ANY(%b)",
-            (self._network_id, owner, list(paths)),
+            (self._network_id, owner, paths),
             binary=True,
             prepare=True,
         )

@@ -44,7 +44,7 @@ def importer(
     batch_blocks: int = 8,
 ) -> Iterator[Importer]:
     """Give an importer into a network, made from its genesis when it is new."""
-    with importer_connection() as connection:
+    with importer_connection() as connection, importer_connection() as writer:
         network_id, config = open_network(connection, slug, genesis=genesis)
         with import_lock(connection, network_id):
             yield Importer(
@@ -53,6 +53,7 @@ def importer(
                 config,
                 forkchoice=forkchoice,
                 batch_blocks=batch_blocks,
+                writer=writer,
             )
 
 

@@ -15,7 +15,7 @@ from django.db import Error as DjangoDatabaseError
 
 from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
 from nodeapi.chain.forkchoice import Forkchoice, parse_forkchoice
-from nodeapi.chain.importer import Importer
+from nodeapi.chain.importer import Importer, spare_garbage_collector
 from nodeapi.chain.networks import NetworkMismatch, open_network
 from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         files = [_block_file(path) for path in options["chain"]]
         forkchoice = _forkchoice(options["forkchoice"])
         try:
-            with importer_connection() as connection:
+            with importer_connection() as connection, importer_connection() as writer:
                 network_id, config = open_network(
                     connection,
                     options["network"],
@@ -73,7 +73,9 @@ class Command(BaseCommand):
                         config,
                         forkchoice=forkchoice,
                         batch_blocks=max(options["batch"], 1),
+                        writer=writer,
                     )
+                    spare_garbage_collector()
                     self._import(importer, files)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
