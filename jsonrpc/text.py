@@ -22,6 +22,13 @@ A run of digits is looked at from its beginning alone: from every digit of it, a
 of 5 MiB could take more than a second.
 """
 
+_MAX_BRACKETS = 4096
+"""Opening ones of a body that orjson refuses and the standard library may read.
+
+That one is held back by Python's recursion limit alone. Where the limit was raised, as
+it is by the EVM, brackets in brackets would overflow the stack and end the process.
+"""
+
 _SHORT = 18
 """Digits, and a sign, of integers that surely have no more than 64 bits."""
 
@@ -56,7 +63,8 @@ def parse(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        if _MAY_BE_JSON.search(body) is None:
+        brackets = body.count(b"[") + body.count(b"{")
+        if brackets > _MAX_BRACKETS or _MAY_BE_JSON.search(body) is None:
             raise ParseError from error
     return parse_exactly(body)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
@@ -23,6 +24,21 @@ def test_no_body_takes_long_to_be_refused(body: bytes) -> None:
     with pytest.raises(ParseError):
         parse(body)
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+@pytest.mark.parametrize("depth", [5_000, 500_000])
+def test_deep_nesting_is_refused_whatever_the_recursion_limit(
+    opening: bytes, closing: bytes, depth: int
+) -> None:
+    body = opening * depth + b'"\\ud800"' + closing * depth
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)  # what importing py-evm does
+    try:
+        with pytest.raises(ParseError):
+            parse(body)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_integer_too_long_for_a_float_is_read_wherever_it_stands() -> None:
