@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from eth_typing import Hash32
 
+from nodeapi.chain.batch import Batch
 from nodeapi.chain.branches import Branches, StoredBlock
 from nodeapi.chain.forkchoice import Forkchoice, set_forkchoice
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
 from nodeapi.chain.prefetch import Prefetch
-from nodeapi.chain.rows import BlockRow, Rows, block_row
+from nodeapi.chain.rows import Rows, block_row
 from nodeapi.chain.state_reader import (
     CachedState,
     OverlayState,
-    PendingNodes,
     StoredNodes,
     StoredState,
 )
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
     from nodeapi.evm.chain_config import ChainConfig
 
+BULK_BATCH_BLOCKS = 32
+"""Blocks a commit when bulk loading; as many at most are executed again after a crash."""
+
 NODES_CACHED = 250_000
 """Trie nodes kept: the inner ones of half a million keys, at about 300 bytes each."""
 
@@ -49,26 +51,13 @@ class StateMismatch(RuntimeError):
     """Raised when the rows of the database don't lead to a stored block's state root."""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Canonical blocks that are verified, and committed together."""
-
-    raw: list[bytes] = field(default_factory=list)
-    rows: list[BlockRow] = field(default_factory=list)
-    versions: list[tuple[int, Changes]] = field(default_factory=list)
-    changes: Changes = field(default_factory=Changes)
-    nodes: PendingNodes = field(default_factory=dict)
-    """Filled when the batch is full."""
-    gas_used: int = 0
-
-
 class Importer:
     """Imports blocks into one network, which it alone does (see `import_lock`)."""
 
     _head: Position
-    _batch: _Batch
+    _batch: Batch
     """Waits for its commit."""
-    _leaving: _Batch
+    _leaving: Batch
     """Is being committed, else empty."""
     _stored_state: StoredState
     _stored_nodes: StoredNodes
@@ -138,16 +127,20 @@ class Importer:
         self._begin_commit()
         self._end_commit()
 
+    def close(self) -> None:
+        """Wait until nothing is being written; what was not committed is given up."""
+        self._thread.shutdown()
+
     def _begin_commit(self) -> None:
         """Have the batch written while the next one is put together."""
         self._end_commit()
         batch = self._batch
         if not batch.rows:
             return
-        batch.nodes = {(o, path): node for o, path, node in self._trie.dirty_nodes()}
+        batch.nodes = self._trie.dirty_nodes()
         self._trie.mark_clean()
         self._stored_nodes.pending = batch.nodes
-        self._leaving, self._batch = batch, _Batch()
+        self._leaving, self._batch = batch, Batch()
         self._commit_under_way = self._thread.submit(self._write, batch)
         if self._writer is None:
             self._end_commit()
@@ -160,12 +153,12 @@ class Importer:
         under_way.result()
         last = self._leaving.rows[-1]
         self._frozen = self._is_wanted(last.hash)
-        self._leaving = _Batch()
+        self._leaving = Batch()
         self._stored_nodes.pending = {}
         self._stored_state = self._state_at(last.number)
         self._state.absorb(Changes(), self._below())
 
-    def _write(self, batch: _Batch) -> None:
+    def _write(self, batch: Batch) -> None:
         """Commit a batch; runs in a thread of its own."""
         connection = self._writer or self._connection
         rows, last = Rows(connection, self._network_id), batch.rows[-1]
@@ -173,7 +166,7 @@ class Importer:
             rows.insert_blocks(batch.rows)
             rows.insert_versions(batch.versions)
             rows.insert_codes(batch.changes.codes)
-            rows.replace_nodes((o, path, n) for (o, path), n in batch.nodes.items())
+            rows.replace_nodes(batch.nodes)
             rows.set_head(last.number, last.hash)
             self._settle(connection, last.hash)
 
@@ -195,7 +188,7 @@ class Importer:
         if head is None:
             raise LookupError(f"network {self._network_id} has no genesis block")
         self._head = self._position(head)
-        self._batch, self._leaving = _Batch(), _Batch()
+        self._batch, self._leaving = Batch(), Batch()
         self._stored_state = self._state_at(head.header.number)
         self._stored_nodes = StoredNodes(self._connection, self._network_id)
         self._state = CachedState(self._stored_state)

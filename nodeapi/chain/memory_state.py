@@ -64,12 +64,13 @@ class MemoryState:
     def adopt(self, changes: Changes, trie: StateTrie, root: Hash32) -> Hash32:
         """Move the state on to where the tries, with a new root, stand already."""
         self.root = root
-        for owner, path, node in trie.dirty_nodes():
+        for owner, changed in trie.dirty_nodes().items():
             rows = self._nodes.setdefault(owner, {})
-            if node is None:
-                rows.pop(path, None)
-            else:
-                rows[path] = node
+            for path, node in changed.items():
+                if node is None:
+                    rows.pop(path, None)
+                else:
+                    rows[path] = node
         trie.mark_clean()
         for address, account in changes.accounts.items():
             if account is None:

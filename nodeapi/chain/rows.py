@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
 from networks.directory import CHANNEL
 from nodeapi.documents import block_document, transaction_document
 from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
+from postgres.statement import BYTEA, array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import psycopg
     from eth_typing import Hash32
 
     from nodeapi.chain.verification import Verified
     from nodeapi.evm.changes import AccountValue, Changes
+    from nodeapi.evm.state_trie import DirtyNodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +69,29 @@ _BLOCK_TYPES = [
 ]
 
 
+class _ByteaArray(bytes):
+    """A bytea[] as PostgreSQL takes it: put together in one go, not value by value."""
+
+    @classmethod
+    def of(cls, values: Collection[bytes]) -> _ByteaArray:
+        return cls(array(BYTEA, values, len(values)))
+
+
+class _ByteaArrayDumper(Dumper):
+    oid = BYTEA.array_oid
+    format = Format.BINARY
+
+    def dump(self, obj: _ByteaArray) -> _ByteaArray:
+        return obj
+
+
 class Rows:
     """Writes one network's rows within the transaction that its caller holds."""
 
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
+        connection.adapters.register_dumper(_ByteaArray, _ByteaArrayDumper)
 
     def insert_blocks(self, blocks: list[BlockRow]) -> dict[Hash32, int]:
         """Insert blocks with their transactions, and return the blocks' ids."""
@@ -162,24 +184,26 @@ class Rows:
                 (list(codes), list(codes.values())),
             )
 
-    def replace_nodes(self, nodes: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
-        """Write trie nodes (owner, path, RLP or None to remove)."""
+    def replace_nodes(self, nodes: DirtyNodes) -> None:
+        """Write trie nodes, and remove those that are no more."""
         kept: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
         removed: tuple[list[bytes], list[bytes]] = ([], [])
-        for owner, path, node in nodes:
-            if node is None:
-                removed[0].append(owner)
-                removed[1].append(path)
-            else:
-                for column, value in zip(kept, (owner, path, node), strict=True):
-                    column.append(value)
+        for owner, rows in nodes.items():
+            for path, node in rows.items():
+                if node is None:
+                    removed[0].append(owner)
+                    removed[1].append(path)
+                else:
+                    kept[0].append(owner)
+                    kept[1].append(path)
+                    kept[2].append(node)
         if removed[0]:
             self._connection.execute(
                 "DELETE FROM nodeapi_trienode AS node"
                 " USING unnest(%b::bytea[], %b::bytea[]) AS gone (owner, path)"
                 " WHERE node.network_id = %b AND node.owner = gone.owner"
                 " AND node.path = gone.path",
-                (*removed, self._network_id),
+                (*map(_ByteaArray.of, removed), self._network_id),
             )
         if kept[0]:
             self._connection.execute(
@@ -187,7 +211,7 @@ class Rows:
                 " SELECT %b, * FROM unnest(%b::bytea[], %b::bytea[], %b::bytea[])"
                 " ON CONFLICT (network_id, owner, path) DO UPDATE"
                 " SET node = EXCLUDED.node",
-                (self._network_id, *kept),
+                (self._network_id, *map(_ByteaArray.of, kept)),
             )
 
     def insert_side_diffs(self, diffs: Iterable[tuple[int, bytes]]) -> None:

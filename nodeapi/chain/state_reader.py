@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from nodeapi.evm.state_trie import DirtyNodes
 
 ACCOUNTS_CACHED = 200_000
 SLOTS_CACHED = 400_000
@@ -25,9 +26,6 @@ _CODES_CACHED = 2_000
 _UNKNOWN: Any = object()
 
 Slot = tuple[Address, int]
-
-PendingNodes = dict[tuple[bytes, bytes], bytes | None]
-"""(owner, path) → RLP of a trie node, None where it is removed."""
 
 
 class StoredState:
@@ -246,14 +244,13 @@ class StoredNodes:
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
-        self.pending: PendingNodes = {}
+        self.pending: DirtyNodes = {}
         """Rows that are being written: they may or may not be visible yet."""
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie that stand at these paths, absent ones left out."""
-        pending = {
-            p: self.pending[owner, p] for p in paths if (owner, p) in self.pending
-        }
+        written = self.pending.get(owner, {})
+        pending = {path: written[path] for path in paths if path in written}
         stored = self._read(owner, [path for path in paths if path not in pending])
         return stored | {
             path: node for path, node in pending.items() if node is not None

@@ -6,7 +6,7 @@ Source: yellow paper, 4.1; the tries are "secure", keys are hashed.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from eth_typing import Address, Hash32
 
@@ -16,10 +16,16 @@ from nodeapi.evm.signatures import keccak
 from nodeapi.evm.trie import EMPTY_ROOT, NodeCache, PathTrie
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from nodeapi.evm.trie import NodeReader
     from nodeapi.evm.world import StateReader
+
+_HASH_PREFIX = b"\xa0"
+"""RLP of a string of 32 bytes begins so."""
+
+DirtyNodes: TypeAlias = "dict[bytes, Mapping[bytes, bytes | None]]"
+"""Owner → path → RLP of a node whose row is to be written, None: to be removed."""
 
 STATE_OWNER = b""
 """Owner of the state trie's nodes; a storage trie's is keccak(address)."""
@@ -38,15 +44,16 @@ def slot_key(slot: int) -> bytes:
 
 
 def account_leaf(account: AccountValue) -> bytes:
-    """Return an account as it enters the state trie."""
-    return rlp.encode(
-        [
-            rlp.encode_int(account.nonce),
-            rlp.encode_int(account.balance),
-            account.storage_root or EMPTY_ROOT,
-            account.code_hash,
-        ]
+    """Return an account as it enters the state trie: the RLP of its four fields."""
+    payload = (
+        rlp.encode(rlp.encode_int(account.nonce))
+        + rlp.encode(rlp.encode_int(account.balance))
+        + _HASH_PREFIX
+        + (account.storage_root or EMPTY_ROOT)
+        + _HASH_PREFIX
+        + account.code_hash
     )
+    return rlp.wrap_list(payload)
 
 
 def slot_leaf(value: int) -> bytes:
@@ -115,14 +122,12 @@ class StateTrie:
         root = trie.root_hash()
         return None if root == EMPTY_ROOT else Hash32(root)
 
-    def dirty_nodes(self) -> Iterator[tuple[bytes, bytes, bytes | None]]:
-        """Yield (owner, path, RLP or None to remove) of what differs from the rows."""
-        for path, node in self._accounts.dirty_nodes().items():
-            yield STATE_OWNER, path, node
+    def dirty_nodes(self) -> DirtyNodes:
+        """Return what differs from the rows; it is the caller's after `mark_clean`."""
+        dirty: DirtyNodes = {STATE_OWNER: self._accounts.dirty_nodes()}
         for address, trie in self._storage.items():
-            owner = address_key(address)
-            for path, node in trie.dirty_nodes().items():
-                yield owner, path, node
+            dirty[address_key(address)] = trie.dirty_nodes()
+        return dirty
 
     def mark_clean(self) -> None:
         """Take the rows as up to date with what `dirty_nodes` gave."""

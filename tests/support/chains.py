@@ -47,7 +47,7 @@ def importer(
     with importer_connection() as connection, importer_connection() as writer:
         network_id, config = open_network(connection, slug, genesis=genesis)
         with import_lock(connection, network_id):
-            yield Importer(
+            target = Importer(
                 connection,
                 network_id,
                 config,
@@ -55,6 +55,10 @@ def importer(
                 batch_blocks=batch_blocks,
                 writer=writer,
             )
+            try:
+                yield target
+            finally:
+                target.close()
 
 
 def import_blocks(

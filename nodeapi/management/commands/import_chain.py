@@ -15,7 +15,11 @@ from django.db import Error as DjangoDatabaseError
 
 from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
 from nodeapi.chain.forkchoice import Forkchoice, parse_forkchoice
-from nodeapi.chain.importer import Importer, spare_garbage_collector
+from nodeapi.chain.importer import (
+    BULK_BATCH_BLOCKS,
+    Importer,
+    spare_garbage_collector,
+)
 from nodeapi.chain.networks import NetworkMismatch, open_network
 from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile
@@ -23,10 +27,6 @@ from nodeapi.evm.chain_config import InvalidChainConfig
 from nodeapi.evm.errors import InvalidBlock
 from nodeapi.evm.genesis import GenesisError
 from nodeapi.evm.rlp import RlpError
-
-BULK_BATCH_BLOCKS = 64
-"""Blocks a commit when a file is loaded: a commit costs about as much as an empty
-block, and as many blocks at most are executed again after a crash."""
 
 
 class Command(BaseCommand):
@@ -76,7 +76,10 @@ class Command(BaseCommand):
                         writer=writer,
                     )
                     spare_garbage_collector()
-                    self._import(importer, files)
+                    try:
+                        self._import(importer, files)
+                    finally:
+                        importer.close()
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
