@@ -126,8 +126,9 @@ class Dispatcher:
             if has_rounded_id(message):
                 message = parse_exactly(body)
             self._begin(call, message, context)
-            if not hasattr(call.value, "__await__"):
-                return write_result(call.id, call.encode(call.value))
+            value = call.value
+            if type(value) is bytes or not hasattr(value, "__await__"):
+                return write_result(call.id, call.encode(value))
         except Exception as error:
             if _wants_no_answer(error, message):
                 return b""

@@ -107,9 +107,13 @@ class Endpoint:
             context = self._admit(scope, headers, request_id)
             if not isinstance(context, Context):
                 context = await context
-            body = await self._read_body(receive, self._max_body_bytes)
-            if body is None:
-                return
+            # Nearly every body comes whole, and needs no coroutine of its own.
+            message = await receive()
+            body: bytes | None = message.get("body")
+            if not body or message.get("more_body") or len(body) > self._max_body_bytes:
+                body = await self._read_body(message, receive, self._max_body_bytes)
+                if body is None:
+                    return
             answer = self._dispatcher.respond(body, context)
         except Exception as error:
             answer = await self._refuse(error, scope, receive, request_id)
@@ -171,12 +175,14 @@ class Endpoint:
             raise NetworkNotEnabled(network.slug)
         return network
 
-    async def _read_body(self, receive: Receive, limit: int) -> bytes | None:
+    async def _read_body(
+        self, message: Mapping[str, Any], receive: Receive, limit: int
+    ) -> bytes | None:
         """Return the whole body, None when the client has gone.
 
+        message: the first one of the request.
         Raises: BodyTooLarge as soon as it is longer than the limit; BodyTooSlow.
         """
-        message = await receive()
         body: bytes = message.get("body", b"")
         if message.get("more_body"):
             try:
@@ -207,7 +213,9 @@ class Endpoint:
         if not isinstance(error, _UNREAD):
             # What is too long or too slow for that is answered without its ids.
             with suppress(BodyTooLarge, BodyTooSlow):
-                body = await self._read_body(receive, MAX_REFUSED_BODY_BYTES)
+                body = await self._read_body(
+                    await receive(), receive, MAX_REFUSED_BODY_BYTES
+                )
         return None if body is None else self._dispatcher.refuse(body, error)
 
     async def _send(
