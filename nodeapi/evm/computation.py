@@ -76,6 +76,8 @@ class Frame:
     precompiles: dict[bytes, Any]
     _error: VMError | None = None
     _opcode_table: OpcodeTable
+    run_code = staticmethod(run)
+    """The loop; whoever watches single instructions puts another one here."""
 
     def __init__(self, state: Any, message: Any, transaction_context: Any) -> None:
         self.state = state
@@ -158,7 +160,7 @@ class Frame:
         precompile = computation.precompiles.get(message.code_address)
         try:
             if precompile is None:
-                run(computation, cls.opcode_table())
+                cls.run_code(computation, cls.opcode_table())
             elif not message.is_delegation:
                 precompile(computation)
         except VMError as error:

@@ -107,11 +107,15 @@ class StepTracer(Protocol):
     def step(self, step: Step) -> None:
         """See an instruction before it is executed, the STOP at code's end included.
 
-        `step.error` is set when it is known that it can't be: `fault` follows.
+        When it is known that it can't be executed, `step.error` is set, and no `fault`
+        follows. (So it is in geth.)
         """
 
     def fault(self, step: Step) -> None:
-        """See that the instruction last stepped on failed, as `step.error` tells."""
+        """See that the instruction last stepped on failed, as `step.error` tells.
+
+        REVERT and what is no instruction end here as well.
+        """
 
     def enter(self, frame: CallFrame) -> None:
         """See a call, a creation or a SELFDESTRUCT of depth ≥ 1 begin."""
