@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
+from jsonrpc.stream import Stream
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 
 Document = bytes | None | Awaitable[bytes | None]
 """JSON, None when there is no such thing; at once when it is cached."""
+
+RecordKind = Literal["calls", "prestate"]
+"""A record that is a tracer's answer: callTracer's, prestateTracer's."""
+
+MAX_INDEX = 2**31 - 1
+"""Of a transaction: no block has more, and the column holds no more."""
 
 
 class Grants(Protocol):
@@ -78,6 +86,130 @@ class Store(Protocol):
         """Return the state that a block parameter names, or raise what it lacks."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a transaction stands on the canonical chain."""
+
+    block_hash: bytes
+    block_number: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTransaction:
+    """A transaction at its place in a block, with what its execution left.
+
+    The records are as `nodeapi.tracers.record` packs them; `calls` and `prestate` are
+    there if they were asked for, else empty.
+    """
+
+    block_hash: bytes
+    block_number: int
+    index: int
+    hash: bytes
+    document: bytes
+    """The transaction object as JSON."""
+    calls: bytes
+    prestate: bytes
+    details: bytes
+
+
+class Derivation(Protocol):
+    """Makes a tracer's answers out of records; see `nodeapi.tracers`."""
+
+    @property
+    def name(self) -> str:
+        """The tracer and its options, the same for the same answers."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Which records it reads besides the details: `calls`, `prestate`."""
+
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
+        """Return the answer as JSON; `codes` has the code that `prestate` leaves out."""
+
+
+Answer = bytes | Stream
+"""JSON; a stream when it is long."""
+
+MaybeAnswer = Answer | None | Awaitable[Answer | None]
+"""None: there is no such block or transaction. At once when it is cached."""
+
+
+class Records(Protocol):
+    """Reads what executions left; see `nodeapi.store.records`.
+
+    What is asked for by block hash may be a side block's. first, last: a slice of the
+    block's transactions, both included; it ends where the block ends.
+    Everything raises, now or when awaited, Unavailable; TraceTooLarge for a
+    transaction of which more would have had to be recorded than the limit.
+    """
+
+    def canonical_hash(
+        self, network_id: int, number_or_tag: int | str
+    ) -> bytes | Awaitable[bytes | None] | None:
+        """Return the hash of the canonical block with a number or a tag."""
+
+    def transaction_count(
+        self, network_id: int, block_hash: bytes
+    ) -> int | Awaitable[int | None] | None:
+        """Return how many transactions a block has."""
+
+    def find_transaction(
+        self, network_id: int, transaction_hash: bytes
+    ) -> Awaitable[Place | None]:
+        """Return where a transaction stands on the canonical chain."""
+
+    def block_trace(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        kind: RecordKind,
+        first: int = 0,
+        last: int = MAX_INDEX,
+    ) -> MaybeAnswer:
+        """Return `[{"txHash":"0x…","result":…},…]` of a default tracer, as stored."""
+
+    def transaction_trace(
+        self, network_id: int, block_hash: bytes, index: int, kind: RecordKind
+    ) -> MaybeAnswer:
+        """Return a transaction's answer of a default tracer, as stored."""
+
+    def derived_block_trace(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        derivation: Derivation,
+        first: int = 0,
+        last: int = MAX_INDEX,
+    ) -> MaybeAnswer:
+        """Return `[{"txHash":"0x…","result":…},…]` of a tracer that reads records."""
+
+    def derived_transaction_trace(
+        self, network_id: int, block_hash: bytes, index: int, derivation: Derivation
+    ) -> MaybeAnswer:
+        """Return a transaction's answer of a tracer that reads records."""
+
+    def transaction_by_hash(self, network_id: int, transaction_hash: bytes) -> Document:
+        """Return the transaction object of a canonical block's transaction."""
+
+    def receipt(self, network_id: int, transaction_hash: bytes) -> Document:
+        """Return the receipt of a canonical block's transaction."""
+
+    def block_receipts(self, network_id: int, block_hash: bytes) -> MaybeAnswer:
+        """Return all receipts of a block as an array."""
+
+    def raw_block(self, network_id: int, block_hash: bytes) -> Awaitable[bytes | None]:
+        """Return a block's RLP."""
+
+    def raw_transaction(
+        self, network_id: int, transaction_hash: bytes
+    ) -> Awaitable[bytes | None]:
+        """Return a canonical block's transaction as EIP-2718 encodes it."""
+
+
 class Service(Protocol):
     """The parts together, to be opened and closed with the server."""
 
@@ -91,7 +223,7 @@ class Service(Protocol):
 
     @property
     def store(self) -> Store:
-        """The blocks and the state."""
+        """The blocks, the state and the records."""
 
     async def start(self) -> None:
         """Open what answering needs."""

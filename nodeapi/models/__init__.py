@@ -1,6 +1,7 @@
-"""Tables: blocks and transactions, the history of all state, the trie of the head."""
+"""Tables: blocks, transactions and their records, the history of all state, the trie."""
 
 from nodeapi.models.blocks import Block, SideDiff, Transaction
+from nodeapi.models.records import TransactionRecord
 from nodeapi.models.state import AccountVersion, Code, StorageVersion, TrieNode
 
 __all__ = [
@@ -10,5 +11,6 @@ __all__ = [
     "SideDiff",
     "StorageVersion",
     "Transaction",
+    "TransactionRecord",
     "TrieNode",
 ]

@@ -1,0 +1,51 @@
+"""What the execution of each transaction left: the traces that are answered later."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from nodeapi.models.blocks import Block
+
+
+class TransactionRecord(models.Model):
+    """What executing a transaction in its block left, packed as `nodeapi.tracers` does.
+
+    It belongs to the block, canonical or not, and goes with it from branch to branch.
+    Every transaction of a block has its record: triggers hold that, at the commit.
+    """
+
+    pk = models.CompositePrimaryKey("block_id", "index")
+    block = models.ForeignKey(
+        Block,
+        on_delete=models.CASCADE,
+        related_name="records",
+        db_index=False,
+        db_constraint=False,  # written in one go with its block
+    )
+    index = models.IntegerField(help_text="The transaction's place in the block.")
+    calls_size = models.BigIntegerField(
+        help_text="Bytes of the callTracer answer as it goes out."
+    )
+    prestate_size = models.BigIntegerField(
+        help_text="Bytes of the prestateTracer answer as it goes out."
+    )
+    receipt = models.BinaryField(help_text="The receipt object.")
+    calls = models.BinaryField(help_text="The callTracer answer, without the input.")
+    prestate = models.BinaryField(
+        help_text="The prestateTracer answer, without the contracts' code."
+    )
+    details = models.BinaryField(help_text="What other tracers' answers need besides.")
+
+    class Meta:
+        verbose_name = "transaction record"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    index__gte=0, calls_size__gte=0, prestate_size__gte=0
+                ),
+                name="record_sizes",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"record of {self.block_id}/{self.index}"
