@@ -31,6 +31,7 @@ PURE = [
     "postgres",
     "nodeapi.encoding",
     "nodeapi.documents",
+    "nodeapi.receipts",
     "nodeapi.evm",
     "nodeapi.tracers",
     "keys.format",

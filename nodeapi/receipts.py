@@ -1,0 +1,138 @@
+"""Receipt objects as JSON, made once, when a block comes in.
+
+What a receipt repeats of its transaction (the hashes, the place in the block, who to
+whom, the price) the transaction object holds already, and each log repeats it again.
+A stored receipt leaves it out, and is completed with the transaction's own words when
+it is answered.
+Source: execution-apis src/schemas/receipt.yaml; go-ethereum internal/ethapi/api.go
+`MarshalReceipt`, core/types/gen_log_json.go
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nodeapi.evm import rlp
+from nodeapi.evm.blob_gas import blob_base_fee
+from nodeapi.evm.receipts import BLOOM_BYTES
+from nodeapi.evm.signatures import keccak
+from nodeapi.evm.transactions import BLOB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nodeapi.evm.blocks import Block
+    from nodeapi.evm.forks import Fork
+    from nodeapi.evm.headers import Header
+    from nodeapi.evm.receipts import Log, Receipt
+    from nodeapi.evm.transactions import Transaction
+
+_HOLE = "@"
+"""Where a log's place in the chain goes; nothing else in the JSON has such a sign."""
+
+HEAD_BYTES = 640
+"""How much of a transaction object is enough to complete its receipt.
+
+Nothing before its gasPrice is longer than its type allows, some 500 bytes in all.
+"""
+
+_HEAD = re.compile(
+    rb'\{(?P<block>"blockHash":"0x\w+","blockNumber":"0x\w+")'
+    rb'(?P<time>,"blockTimestamp":"0x\w+")'
+    rb'(?P<index>,"transactionIndex":"0x\w+")'
+    rb',"hash":(?P<hash>"0x\w+"),'
+    rb'(?P<ends>"type":"0x\w+","from":"0x\w+","to":(?:null|"0x\w+"))'
+    rb',"nonce":"0x\w+","gas":"0x\w+","gasPrice":(?P<price>"0x\w+")'
+)
+"""The beginning of `nodeapi.documents.transaction_document`."""
+
+
+def stored_receipts(
+    block: Block, receipts: Iterable[Receipt], fork: Fork
+) -> list[bytes]:
+    """Return the receipts of a block's transactions, in order, as they are stored.
+
+    receipts: what the transactions' execution left, in the same order.
+    """
+    price = _blob_gas_price(block.header, fork)
+    stored = []
+    log_index = 0
+    for transaction, receipt in zip(block.transactions, receipts, strict=True):
+        stored.append(_stored_receipt(transaction, receipt, log_index, price))
+        log_index += len(receipt.logs)
+    return stored
+
+
+def receipt_document(stored: bytes, transaction: bytes) -> bytes:
+    """Return the receipt object, in its final form.
+
+    stored: from `stored_receipts`. transaction: the object of its transaction in the
+    block, or the first HEAD_BYTES of it.
+    """
+    found = _HEAD.match(transaction)
+    if found is None:
+        raise ValueError("this is no transaction object of a block")
+    block, time, index, name, ends, price = found.groups()
+    place = b"%s%s%s" % (block, index, b',"transactionHash":' + name)
+    return b'{%s,%s,"effectiveGasPrice":%s%s' % (
+        place,
+        ends,
+        price,
+        stored.replace(_HOLE.encode(), place + time),
+    )
+
+
+def _stored_receipt(
+    transaction: Transaction, receipt: Receipt, log_index: int, blob_gas_price: int
+) -> bytes:
+    """Return what only the receipt knows, from the comma before its first member on.
+
+    log_index: the number of its first log in the block.
+    """
+    contract = "null"
+    if not transaction.to:
+        contract = f'"0x{_created_address(transaction).hex()}"'
+    if receipt.state_root is None:
+        outcome = f'"status":"{receipt.status:#x}"'
+    else:
+        outcome = f'"root":"0x{receipt.state_root.hex()}"'
+    blob_gas = ""
+    if transaction.type == BLOB:
+        blob_gas = (
+            f',"blobGasUsed":"{transaction.blob_gas:#x}"'
+            f',"blobGasPrice":"{blob_gas_price:#x}"'
+        )
+    logs = ",".join(
+        [_stored_log(log, index) for index, log in enumerate(receipt.logs, log_index)]
+    )
+    bloom = receipt.bloom.to_bytes(BLOOM_BYTES, "big").hex()
+    return (
+        f',"contractAddress":{contract}'
+        f',"cumulativeGasUsed":"{receipt.cumulative_gas_used:#x}"'
+        f',"gasUsed":"{receipt.gas_used:#x}",{outcome}{blob_gas}'
+        f',"logsBloom":"0x{bloom}","logs":[{logs}]}}'
+    ).encode()
+
+
+def _stored_log(log: Log, index: int) -> str:
+    topics = ",".join([f'"0x{topic.hex()}"' for topic in log.topics])
+    return (
+        f'{{"address":"0x{log.address.hex()}","topics":[{topics}]'
+        f',"data":"0x{log.data.hex()}",{_HOLE},"logIndex":"{index:#x}","removed":false}}'
+    )
+
+
+def _created_address(transaction: Transaction) -> bytes:
+    """Return where a creation puts its contract, whether it succeeds or not."""
+    creator = [transaction.sender, rlp.encode_int(transaction.nonce)]
+    return keccak(rlp.encode(creator))[12:]
+
+
+def _blob_gas_price(header: Header, fork: Fork) -> int:
+    """Return the wei that a unit of blob gas costs in a block; 0 before Cancun."""
+    if fork.blob_parameters is None or header.excess_blob_gas is None:
+        return 0
+    return blob_base_fee(
+        header.excess_blob_gas, fork.blob_parameters.base_fee_update_fraction
+    )

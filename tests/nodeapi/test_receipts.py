@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from nodeapi.documents import pending_transaction_document, transaction_document
+from nodeapi.evm.blob_gas import BlobParameters
+from nodeapi.evm.blocks import Block
+from nodeapi.evm.forks import CANCUN, FRONTIER, PRAGUE
+from nodeapi.evm.receipts import Log, Receipt, logs_bloom
+from nodeapi.evm.signing import sign_transaction
+from nodeapi.evm.transactions import Transaction
+from nodeapi.receipts import HEAD_BYTES, receipt_document, stored_receipts
+from tests.nodeapi.evm import test_headers as headers
+from tests.nodeapi.evm.test_transactions import FIELDS, KEY, SENDER, TO
+
+LOGS = [
+    Log(TO, (b"\x01" * 32, b"\x02" * 32), b"\xab\xcd"),
+    Log(SENDER, (), b""),
+]
+BLOCK_HASH = "0x" + headers.CANCUN.hash.hex()
+
+
+def transactions() -> dict[str, Transaction]:
+    return {name: sign_transaction(fields, KEY) for name, fields in FIELDS.items()}
+
+
+def receipt(transaction: Transaction, **fields) -> Receipt:
+    default = Receipt(
+        type=transaction.type,
+        status=1,
+        state_root=None,
+        cumulative_gas_used=50_000,
+        gas_used=21_000,
+        bloom=0,
+        logs=[],
+    )
+    return replace(default, **fields)
+
+
+def documents(header, fork, *pairs):
+    """Return the receipts of transactions as they are answered, parsed."""
+    block = Block(header, tuple(transaction for transaction, _ in pairs), (), None)
+    stored = stored_receipts(block, [receipt for _, receipt in pairs], fork)
+    return [
+        json.loads(
+            receipt_document(one, transaction_document(transaction, header, index))
+        )
+        for index, (one, (transaction, _)) in enumerate(zip(stored, pairs, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_receipt_repeats_its_transaction(name):
+    transaction = transactions()[name]
+    pair = (transaction, receipt(transaction))
+    _, found = documents(headers.CANCUN, CANCUN, pair, pair)
+    said = json.loads(transaction_document(transaction, headers.CANCUN, 1))
+    for member in ("blockHash", "blockNumber", "transactionIndex", "type", "from"):
+        assert found[member] == said[member]
+    assert found["to"] == said["to"]
+    assert found["transactionHash"] == said["hash"]
+    assert found["effectiveGasPrice"] == said["gasPrice"]
+    assert "blockTimestamp" not in found
+
+
+def test_receipt_tells_what_came_of_its_transaction():
+    transaction = transactions()["protected"]
+    done = receipt(transaction, logs=LOGS, bloom=logs_bloom(LOGS))
+    failed = receipt(transaction, status=0, cumulative_gas_used=71_000)
+    first, second = documents(
+        headers.CANCUN, CANCUN, (transaction, done), (transaction, failed)
+    )
+    assert (first["status"], second["status"]) == ("0x1", "0x0")
+    assert (first["gasUsed"], second["cumulativeGasUsed"]) == ("0x5208", "0x11558")
+    assert first["logsBloom"] == f"0x{logs_bloom(LOGS):0512x}"
+    assert second["logsBloom"] == "0x" + "00" * 256
+    assert first["contractAddress"] is None
+    assert second["logs"] == []
+    assert not {"root", "blobGasUsed", "blobGasPrice"} & first.keys()
+
+
+def test_logs_say_where_they_stand_and_are_numbered_through_the_block():
+    transaction = transactions()["protected"]
+    pair = (transaction, receipt(transaction, logs=LOGS))
+    _, found = documents(headers.CANCUN, CANCUN, pair, pair)
+    place = {
+        "blockHash": BLOCK_HASH,
+        "blockNumber": hex(headers.CANCUN.number),
+        "blockTimestamp": hex(headers.CANCUN.timestamp),
+        "transactionHash": "0x" + transaction.hash.hex(),
+        "transactionIndex": "0x1",
+        "removed": False,
+    }
+    assert found["logs"] == [
+        {
+            **place,
+            "address": "0x" + TO.hex(),
+            "topics": ["0x" + "01" * 32, "0x" + "02" * 32],
+            "data": "0xabcd",
+            "logIndex": "0x2",
+        },
+        {
+            **place,
+            "address": "0x" + SENDER.hex(),
+            "topics": [],
+            "data": "0x",
+            "logIndex": "0x3",
+        },
+    ]
+
+
+def test_creation_names_its_contract_even_when_it_failed():
+    sender = bytes.fromhex("6ac7ea33f8831ea9dcc53393aaa88b25a785dbf0")
+    transaction = replace(transactions()["creation"], nonce=1)
+    transaction._sender = sender
+    (found,) = documents(
+        headers.CANCUN, CANCUN, (transaction, receipt(transaction, status=0))
+    )
+    assert found["contractAddress"] == "0x343c43a37d37dff08ae8c4a11544c718abb4fcf8"
+
+
+def test_receipt_before_byzantium_has_a_state_root_in_place_of_a_status():
+    transaction = transactions()["legacy"]
+    rooted = receipt(transaction, status=None, state_root=b"\x0c" * 32)
+    (found,) = documents(headers.HEADER, FRONTIER, (transaction, rooted))
+    assert found["root"] == "0x" + "0c" * 32
+    assert "status" not in found
+
+
+def test_blobs_are_paid_at_the_blocks_price():
+    transaction = transactions()["blob"]
+    pair = (transaction, receipt(transaction))
+    header = replace(headers.CANCUN, excess_blob_gas=10_000_000)
+    # e ** (10_000_000 / 3_338_477) = 19.99…, e ** (10_000_000 / 5_007_716) = 7.36…
+    (cancun,) = documents(header, CANCUN, pair)
+    (prague,) = documents(header, PRAGUE, pair)
+    assert (cancun["blobGasUsed"], cancun["blobGasPrice"]) == ("0x40000", "0x13")
+    assert prague["blobGasPrice"] == "0x7"
+    assert PRAGUE.blob_parameters == BlobParameters(6, 9, 5_007_716)
+
+
+def test_beginning_of_the_transaction_is_enough():
+    fields = {**FIELDS["dynamic fee"], "nonce": 2**64 - 2, "gas": 2**64 - 1}
+    fields |= {"max_fee_per_gas": 2**256 - 1, "max_priority_fee_per_gas": 2**256 - 1}
+    transaction = sign_transaction(fields, KEY)
+    header = replace(
+        headers.CANCUN,
+        number=2**64 - 1,
+        timestamp=2**64 - 1,
+        base_fee_per_gas=2**256 - 1,
+    )
+    block = Block(header, (transaction,), (), None)
+    (stored,) = stored_receipts(block, [receipt(transaction, logs=LOGS)], CANCUN)
+    document = transaction_document(transaction, header, 2**31 - 1)
+    whole = receipt_document(stored, document)
+    assert receipt_document(stored, document[:HEAD_BYTES]) == whole
+    assert json.loads(whole)["effectiveGasPrice"] == hex(2**256 - 1)
+
+
+def test_nothing_is_stored_that_the_transaction_says_already():
+    transaction = transactions()["protected"]
+    block = Block(headers.CANCUN, (transaction,), (), None)
+    (stored,) = stored_receipts(block, [receipt(transaction, logs=LOGS)], CANCUN)
+    for known in (headers.CANCUN.hash, transaction.hash):
+        assert known.hex().encode() not in stored
+
+
+def test_pending_transaction_has_no_receipt():
+    transaction = transactions()["protected"]
+    with pytest.raises(ValueError, match="no transaction object of a block"):
+        receipt_document(b"", pending_transaction_document(transaction))
