@@ -36,6 +36,7 @@ globals().update(
         NODEAPI_MAX_BATCH_CALLS=int,
         NODEAPI_MAX_BATCH_RESPONSE_BYTES=int,
         NODEAPI_REQUEST_TIMEOUT=float,
+        NODEAPI_SUPPORT_CONTACT=str,
     )
 )
 

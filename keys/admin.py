@@ -116,14 +116,14 @@ class ApiKeyAdmin(_ApiKeyAdmin):
     """API keys. The secret of a new one is shown on the page after it, and never again."""
 
     inlines = [KeyVersionInline]
-    list_display = ["__str__", "owner", "hints", "is_enabled", "may_trace"]
-    list_filter = ["is_enabled", "may_trace", "networks"]
+    list_display = ["__str__", "owner", "hints", "is_enabled"]
+    list_filter = ["is_enabled", "networks"]
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "=versions__hint"]
     show_full_result_count = False
     autocomplete_fields = ["owner"]
     filter_horizontal = ["networks"]
-    fields = ["owner", "name", "is_enabled", "may_trace", "networks", "staff_note"]
+    fields = ["owner", "name", "is_enabled", "networks", "staff_note"]
     actions = ["revoke"]
 
     @admin.display(description="live secrets")

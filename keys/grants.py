@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
 
+import orjson
+
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.format import is_well_formed
+from keys.permits import NO_PERMITS, Permit, Permits
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.listener import Listener
@@ -41,9 +44,12 @@ MAX_ENTRIES = 10_000
 _BY_DIGEST = """
     SELECT k.n, v.api_key_id, v.hint, v.revoked_at IS NOT NULL,
         (extract(epoch FROM v.expires_at) * 1000000)::int8,
-        a.is_enabled AND u.is_active, a.may_trace,
+        a.is_enabled AND u.is_active,
         (SELECT string_agg(an.network_id::text, ',')
-         FROM keys_apikey_networks an WHERE an.apikey_id = a.id)
+         FROM keys_apikey_networks an WHERE an.apikey_id = a.id),
+        (SELECT json_agg(json_build_array(e.network_id, e.capability, e.tracers,
+            extract(epoch FROM e.expires_at)))
+         FROM keys_entitlement e WHERE e.api_key_id = a.id)
     FROM k
     JOIN keys_keyversion v ON v.digest = k.digest
     JOIN keys_apikey a ON a.id = v.api_key_id
@@ -56,13 +62,14 @@ class Grant:
     """What a key opens.
 
     networks: ids, None for all.
+    permits: what was granted besides; each has an expiry of its own.
     expires_at: Unix seconds, None for never.
     """
 
     api_key_id: int
     hint: str
     networks: frozenset[int] | None
-    may_trace: bool
+    permits: Permits
     expires_at: float | None
 
     def allows_network(self, network_id: int) -> bool:
@@ -186,7 +193,7 @@ def _remember(memory: OrderedDict[bytes, _T], digest: bytes, value: _T) -> None:
 
 def _entry(row: Row) -> _Entry:
     """Make an entry of what the query returns."""
-    networks = row[6]
+    networks = row[5]
     return _Entry(
         grant=Grant(
             api_key_id=read_int8(row[0] or b""),
@@ -196,9 +203,19 @@ def _entry(row: Row) -> _Entry:
                 if networks is None
                 else frozenset(map(int, networks.decode().split(",")))
             ),
-            may_trace=read_bool(row[5] or b""),
+            permits=_permits(row[6]),
             expires_at=None if row[3] is None else read_int8(row[3]) / 1e6,
         ),
         is_revoked=read_bool(row[2] or b""),
         is_enabled=read_bool(row[4] or b""),
     )
+
+
+def _permits(column: bytes | None) -> Permits:
+    """Make permits of [[network id, capability, tracers, expires at], …]."""
+    if column is None:
+        return NO_PERMITS
+    return {
+        (network_id, capability): Permit(frozenset(tracers), expires_at)
+        for network_id, capability, tracers, expires_at in orjson.loads(column)
+    }

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from keys import format as key_format
 from keys.grants import CHANNEL
-from keys.models import ApiKey, KeyVersion, User
+from keys.models import ApiKey, Capability, Entitlement, KeyVersion, User
 from networks.models import Network
 
 
@@ -63,12 +63,17 @@ def issue_key(
     """Make an API key with its first secret.
 
     networks: those it opens; none named: all.
+    may_trace: grants tracing, with all tracers, on each network that it opens today;
+        one that is added later must be granted by itself.
     Raises: ValidationError.
     """
-    api_key = ApiKey(owner=owner, name=name, may_trace=may_trace, created_by=created_by)
+    api_key = ApiKey(owner=owner, name=name, created_by=created_by)
     api_key.full_clean()
     api_key.save()
     api_key.networks.set(networks)
+    if may_trace:
+        for network in api_key.networks.all() or Network.objects.all():
+            grant_entitlement(api_key=api_key, network=network, granted_by=created_by)
     return issue_version(api_key=api_key, expires_at=expires_at, created_by=created_by)
 
 
@@ -117,3 +122,47 @@ def revoke_version(
     version.save()
     announce_key(version.api_key)
     return version
+
+
+@transaction.atomic
+def grant_entitlement(
+    *,
+    api_key: ApiKey,
+    network: Network,
+    capability: str = Capability.TRACE,
+    tracers: Iterable[str] = (),
+    expires_at: datetime | None = None,
+    note: str = "",
+    granted_by: User | None = None,
+) -> Entitlement:
+    """Grant a capability on a network, on these terms and none of earlier ones.
+
+    tracers: those that it is for; none named: all that the network offers.
+    Raises: ValidationError, also for a network that the key does not open and for an
+        expiry that has passed.
+    """
+    if expires_at is not None and expires_at <= timezone.now():
+        raise ValidationError({"expires_at": "The expiry has passed already."})
+    opened = api_key.networks.all()
+    if opened and network not in opened:
+        raise ValidationError(f"The key does not open {network}.")
+    # Of two who grant at the same time the later one's terms hold, not a mixture.
+    ApiKey.objects.select_for_update().get(pk=api_key.pk)
+    place = {"api_key": api_key, "network": network, "capability": capability}
+    entitlement = Entitlement.objects.filter(**place).first() or Entitlement(**place)
+    entitlement.tracers = list(dict.fromkeys(tracers))
+    entitlement.expires_at = expires_at
+    entitlement.note = note
+    entitlement.granted_by = granted_by
+    entitlement.granted_at = timezone.now()
+    entitlement.full_clean()
+    entitlement.save()
+    announce_key(api_key)
+    return entitlement
+
+
+@transaction.atomic
+def withdraw_entitlement(*, entitlement: Entitlement) -> None:
+    """Take a capability away again."""
+    entitlement.delete()
+    announce_key(entitlement.api_key)

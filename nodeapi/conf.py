@@ -61,3 +61,11 @@ def request_timeout() -> float:
     NODEAPI_REQUEST_TIMEOUT; 30 is geth's limit.
     """
     return float(getattr(settings, "NODEAPI_REQUEST_TIMEOUT", 30.0))
+
+
+def support_contact() -> str:
+    """Return whom a customer is told to ask for what his key was not granted.
+
+    NODEAPI_SUPPORT_CONTACT; an e-mail address, a URL or words.
+    """
+    return str(getattr(settings, "NODEAPI_SUPPORT_CONTACT", "the provider's support"))

@@ -5,6 +5,9 @@ Source: go-ethereum eth/api_backend.go, internal/ethapi/errors.go
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
 from jsonrpc.errors import RpcError
 
 
@@ -39,19 +42,83 @@ class TooManySlots(RpcError):
 
 
 class MethodNotEntitled(RpcError):
-    """Raised when a key was not granted what a method demands.
+    """Raised when a key was not granted what a method demands, or no longer.
 
-    network: its slug.
+    network: its slug. contact: whom to ask. expired_at: Unix seconds, when it was
+    granted once.
     """
 
     http_status = 403
     code = -32002
     reason = "method_not_entitled"
 
-    def __init__(self, method: str, network: str) -> None:
+    def __init__(
+        self,
+        method: str,
+        network: str,
+        *,
+        contact: str,
+        expired_at: float | None = None,
+    ) -> None:
+        ended, details = "", {"method": method, "network": network}
+        if expired_at is not None:
+            moment = f"{datetime.fromtimestamp(expired_at, UTC):%Y-%m-%dT%H:%M:%SZ}"
+            ended = f": that expired on {moment}"
+            details["expired_at"] = moment
         super().__init__(
-            f"{method} is not enabled for this API key on {network}",
-            method=method,
+            f"{method} is not enabled for this API key on {network}{ended}"
+            f"; ask {contact} about custom plans",
+            **details,
+        )
+
+
+_UNNAMED_TRACERS = {
+    "structLog": "the struct logger (no tracer was named)",
+    "javascript": "a JavaScript tracer",
+}
+"""How a tracer is called that a request does not name by its own name."""
+
+
+def _spoken(tracer: str) -> str:
+    return _UNNAMED_TRACERS.get(tracer) or f'tracer "{tracer}"'
+
+
+class TracerNotAvailable(RpcError):
+    """Raised when a network does not offer a tracer to anybody.
+
+    network: its slug. available: what it does offer.
+    """
+
+    code = -32602
+    reason = "tracer_not_available"
+
+    def __init__(self, tracer: str, network: str, available: Iterable[str]) -> None:
+        offered = sorted(available)
+        names = ", ".join(f'"{name}"' for name in offered) or "none"
+        super().__init__(
+            f"invalid params: {_spoken(tracer)} is not available on {network}"
+            f"; available: {names}",
+            tracer=tracer,
+            network=network,
+            available=offered,
+        )
+
+
+class TracerNotEntitled(RpcError):
+    """Raised when a network offers a tracer, and the key was granted others.
+
+    network: its slug. contact: whom to ask.
+    """
+
+    http_status = 403
+    code = -32002
+    reason = "tracer_not_entitled"
+
+    def __init__(self, tracer: str, network: str, *, contact: str) -> None:
+        super().__init__(
+            f"{_spoken(tracer)} is not enabled for this API key on {network}"
+            f"; ask {contact} about custom plans",
+            tracer=tracer,
             network=network,
         )
 

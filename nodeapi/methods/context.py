@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from jsonrpc.registry import Method
+from keys import permits
 from keys.grants import Grant
 from networks.directory import NetworkView
-from nodeapi.errors import MethodNotEntitled
+from nodeapi import conf
+from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
 from nodeapi.http import RequestId
 from nodeapi.ports import Store
 
-TRACE = "trace"
+TRACE = permits.TRACE
 """The capability to have blocks traced."""
 
 
@@ -26,5 +29,30 @@ class Context:
 
     def authorise(self, method: Method) -> None:
         """Raise MethodNotEntitled when the key lacks what a method demands."""
-        if method.capability == TRACE and not self.grant.may_trace:
-            raise MethodNotEntitled(method.name, self.network.slug)
+        if method.capability is None:
+            return
+        permit = self.grant.permits.get((self.network.id, method.capability))
+        if permit is None or permit.has_expired(time.time()):
+            raise MethodNotEntitled(
+                method.name,
+                self.network.slug,
+                contact=conf.support_contact(),
+                expired_at=None if permit is None else permit.expires_at,
+            )
+
+    def require_tracer(self, tracer: str) -> None:
+        """Refuse a tracer that is not for this key or this network.
+
+        tracer: as in networks.models.Tracer. A mux is asked for itself and for each
+            of the tracers in it.
+        Raises: TracerNotAvailable when the network does not offer it;
+            TracerNotEntitled when the key was granted others.
+        """
+        network = self.network
+        if tracer not in network.tracers:
+            raise TracerNotAvailable(tracer, network.slug, network.tracers)
+        permit = self.grant.permits.get((network.id, TRACE))
+        if permit is None or not permit.covers(tracer):
+            raise TracerNotEntitled(
+                tracer, network.slug, contact=conf.support_contact()
+            )

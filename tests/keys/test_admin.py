@@ -31,7 +31,6 @@ def test_secret_of_a_new_key_is_shown_once_and_never_again(staff: Client) -> Non
             "owner": owner.pk,
             "name": "dapp",
             "is_enabled": "on",
-            "may_trace": "on",
             "networks": [network.pk],
             "versions-TOTAL_FORMS": 0,
             "versions-INITIAL_FORMS": 0,

@@ -27,7 +27,7 @@ def test_plain_output_is_the_key_alone() -> None:
     key = issue().strip()
     assert is_well_formed(key)
     assert KeyVersion.objects.get().hint == hint(key)
-    assert not ApiKey.objects.get().may_trace
+    assert not ApiKey.objects.get().entitlements.exists()
 
 
 def test_json_output_says_what_was_issued() -> None:
@@ -45,7 +45,7 @@ def test_json_output_says_what_was_issued() -> None:
         "hint": hint(key),
         "owner": "mail@example.org",
         "networks": ["alpha", "beta"],
-        "may_trace": True,
+        "tracing": ["alpha", "beta"],
         "expires_at": "2999-01-01T00:00:00+00:00",
     }
     assert ApiKey.objects.get().name == "dapp"

@@ -21,7 +21,14 @@ from keys.grants import (
     Grants,
 )
 from keys.models import ApiKey, User
-from keys.services import IssuedKey, announce_key, issue_key, revoke_version
+from keys.permits import Permit
+from keys.services import (
+    IssuedKey,
+    grant_entitlement,
+    issue_key,
+    revoke_version,
+    withdraw_entitlement,
+)
 from networks.models import Network
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -97,15 +104,44 @@ def outage(door: Door) -> Connections:
 
 def test_key_opens_what_was_granted(door: Door) -> None:
     alpha, beta = make_network("alpha"), make_network("beta")
-    issued = issue(networks=[alpha], may_trace=True)
+    issued = issue(networks=[alpha])
     grant = door.resolve(issued.secret)
     assert grant.api_key_id == issued.api_key.pk
     assert grant.hint == issued.version.hint
     assert grant.networks == {alpha.pk}
     assert grant.allows_network(alpha.pk)
     assert not grant.allows_network(beta.pk)
-    assert grant.may_trace is True
+    assert grant.permits == {}
     assert grant.expires_at is None
+
+
+def test_entitlements_come_with_the_key_each_with_its_terms(door: Door) -> None:
+    alpha, beta = make_network("alpha"), make_network("beta")
+    issued, other = issue(), issue(may_trace=True)
+    expires_at = timezone.now() + timedelta(days=1)
+    grant_entitlement(
+        api_key=issued.api_key,
+        network=alpha,
+        tracers=["callTracer", "muxTracer"],
+        expires_at=expires_at,
+    )
+    assert door.resolve(issued.secret).permits == {
+        (alpha.pk, "trace"): Permit(
+            frozenset({"callTracer", "muxTracer"}), expires_at.timestamp()
+        )
+    }
+    assert door.resolve(other.secret).permits == {
+        (alpha.pk, "trace"): Permit(),
+        (beta.pk, "trace"): Permit(),
+    }
+
+
+def test_permit_without_tracers_covers_all_and_ends_at_the_second() -> None:
+    assert Permit().covers("callTracer")
+    assert not Permit(frozenset({"muxTracer"})).covers("callTracer")
+    assert not Permit().has_expired(1e12)
+    assert not Permit(expires_at=1000.0).has_expired(999.999)
+    assert Permit(expires_at=1000.0).has_expired(1000.0)
 
 
 def test_key_without_networks_opens_all(door: Door) -> None:
@@ -113,7 +149,6 @@ def test_key_without_networks_opens_all(door: Door) -> None:
     grant = door.resolve(issue().secret)
     assert grant.networks is None
     assert grant.allows_network(network.pk)
-    assert grant.may_trace is False
 
 
 def test_known_key_is_answered_at_once_until_it_is_no_longer_fresh(door: Door) -> None:
@@ -213,15 +248,18 @@ def test_revocation_takes_effect_without_waiting_for_the_memory_to_age() -> None
         assert running.at_once(grants.resolve, other.secret)
 
 
-def test_announced_change_of_a_key_is_seen() -> None:
+def test_granting_and_withdrawing_act_without_waiting_for_the_memory_to_age() -> None:
+    alpha = make_network("alpha")
     with serving() as running:
         grants = running.service.grants
         issued = issue()
-        assert not running.ask(grants.resolve, issued.secret).may_trace
-        ApiKey.objects.update(may_trace=True)
-        announce_key(issued.api_key)
+        assert not running.ask(grants.resolve, issued.secret).permits
+        entitlement = grant_entitlement(api_key=issued.api_key, network=alpha)
         running.until(lambda: not grants._entries)
-        assert running.ask(grants.resolve, issued.secret).may_trace
+        assert running.ask(grants.resolve, issued.secret).permits
+        withdraw_entitlement(entitlement=entitlement)
+        running.until(lambda: not grants._entries)
+        assert not running.ask(grants.resolve, issued.secret).permits
 
 
 def test_answer_that_was_under_way_during_a_change_is_not_remembered(

@@ -26,7 +26,7 @@ def owner() -> User:
 
 
 def test_of_an_issued_key_only_the_digest_and_hint_are_stored(owner: User) -> None:
-    issued = issue_key(owner=owner, name="dapp", may_trace=True)
+    issued = issue_key(owner=owner, name="dapp")
     assert is_well_formed(issued.secret)
     version = KeyVersion.objects.get()
     assert version.digest == digest(issued.secret)
@@ -34,7 +34,7 @@ def test_of_an_issued_key_only_the_digest_and_hint_are_stored(owner: User) -> No
     assert issued.secret[7:-4] not in row
     assert issued.secret not in repr(issued)
     api_key = ApiKey.objects.get()
-    assert (api_key.owner, api_key.name, api_key.may_trace) == (owner, "dapp", True)
+    assert (api_key.owner, api_key.name) == (owner, "dapp")
 
 
 def test_key_gets_its_networks(owner: User) -> None:

@@ -10,13 +10,14 @@ import orjson
 import pytest
 from eth_hash.auto import keccak
 
-from jsonrpc.dispatch import Dispatcher, Limits, Reply
+from jsonrpc.answers import Reply
+from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import error_classes
 from keys.grants import Grant
+from keys.permits import NO_PERMITS
 from nodeapi import openrpc
-from nodeapi.errors import MethodNotEntitled
 from nodeapi.methods import registry
-from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.context import Context
 from nodeapi.version import VERSION
 from tests.support import edge
 
@@ -27,7 +28,9 @@ UNKNOWN_HASH = "0x" + "12" * 32
 
 def ask(method, *params):
     """Make one call, as a body; return the answer as JSON."""
-    context = Context(b"1", Grant(1, "", None, False, None), edge.HIVE, edge.Store())
+    context = Context(
+        b"1", Grant(1, "", None, NO_PERMITS, None), edge.HIVE, edge.Store()
+    )
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
     async def wait():
@@ -149,22 +152,6 @@ def test_traces_are_not_served_yet():
     method = "debug_traceBlockByHash"
     expected = (-32601, f"the method {method} does not exist/is not available")
     assert error(method, BLOCK_HASH) == expected
-
-
-@pytest.mark.parametrize("may_trace", [False, True])
-def test_capability_to_trace_is_the_keys(may_trace):
-    grant = Grant(1, "", None, may_trace, None)
-    context = Context(b"1", grant, edge.HIVE, edge.Store())
-    traced = registry.__class__()
-    traced.method("debug_x", result={}, summary="X.", capability=TRACE)(lambda _: b"1")
-    (method,) = traced
-    if may_trace:
-        context.authorise(method)
-        return
-    with pytest.raises(MethodNotEntitled) as caught:
-        context.authorise(method)
-    assert caught.value.http_status == 403
-    assert caught.value.message == "debug_x is not enabled for this API key on hive"
 
 
 def references(value):

@@ -16,6 +16,7 @@ import uvicorn
 from jsonrpc.dispatch import Limits
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.grants import Grant
+from keys.permits import NO_PERMITS
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint
@@ -56,13 +57,13 @@ class Grants:
 
     async def later(self) -> Grant:
         await asyncio.sleep(0)
-        return Grant(1, "later", None, False, None)
+        return Grant(1, "later", None, NO_PERMITS, None)
 
     def resolve(self, key: str) -> Grant | Awaitable[Grant]:
         if key == "good":
-            return Grant(1, "good", None, False, None)
+            return Grant(1, "good", None, NO_PERMITS, None)
         if key == "hive-only":
-            return Grant(2, "hive", frozenset({HIVE.id}), False, None)
+            return Grant(2, "hive", frozenset({HIVE.id}), NO_PERMITS, None)
         if key == "later":
             return self.later()
         if key == "crash":

@@ -34,7 +34,9 @@ class Command(BaseCommand):
             help="a network that the key opens; without any: all",
         )
         parser.add_argument(
-            "--debug", action="store_true", help="grant the debug_ methods"
+            "--debug",
+            action="store_true",
+            help="grant tracing on these networks; without any: on all there are today",
         )
         parser.add_argument(
             "--expires", metavar="ISO", help="end of its life; UTC unless it says else"
@@ -87,6 +89,9 @@ def _as_json(issued: IssuedKey) -> dict[str, Any]:
         "hint": issued.version.hint,
         "owner": issued.api_key.owner.email,
         "networks": [network.slug for network in issued.api_key.networks.all()] or None,
-        "may_trace": issued.api_key.may_trace,
+        "tracing": [
+            entitlement.network.slug
+            for entitlement in issued.api_key.entitlements.select_related("network")
+        ],
         "expires_at": expires_at.isoformat() if expires_at else None,
     }
