@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from jsonrpc.answers import (
+    Answer,
+    Reply,
+    answerable_id,
+    array,
+    refusal,
+    refuse_all,
+    refuse_large_batch,
+)
 from jsonrpc.deadlines import Deadlines
+from jsonrpc.departure import CallerGone, Gone, stay, unless_gone
 from jsonrpc.envelope import (
     NULL,
+    around_result,
     error_object,
     has_rounded_id,
     is_response,
@@ -20,19 +31,17 @@ from jsonrpc.envelope import (
     write_result,
 )
 from jsonrpc.errors import (
-    BatchTooLarge,
     EmptyBatch,
     InternalError,
     InvalidRequest,
-    MethodNameTooLong,
-    MethodNotFound,
-    NotificationsNotSupported,
     ParseError,
     RequestTimedOut,
     ResponseTooLarge,
     RpcError,
+    unknown_method,
 )
 from jsonrpc.registry import Encoder, Method, MethodRegistry
+from jsonrpc.stream import CHUNK_BYTES, ResultTooLarge, Stream
 from jsonrpc.text import parse, parse_exactly
 
 logger = logging.getLogger(__name__)
@@ -43,9 +52,6 @@ _AT_ONCE = 100
 Enough for their look-ups to be merged; few enough that what a batch may read before
 its response is found to be full stays bounded.
 """
-
-_MAX_METHOD_BYTES = 2048
-"""Longest name of a method; geth's limit."""
 
 
 class Context(Protocol):
@@ -59,28 +65,18 @@ class Context(Protocol):
         """Raise the error of a method whose capability the caller was not granted."""
 
 
-class Reply(NamedTuple):
-    """An HTTP status, a body, and headers that the status needs."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = {}
-
-
-Answer = bytes | Reply
-"""Bytes are the body of a reply with status 200 and no headers, as most are."""
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one request may take; geth's figures.
 
     response_bytes: of a batch's results, after which the rest is refused.
+    seconds: until the answer begins; slow_seconds: where a method is slow.
     """
 
     batch_calls: int = 1000
     response_bytes: int = 25_000_000
     seconds: float = 30.0
+    slow_seconds: float = 120.0
 
 
 class _NoAnswer(Exception):
@@ -95,6 +91,7 @@ class _Call:
     method = ""
     error: RpcError | None = None
     value: Any = None
+    is_slow = False
     encode: Encoder
 
 
@@ -113,27 +110,34 @@ class Dispatcher:
         self._find = registry.find
         self._limits = limits
         self._deadlines = Deadlines(limits.seconds)
+        self._slow_deadlines = Deadlines(limits.slow_seconds)
         self._translations = translations
 
-    def respond(self, body: bytes, context: Context) -> Answer | Awaitable[Answer]:
-        """Answer a request, at once when nothing has to be waited for."""
+    def respond(
+        self, body: bytes, context: Context, gone: Gone = stay
+    ) -> Answer | Awaitable[Answer]:
+        """Answer a request, at once when nothing has to be waited for.
+
+        gone: what to wait for to learn that nobody waits for the answer any more; slow
+            methods are given up then.
+        """
         call = _Call()
         message = None
         try:
             message = parse(body)
             if type(message) is not dict:
-                return self._respond_to_batch(message, body, context)
+                return self._respond_to_batch(message, body, context, gone)
             if has_rounded_id(message):
                 message = parse_exactly(body)
             self._begin(call, message, context)
             value = call.value
-            if type(value) is bytes or not hasattr(value, "__await__"):
+            if type(value) is bytes or not _is_awaited(value):
                 return write_result(call.id, call.encode(value))
         except Exception as error:
             if _wants_no_answer(error, message):
                 return b""
-            return _refusal(call.id, self._told(error, call, context))
-        return self._respond_later(call, context)
+            return refusal(call.id, self._told(error, call, context))
+        return self._respond_later(call, context, gone)
 
     def refuse(self, body: bytes, error: RpcError) -> Reply:
         """Answer a request that is refused as a whole, whatever it asks.
@@ -147,15 +151,15 @@ class Dispatcher:
             if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
                 message = parse_exactly(body)
         except ParseError:
-            return _refusal(NULL, error)
+            return refusal(NULL, error)
         if type(message) is not list:
-            return _refusal(_answerable_id(message) or NULL, error)
+            return refusal(answerable_id(message) or NULL, error)
         if len(message) > self._limits.batch_calls:
-            return self._refuse_large_batch(message)
-        answers = _refuse_all(filter(None, map(_answerable_id, message)), error)
+            return refuse_large_batch(message, self._limits.batch_calls)
+        answers = refuse_all(filter(None, map(answerable_id, message)), error)
         if not answers:
-            return _refusal(NULL, error)
-        return Reply(error.http_status, _array(answers), error.headers)
+            return refusal(NULL, error)
+        return Reply(error.http_status, array(answers), error.headers)
 
     def _begin(self, call: _Call, message: dict[str, Any], context: Context) -> None:
         """Start the call that a message makes.
@@ -170,10 +174,12 @@ class Dispatcher:
             raise _NoAnswer
         method = self._find(name)
         if method is None:
-            raise _unknown(name)
+            raise unknown_method(name)
         if method.capability is not None:
             context.authorise(method)
         call.encode = method.encode
+        if method.is_slow:
+            call.is_slow = True
         arguments = method.signature.decode(message.get("params"))
         call.value = method.handler(context, *arguments)
 
@@ -192,19 +198,26 @@ class Dispatcher:
         )
         return InternalError()
 
-    async def _respond_later(self, call: _Call, context: Context) -> Answer:
+    async def _respond_later(self, call: _Call, context: Context, gone: Gone) -> Answer:
         """Wait for the value of a single call."""
-        deadline = self._deadlines.deadline()
+        deadlines = self._slow_deadlines if call.is_slow else self._deadlines
+        deadline = deadlines.deadline()
         try:
             with deadline:
-                value = await call.value
+                value = call.value
+                if type(value) is not Stream:
+                    value = await (unless_gone(value, gone) if call.is_slow else value)
+                if type(value) is Stream:
+                    return await _begin_to_stream(call, value)
             return write_result(call.id, call.encode(value))
+        except CallerGone:
+            return b""
         except Exception as error:
             told = self._told(error, call, context) if not deadline.expired else None
-            return _refusal(call.id, told or RequestTimedOut())
+            return refusal(call.id, told or RequestTimedOut())
 
     def _respond_to_batch(
-        self, messages: Any, body: bytes, context: Context
+        self, messages: Any, body: bytes, context: Context, gone: Gone
     ) -> Awaitable[Answer]:
         """Answer what is no object.
 
@@ -216,17 +229,7 @@ class Dispatcher:
             raise EmptyBatch
         if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
             messages = parse_exactly(body)
-        return self._answer_batch(messages, context)
-
-    def _refuse_large_batch(self, messages: Sequence[object]) -> Reply:
-        """Answer, as geth does, with one error under the id of the first call.
-
-        Beyond as many messages as are allowed none is looked for: a body may hold a
-        million that are no calls.
-        """
-        ids = filter(None, map(_answerable_id, messages[: self._limits.batch_calls]))
-        call_id = next((i for i in ids if i != NULL), NULL)
-        return Reply(200, _array([write_error(call_id, error_object(BatchTooLarge()))]))
+        return self._answer_batch(messages, context, gone)
 
     def _begin_one_of_many(self, message: object, context: Context) -> _Call | None:
         """Start a call of a batch; None when it wants no answer."""
@@ -250,33 +253,67 @@ class Dispatcher:
                 call.error = self._told(error, call, context)
         return b""
 
-    async def _answer_batch(self, messages: list[object], context: Context) -> Answer:
+    async def _answer_batch(
+        self, messages: list[object], context: Context, gone: Gone
+    ) -> Answer:
         """Answer the calls of a batch in their order, a group at a time."""
         if len(messages) > self._limits.batch_calls:
-            return self._refuse_large_batch(messages)
-        deadline = asyncio.get_running_loop().time() + self._limits.seconds
+            return refuse_large_batch(messages, self._limits.batch_calls)
+        started = asyncio.get_running_loop().time()
         answers: list[bytes] = []
         left_bytes = self._limits.response_bytes
         for start in range(0, len(messages), _AT_ONCE):
             group = messages[start : start + _AT_ONCE]
             calls = [self._begin_one_of_many(message, context) for message in group]
             wanted = [call for call in calls if call is not None]
-            is_late = await self._settle(wanted, deadline, context)
+            deadline = started + self._patience(wanted)
+            try:
+                is_late = await self._settle(wanted, deadline, context, gone)
+            except CallerGone:
+                return b""
             for call in wanted:
                 if left_bytes < 0:
                     call.error = ResponseTooLarge()
+                if type(call.value) is Stream:
+                    await self._collect(call, left_bytes, deadline, context)
                 result = self._result(call, context)
                 left_bytes -= len(result)
                 answers.append(_answer(call, result))
             if left_bytes < 0 or is_late:
-                ids = map(_answerable_id, messages[start + _AT_ONCE :])
+                ids = map(answerable_id, messages[start + _AT_ONCE :])
                 error = ResponseTooLarge() if left_bytes < 0 else RequestTimedOut()
-                answers += _refuse_all(filter(None, ids), error)
+                answers += refuse_all(filter(None, ids), error)
                 break
-        return _array(answers) if answers else b""
+        return array(answers) if answers else b""
+
+    def _patience(self, calls: list[_Call]) -> float:
+        """Return the seconds that a batch with these calls may take."""
+        is_slow = True in [call.is_slow for call in calls]
+        return self._limits.slow_seconds if is_slow else self._limits.seconds
+
+    async def _collect(
+        self, call: _Call, room: int, deadline: float, context: Context
+    ) -> None:
+        """Make a call's stream a value, if the response to its batch has room for it.
+
+        room: bytes.
+        """
+        stream: Stream = call.value
+        try:
+            if call.error is None and stream.size > room:
+                raise ResultTooLarge(stream.size, room, stream.advice)
+            if call.error is None:
+                async with asyncio.timeout_at(deadline):
+                    call.value = await stream.read()
+        except TimeoutError:
+            call.error = RequestTimedOut()
+        except Exception as error:
+            call.error = self._told(error, call, context)
+        finally:
+            await stream.aclose()
 
     async def _settle(
-        self, calls: list[_Call], deadline: float, context: Context
+        self, calls: list[_Call], deadline: float, context: Context, gone: Gone
     ) -> bool:
         """Wait until all calls have a value or an error; return whether time is up."""
         loop = asyncio.get_running_loop()
@@ -287,8 +324,10 @@ class Dispatcher:
         }
         if not pending:
             return loop.time() >= deadline
+        waiting = asyncio.wait(pending, timeout=deadline - loop.time())
+        is_slow = True in [call.is_slow for call in pending.values()]
         try:
-            _, late = await asyncio.wait(pending, timeout=deadline - loop.time())
+            _, late = await (unless_gone(waiting, gone) if is_slow else waiting)
         finally:
             for future in pending:
                 future.cancel()  # does nothing to one that is done
@@ -306,6 +345,24 @@ class Dispatcher:
         return bool(late)
 
 
+def _is_awaited(value: object) -> bool:
+    """Return whether a handler's value is not there yet, or not all of it."""
+    return hasattr(value, "__await__") or type(value) is Stream
+
+
+async def _begin_to_stream(call: _Call, stream: Stream) -> Answer:
+    """Return the answer that a stream is the result of; as bytes, if it is short."""
+    try:
+        if stream.size <= CHUNK_BYTES:
+            return write_result(call.id, await stream.read())
+        await stream.begin()
+    except BaseException:
+        await stream.aclose()
+        raise
+    stream.enclose(*around_result(call.id))
+    return stream
+
+
 def _wants_no_answer(error: Exception, message: object) -> bool:
     """Return whether nothing is said of an error: geth takes no notice of responses."""
     return isinstance(error, _NoAnswer) or (
@@ -313,47 +370,7 @@ def _wants_no_answer(error: Exception, message: object) -> bool:
     )
 
 
-def _unknown(name: str) -> RpcError:
-    """Return the error of calling a method that is not registered."""
-    length = len(name.encode("utf-8", "surrogatepass"))
-    if length > _MAX_METHOD_BYTES:
-        return MethodNameTooLong(length, _MAX_METHOD_BYTES)
-    if name.endswith("_subscribe"):
-        return NotificationsNotSupported()
-    return MethodNotFound(name)
-
-
-def _answerable_id(message: object) -> bytes | None:
-    """Return the id under which a message is refused, None when it wants no answer.
-
-    What is no request at all is answered under null.
-    """
-    call_id = None
-    try:
-        if type(message) is not dict:
-            raise InvalidRequest
-        call_id = read_id(message)
-        read_method(message)
-    except InvalidRequest:
-        return None if is_response(message) else call_id or NULL
-    return call_id
-
-
 def _answer(call: _Call, result: bytes) -> bytes:
     if call.error is not None:
         return write_error(call.id, error_object(call.error))
     return write_result(call.id, result)
-
-
-def _refuse_all(ids: Iterable[bytes], error: RpcError) -> list[bytes]:
-    answer = error_object(error)
-    return [write_error(call_id, answer) for call_id in ids]
-
-
-def _refusal(call_id: bytes, error: RpcError) -> Reply:
-    answer = write_error(call_id, error_object(error))
-    return Reply(error.http_status, answer, error.headers)
-
-
-def _array(answers: Sequence[bytes]) -> bytes:
-    return b"[" + b",".join(answers) + b"]"

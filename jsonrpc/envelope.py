@@ -62,6 +62,11 @@ def write_result(call_id: bytes, result: bytes) -> bytes:
     return b"".join((b'{"jsonrpc":"2.0","id":', call_id, b',"result":', result, b"}"))
 
 
+def around_result(call_id: bytes) -> tuple[bytes, bytes]:
+    """Return what stands before and behind a result that is sent in parts."""
+    return b'{"jsonrpc":"2.0","id":' + call_id + b',"result":', b"}"
+
+
 def write_error(call_id: bytes, error: bytes) -> bytes:
     """Return the answer with an error object; both are JSON."""
     return b'{"jsonrpc":"2.0","id":' + call_id + b',"error":' + error + b"}"

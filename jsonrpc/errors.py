@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+MAX_METHOD_BYTES = 2048
+"""Longest name of a method; geth's limit."""
+
 
 class RpcError(Exception):
     """Raised when a call, or a whole request, is answered with an error object.
@@ -95,6 +98,16 @@ class NotificationsNotSupported(RpcError):
 
     code = -32601
     text = "notifications not supported"
+
+
+def unknown_method(name: str) -> RpcError:
+    """Return the error of calling a method that is not registered."""
+    length = len(name.encode("utf-8", "surrogatepass"))
+    if length > MAX_METHOD_BYTES:
+        return MethodNameTooLong(length, MAX_METHOD_BYTES)
+    if name.endswith("_subscribe"):
+        return NotificationsNotSupported()
+    return MethodNotFound(name)
 
 
 class InvalidParams(RpcError):

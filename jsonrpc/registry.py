@@ -15,7 +15,7 @@ What is answered at once must not pay for a coroutine, hence no handler has to b
 """
 
 Encoder = Callable[[Any], bytes]
-"""Makes finished JSON of the value that a handler returned."""
+"""Makes finished JSON of the value that a handler returned, unless that is a Stream."""
 
 HandlerT = TypeVar("HandlerT", bound=Callable[..., object | Awaitable[object]])
 
@@ -32,6 +32,7 @@ class Method:
     result: the schema of what it answers.
     credits: what a call costs.
     capability: what a caller must have been granted, None for nothing special.
+    is_slow: whether it may take longer than others, as long as the caller waits.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Method:
     summary: str
     credits: int
     capability: str | None
+    is_slow: bool
 
 
 class MethodRegistry:
@@ -66,6 +68,7 @@ class MethodRegistry:
         summary: str,
         credits: int = 1,
         capability: str | None = None,
+        is_slow: bool = False,
     ) -> Callable[[HandlerT], HandlerT]:
         """Register the decorated function under a name."""
 
@@ -81,6 +84,7 @@ class MethodRegistry:
                 summary=summary,
                 credits=credits,
                 capability=capability,
+                is_slow=is_slow,
             )
             return handler
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from jsonrpc.answers import Answer, Reply
 from jsonrpc.deadlines import Deadlines
-from jsonrpc.dispatch import Answer, Dispatcher, Limits, Reply
+from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import (
     BodyTooLarge,
     BodyTooSlow,
@@ -25,20 +26,19 @@ from jsonrpc.errors import (
     UnsupportedMediaType,
 )
 from jsonrpc.registry import MethodRegistry
+from jsonrpc.stream import Stream
 from keys.errors import KeyRequired, NetworkNotEnabled
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi import http
 from nodeapi.errors import UnknownNetwork, UnknownPath
+from nodeapi.http import Receive, Scope, Send
 from nodeapi.methods.context import Context
 from nodeapi.ports import Service
+from nodeapi.streaming import send_stream
 from postgres.errors import Unavailable
 
 logger = logging.getLogger(__name__)
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 MAX_REFUSED_BODY_BYTES = 2**18
 """How much is read of a request that is refused, to echo its ids: work for nobody."""
@@ -59,7 +59,7 @@ _UNREAD = (
 """What is answered without a look into the body."""
 
 
-_ANSWER = (bytes, Reply)
+_ANSWER = (bytes, Reply, Stream)
 """What an answer is; a union would be put together anew for each request."""
 
 _PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
@@ -114,7 +114,8 @@ class Endpoint:
                 body = await self._read_body(message, receive, self._max_body_bytes)
                 if body is None:
                     return
-            answer = self._dispatcher.respond(body, context)
+            # Once the body has been read, `receive` waits for the client to hang up.
+            answer = self._dispatcher.respond(body, context, receive)
         except Exception as error:
             answer = await self._refuse(error, scope, receive, request_id)
             if answer is None:
@@ -128,6 +129,8 @@ class Endpoint:
         ):
             await send(http.start_of_plain_answer(len(answer)))
             await send({"type": "http.response.body", "body": answer})
+        elif isinstance(answer, Stream):
+            await self._stream(answer, scope, headers, request_id, receive, send)
         else:
             await self._send(answer, headers, request_id, receive, send)
 
@@ -220,21 +223,19 @@ class Endpoint:
 
     async def _send(
         self,
-        answer: Answer,
+        answer: bytes | Reply,
         request_headers: Mapping[bytes, bytes],
         request_id: http.RequestId,
         receive: Receive,
         send: Send,
     ) -> None:
         """Send an answer with all its headers, as browsers and refusals need them."""
-        headers = [*http.ANSWER_HEADERS, (b"x-request-id", bytes(request_id))]
+        headers = _headers(request_headers, request_id)
         if isinstance(answer, bytes):
             status, body = 200, answer
         else:
             status, body, more_headers = answer
             headers += http.header_lines(more_headers)
-        if b"origin" in request_headers:
-            headers += http.BROWSER_HEADERS
         accept_encoding = request_headers.get(b"accept-encoding")
         if (
             accept_encoding is not None
@@ -254,6 +255,27 @@ class Endpoint:
             body = b""
         await send({"type": "http.response.body", "body": body})
 
+    async def _stream(
+        self,
+        answer: Stream,
+        scope: Scope,
+        request_headers: Mapping[bytes, bytes],
+        request_id: http.RequestId,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Send an answer as it is made; break the transfer off when that fails."""
+        accept_encoding = request_headers.get(b"accept-encoding", b"")
+        # HTTP/1.0 knows no chunks, and can't be told a length that isn't known yet.
+        gzip = scope["http_version"] != "1.0" and http.accepts_gzip(accept_encoding)
+        headers = _headers(request_headers, request_id)
+        try:
+            await send_stream(answer, headers, gzip, receive, send)
+        except Unavailable as error:
+            logger.error("the answer to request %s broke off: %s", request_id, error)
+        except Exception:
+            logger.exception("the answer to request %s broke off", request_id)
+
     async def _discard_body(self, receive: Receive) -> None:
         """Let a client finish sending, within reason, so that it reads the answer.
 
@@ -267,6 +289,16 @@ class Endpoint:
                 if not message.get("more_body"):
                     return
                 left -= len(message["body"])
+
+
+def _headers(
+    request_headers: Mapping[bytes, bytes], request_id: http.RequestId
+) -> http.Headers:
+    """Return the headers that browsers and refusals need, and long answers have too."""
+    headers = [*http.ANSWER_HEADERS, (b"x-request-id", bytes(request_id))]
+    if b"origin" in request_headers:
+        headers += http.BROWSER_HEADERS
+    return headers
 
 
 async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:

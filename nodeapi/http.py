@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
+from typing import Any
 
 from jsonrpc.errors import BodyTooLarge, MethodNotAllowed, UnsupportedMediaType
 from nodeapi.errors import UnknownPath
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from jsonrpc.dispatch import Answer, Dispatcher, Limits, Reply
+from jsonrpc.answers import Answer, Reply
+from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.registry import Method, MethodRegistry

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from jsonrpc.dispatch import Dispatcher, Limits, Reply
+from jsonrpc.answers import Reply
+from jsonrpc.dispatch import Dispatcher, Limits
 from tests.jsonrpc import support
 from tests.jsonrpc.support import call, error, respond, told
 
