@@ -35,6 +35,9 @@ PURE = [
     "nodeapi.evm",
     "nodeapi.tracers",
     "keys.format",
+    "wallets.caip",
+    "wallets.scopes",
+    "wallets.proposals",
 ]
 """Modules and packages that must stand without Django."""
 

@@ -1,0 +1,104 @@
+"""The methods that a wallet may grant, and what people are told that they permit.
+
+The order is that of the lists: whatever the order of a request, granted methods come in
+this one, as MetaMask's do, which clients compare with.
+Source: MetaMask's chain-agnostic-permission, scope/constants
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
+
+from wallets.scopes import ScopeObject
+
+
+class Group(StrEnum):
+    """What a user allows with one tick."""
+
+    READ = "read"
+    SIGN = "sign"
+    SEND = "send"
+    NOTIFY = "notify"
+
+
+SUBSCRIPTION = "eth_subscription"
+"""The one notification of EVM chains."""
+
+_GROUPS = {
+    "personal_sign": Group.SIGN,
+    "eth_signTypedData_v4": Group.SIGN,
+    "wallet_watchAsset": Group.READ,
+    "wallet_sendCalls": Group.SEND,
+    "wallet_getCallsStatus": Group.READ,
+    "wallet_getCapabilities": Group.READ,
+    "eth_sendTransaction": Group.SEND,
+    "web3_clientVersion": Group.READ,
+    "eth_subscribe": Group.NOTIFY,
+    "eth_unsubscribe": Group.NOTIFY,
+    "eth_blockNumber": Group.READ,
+    "eth_call": Group.READ,
+    "eth_chainId": Group.READ,
+    "eth_estimateGas": Group.READ,
+    "eth_feeHistory": Group.READ,
+    "eth_gasPrice": Group.READ,
+    "eth_getBalance": Group.READ,
+    "eth_getBlockByHash": Group.READ,
+    "eth_getBlockByNumber": Group.READ,
+    "eth_getBlockTransactionCountByHash": Group.READ,
+    "eth_getBlockTransactionCountByNumber": Group.READ,
+    "eth_getCode": Group.READ,
+    "eth_getFilterChanges": Group.READ,
+    "eth_getFilterLogs": Group.READ,
+    "eth_getLogs": Group.READ,
+    "eth_getProof": Group.READ,
+    "eth_getStorageAt": Group.READ,
+    "eth_getTransactionByBlockHashAndIndex": Group.READ,
+    "eth_getTransactionByBlockNumberAndIndex": Group.READ,
+    "eth_getTransactionByHash": Group.READ,
+    "eth_getTransactionCount": Group.READ,
+    "eth_getTransactionReceipt": Group.READ,
+    "eth_getUncleCountByBlockHash": Group.READ,
+    "eth_getUncleCountByBlockNumber": Group.READ,
+    "eth_newBlockFilter": Group.READ,
+    "eth_newFilter": Group.READ,
+    "eth_newPendingTransactionFilter": Group.READ,
+    "eth_sendRawTransaction": Group.SEND,
+    "eth_syncing": Group.READ,
+    "eth_uninstallFilter": Group.READ,
+    "wallet_addEthereumChain": Group.READ,
+}
+
+CHAIN_METHODS = tuple(name for name in _GROUPS if name != "wallet_addEthereumChain")
+"""All that may ever be granted on an EVM chain, traces apart.
+
+What would show or change a state of EIP-1193 that sessions don't have (eth_accounts,
+wallet_switchEthereumChain, …) is not among them.
+"""
+
+EVM_WALLET_METHODS = ("wallet_addEthereumChain",)
+"""What may be granted in the scope `wallet:eip155`."""
+
+
+def group_of(method: str) -> Group:
+    """Return what has to be allowed for a method; traces are reads."""
+    return _GROUPS.get(method, Group.READ)
+
+
+def groups_of(scopes: Iterable[ScopeObject]) -> frozenset[Group]:
+    """Return what has to be allowed for all that scopes hold."""
+    return frozenset(
+        {group_of(method) for scope in scopes for method in scope.methods}
+        | {Group.NOTIFY for scope in scopes if scope.notifications}
+    )
+
+
+def only(scope: ScopeObject, groups: Iterable[Group]) -> ScopeObject:
+    """Return what stays of a scope when just some groups are allowed."""
+    allowed = frozenset(groups)
+    return replace(
+        scope,
+        methods=tuple(name for name in scope.methods if group_of(name) in allowed),
+        notifications=scope.notifications if Group.NOTIFY in allowed else (),
+    )
