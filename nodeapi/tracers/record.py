@@ -1,0 +1,224 @@
+"""What is kept of a transaction's execution, and how it becomes an answer again.
+
+`calls` and `prestate` are the default answers of callTracer and prestateTracer as JSON,
+with holes where something goes that is stored elsewhere already: members of the
+outermost call that the transaction object has, code that its hash names. `details` is
+what the other answers need besides (`nodeapi.tracers.details`).
+
+Each is packed: one byte that tells how, and the payload. Long ones can be unpacked and
+filled piece by piece, in memory that does not depend on their length.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import zstandard
+
+from nodeapi.tracers.dictionary import DICTIONARY
+
+TOO_LARGE = b"\x00"
+"""A packed record of which more would have had to be recorded than the limit."""
+_RAW, _DICTIONARY_1 = 1, 2
+"""How a payload is packed: as it is, or as a zstd frame made with that dictionary."""
+
+_WORTH_COMPRESSING = 64
+"""Bytes. A zstd frame alone takes nine."""
+CHUNK_BYTES = 65_536
+
+# Holes: bytes that JSON never has.
+FROM_AND_GAS, TO_AND_INPUT, INPUT, VALUE = b"\x01", b"\x02", b"\x03", b"\x04"
+CODE = b"\x05"
+
+_CODE_HOLE = re.compile(rb'\x05","codeHash":"0x([0-9a-f]{64})')
+_CODE_HOLE_LENGTH = len(b'\x05","codeHash":"0x') + 64
+_HOLES = re.compile(rb"[\x01-\x04]")
+
+
+class RecordTooLarge(ValueError):
+    """Raised when what a transaction did was too much to be recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """What one transaction's execution left, packed, and the answers' sizes."""
+
+    calls: bytes
+    prestate: bytes
+    details: bytes
+    calls_size: int
+    """Bytes of the callTracer answer, its holes filled; 0 when it was too large."""
+    prestate_size: int
+    """The same of prestateTracer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeHole:
+    """Stands where the hex digits of a contract's code go."""
+
+    code_hash: bytes
+
+
+# Packing
+
+
+class _Codec(threading.local):
+    """A thread's compressor and decompressor, which are costly to make."""
+
+    def __init__(self) -> None:
+        dictionary = zstandard.ZstdCompressionDict(
+            DICTIONARY, dict_type=zstandard.DICT_TYPE_RAWCONTENT
+        )
+        # Level 3 is both faster and smaller than level 1 on inputs this short.
+        dictionary.precompute_compress(level=3)
+        self.compressor = zstandard.ZstdCompressor(
+            level=3, dict_data=dictionary, write_checksum=False, write_dict_id=False
+        )
+        self.decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
+
+
+_codec = _Codec()
+
+
+def pack(payload: bytes) -> bytes:
+    """Return bytes as they are stored."""
+    if len(payload) < _WORTH_COMPRESSING:
+        return b"\x01" + payload
+    return b"\x02" + _codec.compressor.compress(payload)
+
+
+def unpack(packed: bytes) -> bytes:
+    """Return what `pack` was given.
+
+    Raises: RecordTooLarge; ValueError for what `pack` can't have made.
+    """
+    kind = packed[0]
+    if kind == _DICTIONARY_1:
+        try:
+            return _codec.decompressor.decompress(memoryview(packed)[1:])
+        except zstandard.ZstdError as error:
+            raise ValueError(f"a record is damaged: {error}") from error
+    _check_kind(kind)
+    return packed[1:]
+
+
+def unpack_pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same piece by piece; chunks: the packed bytes, cut anywhere."""
+    chunks = iter(chunks)
+    first = next((chunk for chunk in chunks if chunk), TOO_LARGE)
+    kind, rest = first[0], first[1:]
+    if kind != _DICTIONARY_1:
+        _check_kind(kind)
+        yield rest
+        yield from chunks
+        return
+    inflate = _codec.decompressor.decompressobj(write_size=CHUNK_BYTES)
+    try:
+        yield from _inflated(inflate, rest)
+        for chunk in chunks:
+            yield from _inflated(inflate, chunk)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"a record is damaged: {error}") from error
+
+
+def _inflated(inflate: zstandard.ZstdDecompressionObj, chunk: bytes) -> Iterator[bytes]:
+    """Yield what a chunk holds; small steps, as a frame may expand thousandfold."""
+    step = 256
+    for start in range(0, len(chunk), step):
+        piece = inflate.decompress(chunk[start : start + step])
+        if piece:
+            yield piece
+
+
+def _check_kind(kind: int) -> None:
+    if kind == TOO_LARGE[0]:
+        raise RecordTooLarge("what the transaction did was too much to be recorded")
+    if kind != _RAW:
+        raise ValueError(f"a record is packed in an unknown way: {kind}")
+
+
+# Filling
+
+
+def fill_calls(packed: bytes, document: bytes) -> bytes:
+    """Return the callTracer answer as JSON.
+
+    document: the transaction object (`nodeapi.documents`). Raises: as `unpack`.
+    """
+    text = unpack(packed)
+    for hole, members in _members(document).items():
+        text = text.replace(hole, members, 1)
+    return text
+
+
+def stream_calls(chunks: Iterable[bytes], document: bytes) -> Iterator[bytes]:
+    """Yield the same in pieces of at most `CHUNK_BYTES`, of packed bytes in chunks."""
+    members = _members(document)
+    return _cut(
+        _HOLES.sub(lambda hole: members[hole.group()], piece)
+        for piece in unpack_pieces(chunks)
+    )
+
+
+def _members(document: bytes) -> dict[bytes, bytes]:
+    """Return what goes into the holes of `calls`.
+
+    A transaction object's strings are hex, so that a name is found where it stands.
+    """
+
+    def member(name: bytes) -> bytes:
+        start = document.index(b'"' + name + b'":')
+        return document[start : document.index(b",", start)]
+
+    data = member(b"input")
+    return {
+        FROM_AND_GAS: member(b"from") + b"," + member(b"gas") + b",",
+        TO_AND_INPUT: member(b"to") + b"," + data,
+        INPUT: data,
+        VALUE: member(b"value"),
+    }
+
+
+def code_hashes(packed: bytes) -> set[bytes]:
+    """Return the hashes of the code that a packed `prestate` leaves out."""
+    return {bytes.fromhex(h.decode()) for h in _CODE_HOLE.findall(unpack(packed))}
+
+
+def fill_prestate(packed: bytes, codes: dict[bytes, bytes]) -> bytes:
+    """Return the prestateTracer answer as JSON; codes: by their hashes, all of them."""
+    return _CODE_HOLE.sub(
+        lambda hole: (
+            codes[bytes.fromhex(hole[1].decode())].hex().encode() + hole.group()[1:]
+        ),
+        unpack(packed),
+    )
+
+
+def stream_prestate(chunks: Iterable[bytes]) -> Iterator[bytes | CodeHole]:
+    """Yield the same in pieces, and a CodeHole wherever code's hex digits go.
+
+    The digits themselves are for the caller to fetch: only it knows how to wait.
+    """
+    rest = b""
+    for piece in unpack_pieces(chunks):
+        rest += piece
+        while hole := _CODE_HOLE.search(rest):
+            yield from _cut([rest[: hole.start()]])
+            yield CodeHole(bytes.fromhex(hole[1].decode()))
+            rest = rest[hole.start() + 1 :]
+        # A hole that is not there as a whole yet waits for the next piece.
+        end = rest.find(CODE)
+        if end < 0:
+            end = len(rest)
+        yield from _cut([rest[:end]])
+        rest = rest[end:]
+    yield from _cut([rest])
+
+
+def _cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        for start in range(0, len(piece), CHUNK_BYTES):
+            yield piece[start : start + CHUNK_BYTES]
