@@ -81,7 +81,7 @@ def make_opcode_table(opcodes: dict[int, Any]) -> OpcodeTable:
     return OpcodeTable(entries, decoded)
 
 
-def _decode(table: OpcodeTable, code: bytes, position: int) -> Instruction:
+def instruction_at(table: OpcodeTable, code: bytes, position: int) -> Instruction:
     """Return the instruction at a position; beyond the end, a STOP that stays there."""
     if position >= len(code):
         kind, gas, argument = table.entries[STOP]
@@ -122,7 +122,7 @@ def run(computation: Any, table: OpcodeTable) -> None:
         try:
             kind, gas, argument, following = program[position]
         except KeyError:
-            program[position] = _decode(table, code, position)
+            program[position] = instruction_at(table, code, position)
             continue
         gas_left -= gas
         if gas_left < 0:
