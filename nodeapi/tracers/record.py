@@ -65,13 +65,17 @@ class CodeHole:
 # Packing
 
 
+def _dictionary() -> zstandard.ZstdCompressionDict:
+    return zstandard.ZstdCompressionDict(
+        DICTIONARY, dict_type=zstandard.DICT_TYPE_RAWCONTENT
+    )
+
+
 class _Codec(threading.local):
     """A thread's compressor and decompressor, which are costly to make."""
 
     def __init__(self) -> None:
-        dictionary = zstandard.ZstdCompressionDict(
-            DICTIONARY, dict_type=zstandard.DICT_TYPE_RAWCONTENT
-        )
+        dictionary = _dictionary()
         # Level 3 is both faster and smaller than level 1 on inputs this short.
         dictionary.precompute_compress(level=3)
         self.compressor = zstandard.ZstdCompressor(
@@ -115,7 +119,9 @@ def unpack_pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
         yield from chunks
         return
-    inflate = _codec.decompressor.decompressobj(write_size=CHUNK_BYTES)
+    # A decompressor of its own: other pieces are unpacked before this is at its end.
+    decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary())
+    inflate = decompressor.decompressobj(write_size=CHUNK_BYTES)
     try:
         yield from _inflated(inflate, rest)
         for chunk in chunks:
