@@ -1,0 +1,167 @@
+"""The struct logger: every instruction with its gas, stack, memory and storage.
+
+Its answer is far longer than anything it has to remember, so that it is written away
+while it comes into being; `result` is what is missing at its end.
+Source: go-ethereum, eth/tracers/logger/logger.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nodeapi.tracers.opcodes import NUMBERS, OPCODES
+
+if TYPE_CHECKING:
+    from nodeapi.tracers.frames import CallFrame
+    from nodeapi.tracers.steps import Step, TracedTransaction
+
+CHUNK_BYTES = 65_536
+"""About as much is written at once."""
+
+_SLOAD, _SSTORE = NUMBERS["SLOAD"], NUMBERS["SSTORE"]
+_HEADS = tuple(f',"op":"{opcode.name}","gas":' for opcode in OPCODES)
+
+
+@dataclass(frozen=True, slots=True)
+class StructLogOptions:
+    """What an entry shows, and how many there may be."""
+
+    enable_memory: bool = False
+    disable_stack: bool = False
+    disable_storage: bool = False
+    enable_return_data: bool = False
+    limit: int = 0
+    """Entries per transaction; 0: all of them."""
+
+
+class _Stack:
+    """A frame's stack as text, of which an instruction changes but the top."""
+
+    __slots__ = ("_texts", "_values", "op", "step")
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.op = NUMBERS["STOP"]
+        """The instruction that was seen last."""
+        self._values: list[int] = step.frame._stack.values
+        self._texts: list[str] = []
+
+    def render(self) -> str:
+        """Return the stack as JSON; it is to be called at each instruction."""
+        texts, values = self._texts, self._values
+        opcode = OPCODES[self.op]
+        if opcode.taken:
+            del texts[-opcode.taken :]
+        if len(texts) < len(values):
+            texts += [f'"{value:#x}"' for value in values[len(texts) :]]
+        self.op = self.step.op
+        return ",".join(texts)
+
+
+class StructLogger:
+    """A `StepTracer` that writes down all it sees."""
+
+    wants_steps = True
+    wants_frames = False
+
+    def __init__(
+        self, options: StructLogOptions, write: Callable[[bytes], object]
+    ) -> None:
+        """Write an object's beginning to `write`, in pieces; `result` is its end."""
+        self._options = options
+        self._write = write
+        self._pieces: list[str] = ['{"structLogs":[']
+        self._pending = 0
+        """Characters in the pieces."""
+        self._count = 0
+        self._stacks: list[_Stack] = []
+        """One for each depth."""
+        self._storage: dict[bytes, dict[int, str]] = {}
+        """By contract, what it read and wrote; JSON members by slot."""
+        self._end = ""
+
+    def start(self, transaction: TracedTransaction) -> None:
+        """See the transaction begin."""
+
+    def step(self, step: Step) -> None:
+        """Write an entry."""
+        options = self._options
+        if options.limit and self._count >= options.limit:
+            return
+        text = (
+            f'{{"pc":{step.pc}{_HEADS[step.op]}{step.gas},"gasCost":{step.cost}'
+            f',"depth":{step.depth}'
+        )
+        if step.error is not None:
+            text += f',"error":"{step.error}"'
+        if not options.disable_stack:
+            text += f',"stack":[{self._stack(step).render()}]'
+        if options.enable_return_data and (data := step.frame.return_data):
+            text += f',"returnData":"0x{data.hex()}"'
+        if options.enable_memory and (memory := step.frame._memory._bytes):
+            words = memory.hex(",", 32).replace(",", '","0x')
+            text += f',"memory":["0x{words}"]'
+        if step.op in (_SLOAD, _SSTORE) and not options.disable_storage:
+            text += self._storage_of(step)
+        text += f',"refund":{step.refund}}}' if step.refund else "}"
+        if self._count:
+            self._pieces.append(",")
+        self._count += 1
+        self._pieces.append(text)
+        self._pending += len(text)
+        if self._pending >= CHUNK_BYTES:
+            self._flush()
+
+    def fault(self, step: Step) -> None:
+        """Add nothing: the entry is written already, and geth's says nothing of it."""
+
+    def enter(self, frame: CallFrame) -> None:
+        """Add nothing."""
+
+    def exit(self, frame: CallFrame) -> None:
+        """Add nothing."""
+
+    def end(self, frame: CallFrame, gas_used: int) -> None:
+        """See the outcome."""
+        failed = "false" if frame.error is None else "true"
+        self._end = (
+            f'],"gas":{gas_used},"failed":{failed}'
+            f',"returnValue":"0x{frame.output.hex()}"}}'
+        )
+
+    def result(self) -> bytes:
+        """Return the end of the JSON, which goes after what was written."""
+        self._flush()
+        return self._end.encode()
+
+    def _flush(self) -> None:
+        self._write("".join(self._pieces).encode())
+        self._pieces.clear()
+        self._pending = 0
+
+    def _stack(self, step: Step) -> _Stack:
+        depth, stacks = step.depth, self._stacks
+        if len(stacks) >= depth:
+            stack = stacks[depth - 1]
+            if stack.step is step:
+                return stack
+            del stacks[depth - 1 :]
+        stack = _Stack(step)
+        stacks.append(stack)
+        return stack
+
+    def _storage_of(self, step: Step) -> str:
+        """Return a contract's storage as the transaction has seen it so far."""
+        values, address = step.frame._stack.values, step.frame.msg.storage_address
+        storage = self._storage.setdefault(address, {})
+        if step.op == _SLOAD and values:
+            slot = values[-1]
+            value = step.frame.state.get_storage(address, slot)
+        elif step.op == _SSTORE and len(values) >= 2:
+            slot, value = values[-1], values[-2]
+        else:
+            return ""
+        storage[slot] = f'"0x{slot:064x}":"0x{value:064x}"'
+        return f',"storage":{{{",".join(storage.values())}}}'
