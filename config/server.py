@@ -24,6 +24,13 @@ BACKLOG = 2048
 
 START_PATIENCE_SECONDS = 60
 
+STALL_SECONDS = 300
+"""How long a client may take nothing of what is sent to it; then its connection is cut.
+
+The kernel looks, for it alone knows what has arrived: a slow reader at work may leave
+all the buffers on our side full for minutes.
+"""
+
 
 class PortInUse(Exception):
     """Raised when another program listens on the address."""
@@ -70,6 +77,11 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # of Linux; connections inherit it
+            milliseconds = int(1000 * STALL_SECONDS)
+            listener.setsockopt(
+                socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds
+            )
         listener.bind((host, port))
     except OSError:
         listener.close()

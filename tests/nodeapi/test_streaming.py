@@ -1,0 +1,221 @@
+"""Long answers over real connections, to readers of every kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from config import server
+from config.server import Server
+from tests.support.live import Api, request
+
+MEBIBYTE = 2**20
+APPLICATION = "tests.support.long_answers:application"
+LONG = 20 * MEBIBYTE
+LONGER = 100_000_000
+READERS = 50
+READER_BYTES_PER_SECOND = 1024
+
+
+def running() -> Server:
+    return Server(server.listen("127.0.0.1", 0, 1), os.environ, APPLICATION)
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Server]:
+    with running() as service:
+        yield service
+
+
+@pytest.fixture
+def api(service: Server) -> Iterator[Api]:
+    with Api(service.base_url, "/v3/good", **{"accept-encoding": "identity"}) as api:
+        yield api
+
+
+def whole(size: int) -> bytes:
+    """Return the answer of the method `long`."""
+    digits = (b"0123456789abcdef" * (size // 16 + 1))[: size - 2]
+    return b'{"jsonrpc":"2.0","id":1,"result":"' + digits + b'"}'
+
+
+def ask(
+    service: Server, method: str, *params: int, version: str = "1.1", header: str = ""
+) -> socket.socket:
+    """Send a call, with a small buffer for what comes back."""
+    body = json.dumps(request(method, *params))
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(10)
+    client.connect(service.listeners[0].getsockname())
+    client.sendall(
+        f"POST /v3/good HTTP/{version}\r\nhost: x\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\n{header}\r\n{body}".encode()
+    )
+    return client
+
+
+def read_all(client: socket.socket) -> bytes:
+    """Return what comes until the connection is closed."""
+    parts = []
+    while part := client.recv(MEBIBYTE):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def wait_for_none_open(api: Api, seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while api.result("openStreams"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_long_answer_arrives_whole_with_its_length(api: Api) -> None:
+    response = api.send(request("long", LONG))
+    assert response.content == whole(LONG)
+    assert response.headers["content-length"] == str(len(whole(LONG)))
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert "x-request-id" in response.headers
+    assert api.result("openStreams") == 0
+
+
+def test_long_answer_is_compressed_where_that_is_accepted(api: Api) -> None:
+    response = api.send(request("long", LONG), **{"accept-encoding": "gzip"})
+    assert response.content == whole(LONG)
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.headers["vary"] == "accept-encoding"
+    assert response.headers["transfer-encoding"] == "chunked"
+
+
+def test_old_client_is_sent_no_chunks(service: Server) -> None:
+    header = "accept-encoding: gzip\r\n"
+    with ask(service, "long", LONG, version="1.0", header=header) as client:
+        head, _, body = read_all(client).partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in head
+    assert body == whole(LONG)
+
+
+def test_streams_of_a_batch_are_one_body(api: Api) -> None:
+    batch = [{**request("long", size), "id": size} for size in (10, 10**6, 3 * 10**7)]
+    small, large, too_large = api.send(batch).json()
+    assert len(small["result"]) + 2 == 10
+    assert len(large["result"]) + 2 == 10**6
+    assert too_large["error"]["data"]["reason"] == "response_too_large"
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_answer_that_breaks_is_a_broken_transfer(
+    service: Server, encoding: str
+) -> None:
+    call = request("broken", LONG, LONG // 2)
+    headers = {"content-type": "application/json", "accept-encoding": encoding}
+    with pytest.raises(httpx.RemoteProtocolError):
+        httpx.post(f"{service.base_url}/v3/good", json=call, headers=headers)
+
+
+def test_what_came_of_a_broken_answer_is_no_json(service: Server) -> None:
+    with ask(service, "broken", LONG, LONG // 2) as client:
+        head, _, body = read_all(client).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK")
+    assert whole(LONG).startswith(body)
+    assert MEBIBYTE < len(body) < len(whole(LONG))
+
+
+def test_killed_worker_breaks_the_transfer_off() -> None:
+    with running() as service, ask(service, "long", LONGER) as client:
+        received = client.recv(MEBIBYTE)
+        os.kill(service.pids[0], signal.SIGKILL)
+        try:
+            while part := client.recv(MEBIBYTE):
+                received += part
+        except ConnectionResetError:
+            pass
+    length = re.search(rb"content-length: (\d+)", received)
+    assert length is not None
+    body = received.partition(b"\r\n\r\n")[2]
+    assert whole(LONGER).startswith(body)
+    assert len(body) < int(length[1])
+
+
+@pytest.mark.parametrize("method", [("long", LONGER), ("hang",)])
+def test_answer_for_a_client_that_has_left_is_given_up(
+    service: Server, api: Api, method: tuple[Any, ...]
+) -> None:
+    clients = [ask(service, *method) for _ in range(20)]
+    deadline = time.monotonic() + 5
+    while api.result("openStreams") < len(clients):
+        assert time.monotonic() < deadline
+    for client in clients:
+        client.close()
+    wait_for_none_open(api)
+
+
+def test_slow_readers_hold_little_memory_and_nobody_up(
+    service: Server, api: Api
+) -> None:
+    process = psutil.Process(service.pids[0])
+    before = process.memory_info().rss
+    clients = [ask(service, "long", LONGER) for _ in range(READERS)]
+    poll = selectors.DefaultSelector()
+    for client in clients:
+        poll.register(client, selectors.EVENT_READ)
+    most, slowest = before, 0.0
+    for _ in range(8):
+        started = time.monotonic()
+        for client in clients:
+            assert client.recv(READER_BYTES_PER_SECOND)
+        answered = time.monotonic()
+        assert api.result("openStreams") == READERS
+        slowest = max(slowest, time.monotonic() - answered)
+        most = max(most, process.memory_info().rss)
+        time.sleep(max(0.0, started + 1 - time.monotonic()))
+    for client in clients:
+        client.close()
+    assert most - before < 32 * MEBIBYTE
+    assert slowest < 0.25
+    wait_for_none_open(api)
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_quick_reader_does_not_keep_others_waiting(
+    service: Server, api: Api, encoding: str
+) -> None:
+    def read() -> None:
+        response = api.send(request("long", LONGER), **{"accept-encoding": encoding})
+        assert len(response.content) > LONGER
+
+    waits = []
+    reader = threading.Thread(target=read)
+    reader.start()
+    with Api(service.base_url, "/v3/good") as other:
+        while reader.is_alive():
+            asked = time.monotonic()
+            other.result("openStreams")
+            waits.append(time.monotonic() - asked)
+    assert len(waits) > 5
+    assert max(waits) < 0.25
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Linux's")
+def test_client_that_takes_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "STALL_SECONDS", 1)
+    with (
+        running() as service,
+        Api(service.base_url, "/v3/good") as api,
+        ask(service, "long", LONGER) as client,
+    ):
+        client.recv(1000)
+        wait_for_none_open(api, seconds=10)
