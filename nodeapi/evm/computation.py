@@ -34,6 +34,15 @@ MEMORY_WORD_GAS = 3
 MEMORY_QUADRATIC_DENOMINATOR = 512
 
 
+class ShortOfGas(OutOfGas):
+    """Raised when gas is to be taken that is not there."""
+
+    def __init__(self, amount: int, reason: str) -> None:
+        self.amount = amount
+        self.reason = reason
+        super().__init__(amount, reason)
+
+
 class GasMeter:
     """Counts a frame's gas. Refunds may fall below zero within a frame (EIP-1283)."""
 
@@ -48,10 +57,7 @@ class GasMeter:
         """Take gas. Raises: OutOfGas when there is less."""
         remaining = self.gas_remaining - amount
         if remaining < 0:
-            raise OutOfGas(
-                f"Out of gas: Needed {amount} - Remaining {self.gas_remaining} "
-                f"- Reason: {reason}"
-            )
+            raise ShortOfGas(amount, reason)
         self.gas_remaining = remaining
 
     def return_gas(self, amount: int) -> None:

@@ -18,6 +18,7 @@ from eth.exceptions import (
     InvalidInstruction,
     InvalidJumpDestination,
     OutOfGas,
+    VMError,
 )
 from eth.vm.logic import duplication, flow, stack, swap
 from eth.vm.logic.invalid import InvalidOpcode
@@ -32,6 +33,13 @@ PUSH, DUPLICATE, COMPUTE, SWAP, JUMP_IF, POP, NOTHING, JUMP, OPERATE, CALL = ran
 
 Instruction = tuple[int, int, Any, int]
 """Kind, gas, what the kind needs, and the position of the next instruction."""
+
+
+class OutOfConstantGas(OutOfGas):
+    """Raised when there is not even the gas that an instruction always takes.
+
+    Nothing of it has been done then, and its operands still lie on the stack.
+    """
 
 
 class OpcodeTable(NamedTuple):
@@ -110,7 +118,7 @@ def run(computation: Any, table: OpcodeTable) -> None:
     The gas meter and the program counter are kept in local variables, and are written
     back before anything that may read them.
 
-    Raises: VMError as the code fails.
+    Raises: VMError as the code fails; the program counter stands at what failed.
     """
     stream, meter = computation.code, computation._gas_meter
     values = computation._stack.values
@@ -118,60 +126,69 @@ def run(computation: Any, table: OpcodeTable) -> None:
     program = table.decode(code)
     position, gas_left = stream.program_counter, meter.gas_remaining
     push, pop = values.append, values.pop
-    while True:
-        try:
-            kind, gas, argument, following = program[position]
-        except KeyError:
-            program[position] = instruction_at(table, code, position)
-            continue
-        gas_left -= gas
-        if gas_left < 0:
-            raise OutOfGas(f"Out of gas: Needed {gas} - Remaining {gas_left + gas}")
-        if kind == PUSH:
-            if len(values) >= STACK_LIMIT:
-                raise FullStack("Stack limit reached")
-            push(argument)
-        elif kind == DUPLICATE:
-            if len(values) >= STACK_LIMIT:
-                raise FullStack("Stack limit reached")
-            if argument > len(values):
-                raise InsufficientStack(f"Insufficient stack items for DUP{argument}")
-            push(values[-argument])
-        elif kind == COMPUTE:
+    try:
+        while True:
             try:
-                argument(values)
-            except IndexError:
-                raise InsufficientStack("Insufficient stack items") from None
-        elif kind == SWAP:
-            if argument >= len(values):
-                raise InsufficientStack(f"Insufficient stack items for SWAP{argument}")
-            values[-1], values[-1 - argument] = values[-1 - argument], values[-1]
-        elif kind == JUMP_IF:
-            if len(values) < 2:
-                raise InsufficientStack("Insufficient stack items for JUMPI")
-            destination = pop()
-            if pop():
-                _check_jump(code, destination)
-                following = destination
-        elif kind == POP:
-            if not values:
-                raise InsufficientStack("Wanted 1 stack item, had none")
-            pop()
-        elif kind == JUMP:
-            if not values:
-                raise InsufficientStack("Wanted 1 stack item, had none")
-            following = pop()
-            _check_jump(code, following)
-        elif kind != NOTHING:
-            meter.gas_remaining = gas_left
-            stream.program_counter = following
-            try:
-                if kind == OPERATE:
-                    argument(computation)
-                else:
-                    argument(computation=computation)
-            except Halt:
-                return
-            gas_left = meter.gas_remaining
-            following = stream.program_counter
-        position = following
+                kind, gas, argument, following = program[position]
+            except KeyError:
+                program[position] = instruction_at(table, code, position)
+                continue
+            gas_left -= gas
+            if gas_left < 0:
+                raise OutOfConstantGas
+            if kind == PUSH:
+                if len(values) >= STACK_LIMIT:
+                    raise FullStack("Stack limit reached")
+                push(argument)
+            elif kind == DUPLICATE:
+                if len(values) >= STACK_LIMIT:
+                    raise FullStack("Stack limit reached")
+                if argument > len(values):
+                    raise InsufficientStack(
+                        f"Insufficient stack items for DUP{argument}"
+                    )
+                push(values[-argument])
+            elif kind == COMPUTE:
+                try:
+                    argument(values)
+                except IndexError:
+                    raise InsufficientStack("Insufficient stack items") from None
+            elif kind == SWAP:
+                if argument >= len(values):
+                    raise InsufficientStack(
+                        f"Insufficient stack items for SWAP{argument}"
+                    )
+                values[-1], values[-1 - argument] = values[-1 - argument], values[-1]
+            elif kind == JUMP_IF:
+                if len(values) < 2:
+                    raise InsufficientStack("Insufficient stack items for JUMPI")
+                destination = pop()
+                if pop():
+                    _check_jump(code, destination)
+                    following = destination
+            elif kind == POP:
+                if not values:
+                    raise InsufficientStack("Wanted 1 stack item, had none")
+                pop()
+            elif kind == JUMP:
+                if not values:
+                    raise InsufficientStack("Wanted 1 stack item, had none")
+                following = pop()
+                _check_jump(code, following)
+            elif kind != NOTHING:
+                meter.gas_remaining = gas_left
+                stream.program_counter = following
+                try:
+                    if kind == OPERATE:
+                        argument(computation)
+                    else:
+                        argument(computation=computation)
+                except Halt:
+                    return
+                gas_left = meter.gas_remaining
+                following = stream.program_counter
+            position = following
+    except VMError:
+        # For whoever wants to know what failed; a `try` costs nothing until then.
+        stream.program_counter = position
+        raise
