@@ -15,7 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
-from keys.models import ApiKey, KeyVersion, User
+from keys.entitlement_admin import EntitlementInline, save_entitlements
+from keys.models import ApiKey, Entitlement, KeyVersion, User
 from keys.services import IssuedKey, announce_key, issue_version, revoke_version
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
@@ -115,9 +116,9 @@ class RevokeForm(forms.Form):
 class ApiKeyAdmin(_ApiKeyAdmin):
     """API keys. The secret of a new one is shown on the page after it, and never again."""
 
-    inlines = [KeyVersionInline]
-    list_display = ["__str__", "owner", "hints", "is_enabled"]
-    list_filter = ["is_enabled", "networks"]
+    inlines = [EntitlementInline, KeyVersionInline]
+    list_display = ["__str__", "owner", "hints", "is_enabled", "tracing"]
+    list_filter = ["is_enabled", "networks", "entitlements__network"]
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "=versions__hint"]
     show_full_result_count = False
@@ -130,6 +131,11 @@ class ApiKeyAdmin(_ApiKeyAdmin):
     def hints(self, api_key: ApiKey) -> str:
         return ", ".join(v.hint for v in api_key.versions.live()) or "-"
 
+    @admin.display(description="may trace on")
+    def tracing(self, api_key: ApiKey) -> str:
+        granted = api_key.entitlements.live().select_related("network")
+        return ", ".join(e.network.slug for e in granted) or "-"
+
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
@@ -141,6 +147,15 @@ class ApiKeyAdmin(_ApiKeyAdmin):
         if not change:
             obj.created_by = _staff(request)
         super().save_model(request, obj, form, change)
+
+    def save_formset(
+        self, request: HttpRequest, form: Any, formset: Any, change: bool
+    ) -> None:
+        if formset.model is not Entitlement:
+            super().save_formset(request, form, formset, change)
+            return
+        for fault in save_entitlements(formset, granted_by=_staff(request)):
+            self.message_user(request, fault, messages.ERROR)
 
     def save_related(
         self, request: HttpRequest, form: ModelForm[ApiKey], formsets: Any, change: bool

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils import timezone
 
 from keys.format import digest, is_well_formed
-from keys.models import ApiKey, KeyVersion, User
-from keys.services import get_or_create_customer, issue_key
+from keys.models import ApiKey, Entitlement, KeyVersion, User
+from keys.services import get_or_create_customer, grant_entitlement, issue_key
 from tests.support.rows import add_block, hash_of, make_network, set_head
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +25,17 @@ def staff(client: Client) -> Client:
     return client
 
 
+def formset(prefix: str, *rows: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an inline: its rows, old ones with an id before new ones."""
+    fields: dict[str, Any] = {
+        f"{prefix}-TOTAL_FORMS": len(rows),
+        f"{prefix}-INITIAL_FORMS": sum("id" in row for row in rows),
+    }
+    for number, row in enumerate(rows):
+        fields |= {f"{prefix}-{number}-{name}": value for name, value in row.items()}
+    return fields
+
+
 def test_secret_of_a_new_key_is_shown_once_and_never_again(staff: Client) -> None:
     owner = get_or_create_customer(email="owner@example.org")
     network = make_network("alpha")
@@ -32,8 +46,8 @@ def test_secret_of_a_new_key_is_shown_once_and_never_again(staff: Client) -> Non
             "name": "dapp",
             "is_enabled": "on",
             "networks": [network.pk],
-            "versions-TOTAL_FORMS": 0,
-            "versions-INITIAL_FORMS": 0,
+            **formset("versions"),
+            **formset("entitlements", {"network": network.pk, "capability": "trace"}),
         },
     )
     assert answer.status_code == 200
@@ -46,6 +60,7 @@ def test_secret_of_a_new_key_is_shown_once_and_never_again(staff: Client) -> Non
     assert version.digest == digest(secret)
     assert version.created_by is not None
     assert list(version.api_key.networks.all()) == [network]
+    assert version.api_key.entitlements.get().network == network
     for page in (API_KEYS, f"{API_KEYS}{version.api_key_id}/change/"):
         content = staff.get(page).content.decode()
         assert secret not in content
@@ -61,16 +76,111 @@ def test_api_key_is_changed_without_another_secret(staff: Client) -> None:
         {
             "owner": owner.pk,
             "name": "renamed",
-            "versions-TOTAL_FORMS": 1,
-            "versions-INITIAL_FORMS": 1,
-            "versions-0-id": issued.version.pk,
-            "versions-0-api_key": issued.api_key.pk,
+            **formset("entitlements"),
+            **formset(
+                "versions", {"id": issued.version.pk, "api_key": issued.api_key.pk}
+            ),
         },
     )
     assert answer.status_code == 302
     api_key = ApiKey.objects.get()
     assert (api_key.name, api_key.is_enabled) == ("renamed", False)
     assert KeyVersion.objects.count() == 1
+
+
+def save_entitlements(staff: Client, api_key: ApiKey, *rows: dict[str, Any]) -> str:
+    """Save a key's page with these entitlements; return the page that follows."""
+    answer = staff.post(
+        f"{API_KEYS}{api_key.pk}/change/",
+        {
+            "owner": api_key.owner_id,
+            "is_enabled": "on",
+            "networks": [network.pk for network in api_key.networks.all()],
+            **formset("versions"),
+            **formset("entitlements", *({"api_key": api_key.pk, **r} for r in rows)),
+        },
+        follow=True,
+    )
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_tracing_is_granted_changed_and_withdrawn_on_the_keys_page(
+    staff: Client,
+) -> None:
+    alpha = make_network("alpha")
+    api_key = issue_key(owner=get_or_create_customer(email="o@example.org")).api_key
+    save_entitlements(
+        staff,
+        api_key,
+        {
+            "network": alpha.pk,
+            "capability": "trace",
+            "tracers": ["callTracer", "muxTracer"],
+            "expires_at_0": "2999-01-01",
+            "expires_at_1": "00:00:00",
+            "note": "ticket 7",
+        },
+    )
+    granted = Entitlement.objects.get()
+    assert (granted.network, granted.note) == (alpha, "ticket 7")
+    assert granted.tracers == ["callTracer", "muxTracer"]
+    assert granted.expires_at == datetime(2999, 1, 1, tzinfo=UTC)
+    assert granted.granted_by is not None
+    assert granted.granted_by.email == "staff@example.org"
+    row = {"id": granted.pk, "capability": "trace", "network": alpha.pk}
+    page = staff.get(f"{API_KEYS}{api_key.pk}/change/").content.decode()
+    assert "staff@example.org" in page
+    assert page.count('value="callTracer"') == 2  # the row, and the empty one to copy
+
+    save_entitlements(staff, api_key, {**row, "tracers": ["noopTracer"]})
+    changed = Entitlement.objects.get()
+    assert changed.pk == granted.pk
+    assert (changed.tracers, changed.expires_at) == (["noopTracer"], None)
+    assert changed.granted_at > granted.granted_at
+
+    save_entitlements(staff, api_key, {**row, "DELETE": "on"})
+    assert not Entitlement.objects.exists()
+
+
+def test_entitlement_that_makes_no_sense_is_not_granted(staff: Client) -> None:
+    alpha, beta = make_network("alpha"), make_network("beta")
+    owner = get_or_create_customer(email="owner@example.org")
+    api_key = issue_key(owner=owner, networks=[alpha]).api_key
+    row = {"network": alpha.pk, "capability": "trace"}
+    for rows, told in (
+        ([{**row, "tracers": ["newTracer"]}], "newTracer is not one of the available"),
+        ([{**row, "expires_at_0": "2020-01-01"}], "The expiry has passed already."),
+        ([row, row], "Please correct the duplicate data for network and capability"),
+        ([{**row, "network": beta.pk}], "The key does not open beta."),
+    ):
+        if "expires_at_0" in rows[0]:
+            rows[0]["expires_at_1"] = "00:00"
+        assert told in save_entitlements(staff, api_key, *rows), told
+        assert not Entitlement.objects.exists()
+
+
+def test_page_of_a_key_is_saved_beside_an_entitlement_that_has_expired(
+    staff: Client,
+) -> None:
+    api_key = issue_key(owner=get_or_create_customer(email="o@example.org")).api_key
+    past = timezone.now().replace(microsecond=0) - timedelta(days=1)
+    granted = grant_entitlement(api_key=api_key, network=make_network("alpha"))
+    Entitlement.objects.update(expires_at=past)
+    save_entitlements(
+        staff,
+        api_key,
+        {
+            "id": granted.pk,
+            "expires_at_0": f"{past:%Y-%m-%d}",
+            "expires_at_1": f"{past:%H:%M:%S}",
+        },
+    )
+    unchanged = Entitlement.objects.get()
+    assert (unchanged.expires_at, unchanged.granted_by) == (past, None)
+    assert '"field-tracing">-<' in staff.get(API_KEYS).content.decode()
+    Entitlement.objects.update(expires_at=None)
+    assert '"field-tracing">alpha<' in staff.get(API_KEYS).content.decode()
 
 
 def test_revoking_asks_for_a_reason_first(staff: Client) -> None:

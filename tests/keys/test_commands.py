@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from keys.format import hint, is_well_formed
-from keys.models import ApiKey, KeyVersion, User
+from keys.models import ApiKey, Entitlement, KeyVersion, User
 from tests.support.rows import make_network
 
 pytestmark = pytest.mark.django_db
@@ -98,3 +98,61 @@ def test_hint_of_several_keys_is_not_enough() -> None:
     KeyVersion.objects.update(hint="nk_same…same")
     with pytest.raises(CommandError, match="several keys"):
         output("revoke_key", "nk_same...same", "--reason", "x")
+
+
+def test_tracing_is_granted_to_a_key_or_its_hint_on_the_named_networks() -> None:
+    for slug in ("alpha", "beta", "gamma"):
+        make_network(slug)
+    key = issue().strip()
+    told = output(
+        *("grant", key, "--network", "alpha", "--network", "beta"),
+        *("--tracers", "callTracer, 4byteTracer", "--expires", "2999-01-01"),
+        *("--note", "ticket 7"),
+    )
+    assert f"{hint(key)}: tracing granted on alpha, beta" in told
+    assert key not in told
+    for entitlement in Entitlement.objects.all():
+        assert entitlement.tracers == ["callTracer", "4byteTracer"]
+        assert entitlement.expires_at is not None
+        assert entitlement.expires_at.isoformat() == "2999-01-01T00:00:00+00:00"
+        assert (entitlement.note, entitlement.granted_by) == ("ticket 7", None)
+    output("grant", hint(key), "--network", "beta")
+    terms = Entitlement.objects.values_list("network__slug", "tracers", "note")
+    assert set(map(str, terms)) == {
+        "('alpha', ['callTracer', '4byteTracer'], 'ticket 7')",
+        "('beta', [], '')",
+    }
+
+
+def test_tracing_is_withdrawn_where_it_was_granted() -> None:
+    make_network("alpha")
+    make_network("beta")
+    key = issue("--debug").strip()
+    assert Entitlement.objects.count() == 2
+    output("grant", key, "--network", "alpha", "--withdraw")
+    assert Entitlement.objects.get().network.slug == "beta"
+    with pytest.raises(CommandError, match="was not granted tracing on alpha"):
+        output("grant", key, "--network", "beta", "--network", "alpha", "--withdraw")
+    assert Entitlement.objects.get().network.slug == "beta"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--network", "gamma"], "there is no network 'gamma'"),
+        (["--network", "beta"], "does not open beta"),
+        (["--network", "alpha", "--expires", "soon"], "'soon' is no ISO 8601 date"),
+        (["--network", "alpha", "--expires", "2020-01-01"], "passed already"),
+        (["--network", "alpha", "--tracers", "x"], "there is no tracer 'x'; there are"),
+        (["--network", "alpha", "--tracers", "none"], "did you mean --withdraw"),
+    ],
+)
+def test_mistake_in_a_grant_grants_nothing_anywhere(
+    arguments: list[str], message: str
+) -> None:
+    make_network("alpha")
+    make_network("beta")
+    key = issue("--network", "alpha").strip()
+    with pytest.raises(CommandError, match=message):
+        output("grant", key, "--network", "alpha", *arguments)
+    assert not Entitlement.objects.exists()

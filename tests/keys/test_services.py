@@ -7,10 +7,11 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from keys.format import digest, is_well_formed
-from keys.models import ApiKey, KeyVersion, User
+from keys.models import ApiKey, Entitlement, KeyVersion, User
 from keys.selectors import get_key_version
 from keys.services import (
     get_or_create_customer,
+    grant_entitlement,
     issue_key,
     issue_version,
     revoke_version,
@@ -98,3 +99,51 @@ def test_version_is_found_by_key_and_by_hint(owner: User) -> None:
         assert get_key_version(text) == issued.version
     with pytest.raises(KeyVersion.DoesNotExist):
         get_key_version("nk_none")
+
+
+def test_granting_again_gives_new_terms_and_keeps_none_of_the_old(owner: User) -> None:
+    staff = User.objects.create(email="staff@example.org", is_staff=True)
+    alpha = make_network("alpha")
+    api_key = issue_key(owner=owner).api_key
+    first = grant_entitlement(
+        api_key=api_key,
+        network=alpha,
+        tracers=["muxTracer", "muxTracer", "callTracer"],
+        expires_at=timezone.now() + timedelta(days=1),
+        note="trial",
+        granted_by=staff,
+    )
+    assert first.tracers == ["muxTracer", "callTracer"]
+    grant_entitlement(api_key=api_key, network=alpha)
+    second = Entitlement.objects.get()
+    assert second.pk == first.pk
+    assert (second.tracers, second.expires_at, second.note) == ([], None, "")
+    assert second.granted_by is None
+    assert second.granted_at > first.granted_at
+
+
+def test_tracer_or_capability_that_does_not_exist_is_not_granted(owner: User) -> None:
+    alpha = make_network("alpha")
+    api_key = issue_key(owner=owner).api_key
+    for terms in ({"tracers": ["newTracer"]}, {"capability": "fly"}):
+        with pytest.raises(ValidationError, match="not a valid choice"):
+            grant_entitlement(api_key=api_key, network=alpha, **terms)
+    assert not Entitlement.objects.exists()
+
+
+def test_entitlement_lives_until_it_expires(owner: User) -> None:
+    api_key = issue_key(owner=owner).api_key
+    granted = grant_entitlement(api_key=api_key, network=make_network("alpha"))
+    assert Entitlement.objects.live().get() == granted
+    Entitlement.objects.update(expires_at=timezone.now())
+    assert not Entitlement.objects.live().exists()
+
+
+def test_key_that_may_trace_does_so_where_it_opens_the_door(owner: User) -> None:
+    alpha, beta = make_network("alpha"), make_network("beta")
+    staff = User.objects.create(email="staff@example.org", is_staff=True)
+    everywhere = issue_key(owner=owner, may_trace=True, created_by=staff).api_key
+    somewhere = issue_key(owner=owner, may_trace=True, networks=[beta]).api_key
+    assert {e.network for e in everywhere.entitlements.all()} == {alpha, beta}
+    assert {e.granted_by for e in everywhere.entitlements.all()} == {staff}
+    assert {e.network for e in somewhere.entitlements.all()} == {beta}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from keys.management.arguments import read_moment
 from keys.services import IssuedKey, get_or_create_customer, issue_key
-from networks.models import Network
+from networks.management.arguments import read_networks
 
 
 class Command(BaseCommand):
@@ -49,9 +49,9 @@ class Command(BaseCommand):
                 issued = issue_key(
                     owner=get_or_create_customer(email=options["owner"]),
                     name=options["name"],
-                    networks=_networks(options["network"]),
+                    networks=read_networks(options["network"]),
                     may_trace=options["debug"],
-                    expires_at=_moment(options["expires"]),
+                    expires_at=read_moment(options["expires"]),
                 )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
@@ -60,26 +60,6 @@ class Command(BaseCommand):
         else:
             self.stdout.write(issued.secret)
             self.stderr.write("This is the only time that the key is shown.")
-
-
-def _networks(slugs: list[str]) -> list[Network]:
-    found = {
-        network.slug: network for network in Network.objects.filter(slug__in=slugs)
-    }
-    for slug in slugs:
-        if slug not in found:
-            raise CommandError(f"there is no network {slug!r}")
-    return list(found.values())
-
-
-def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise CommandError(f"{text!r} is no ISO 8601 date or time") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _as_json(issued: IssuedKey) -> dict[str, Any]:

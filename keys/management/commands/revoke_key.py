@@ -8,8 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from keys.models import KeyVersion
-from keys.selectors import get_key_version
+from keys.management.arguments import read_key
 from keys.services import revoke_version
 
 
@@ -21,12 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--reason", required=True, help="why, for the record")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            version = get_key_version(options["key"])
-        except KeyVersion.DoesNotExist:
-            raise CommandError("there is no such key") from None
-        except KeyVersion.MultipleObjectsReturned:
-            raise CommandError("several keys have this hint: give the key") from None
+        version = read_key(options["key"])
         try:
             revoke_version(version=version, reason=options["reason"])
         except ValidationError as error:

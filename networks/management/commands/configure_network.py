@@ -8,7 +8,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from networks.models import Network, all_tracers
+from networks.management.arguments import read_tracers
+from networks.models import Network
 from networks.services import configure_network
 
 
@@ -41,32 +42,15 @@ class Command(BaseCommand):
             network = Network.objects.get(slug=slug)
         except Network.DoesNotExist:
             raise CommandError(f"there is no network {slug!r}") from None
-        hosts = options["host"]
+        hosts, tracers = options["host"], options["tracers"]
         try:
             configure_network(
                 network=network,
                 name=options["name"],
                 host_names=None if hosts is None else [h for h in hosts if h],
-                tracers=_tracers(options["tracers"]),
+                tracers=None if tracers is None else read_tracers(tracers),
                 emit_total_difficulty=options["total_difficulty"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         self.stdout.write(self.style.SUCCESS(f"{slug}: configured"))
-
-
-def _tracers(text: str | None) -> list[str] | None:
-    """Return the tracers that a word list names.
-
-    Raises: CommandError naming the first that does not exist.
-    """
-    if text is None:
-        return None
-    if text == "all":
-        return all_tracers()
-    names = [] if text == "none" else [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in all_tracers():
-            known = ", ".join(all_tracers())
-            raise CommandError(f"there is no tracer {name!r}; there are {known}")
-    return names

@@ -1,0 +1,85 @@
+"""What a key was granted, on the key's page in the admin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from keys.models import ApiKey, Entitlement, User
+from keys.services import grant_entitlement, withdraw_entitlement
+from networks.models import Tracer
+
+if TYPE_CHECKING:  # the classes are generic for the type checker alone
+    _EntitlementForm = forms.ModelForm[Entitlement]
+    _EntitlementInline = admin.TabularInline[Entitlement, ApiKey]
+    _EntitlementFormSet = forms.BaseInlineFormSet[Entitlement, ApiKey, _EntitlementForm]
+else:
+    _EntitlementForm = forms.ModelForm
+    _EntitlementInline = admin.TabularInline
+    _EntitlementFormSet = forms.BaseInlineFormSet
+
+
+class EntitlementForm(_EntitlementForm):
+    """The terms of an entitlement, with a tick box for each tracer.
+
+    What it is for, and where, is chosen once: for another there is another row.
+    """
+
+    tracers = forms.MultipleChoiceField(
+        choices=Tracer.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=Entitlement._meta.get_field("tracers").help_text,
+    )
+
+    class Meta:
+        model = Entitlement
+        fields = ["network", "capability", "tracers", "expires_at", "note"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk is not None:
+            self.fields["network"].disabled = True
+            self.fields["capability"].disabled = True
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse new terms that are over; old ones may stand there as they are."""
+        cleaned = super().clean() or {}
+        expires_at = cleaned.get("expires_at")
+        if self.has_changed() and expires_at and expires_at <= timezone.now():
+            self.add_error("expires_at", "The expiry has passed already.")
+        return cleaned
+
+
+class EntitlementInline(_EntitlementInline):
+    model = Entitlement
+    form = EntitlementForm
+    fk_name = "api_key"
+    extra = 0
+    fields = [*EntitlementForm.Meta.fields, "granted_by", "granted_at"]
+    readonly_fields = ["granted_by", "granted_at"]
+
+
+def save_entitlements(formset: _EntitlementFormSet, *, granted_by: User) -> list[str]:
+    """Grant and withdraw what was changed; return what can't be granted, and why."""
+    faults = []
+    for entitlement in formset.save(commit=False):
+        try:
+            grant_entitlement(
+                api_key=entitlement.api_key,
+                network=entitlement.network,
+                capability=entitlement.capability,
+                tracers=entitlement.tracers,
+                expires_at=entitlement.expires_at,
+                note=entitlement.note,
+                granted_by=granted_by,
+            )
+        except ValidationError as error:
+            faults.append(f"{entitlement}: {' '.join(error.messages)}")
+    for entitlement in formset.deleted_objects:
+        withdraw_entitlement(entitlement=entitlement)
+    return faults
