@@ -6,7 +6,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from jsonrpc.dispatch import Dispatcher, Limits, Reply
+from jsonrpc.answers import Reply
+from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RpcError
 from jsonrpc.registry import MethodRegistry
 from keys.grants import Grant
