@@ -82,7 +82,8 @@ class Stepping:
     def run(self, frame: Any, table: OpcodeTable) -> None:
         """Run a frame's code until it halts.
 
-        Raises: VMError as the code fails, TracerError as the tracer does.
+        Raises: VMError as the code fails, with the program counter at what failed;
+        TracerError as the tracer does.
         """
         self.look_at_clock()
         if frame.msg.depth == 0:
@@ -166,6 +167,7 @@ class Stepping:
                 step.error = _FAULTS.get(step.op)
             else:
                 step.error = f"invalid opcode: {OPCODE_NAMES[step.op]}"
+            frame.code.program_counter = step.pc
             self._tracer.fault(step)
             raise
         if frame.children and frame.children[-1]._error is not None:
