@@ -2,8 +2,8 @@
 
 What a receipt repeats of its transaction (the hashes, the place in the block, who to
 whom, the price) the transaction object holds already, and each log repeats it again.
-A stored receipt leaves it out, and is completed with the transaction's own words when
-it is answered.
+A stored receipt leaves it out, is packed besides, and is completed with the
+transaction's own words when it is answered.
 Source: execution-apis src/schemas/receipt.yaml; go-ethereum internal/ethapi/api.go
 `MarshalReceipt`, core/types/gen_log_json.go
 """
@@ -18,6 +18,7 @@ from nodeapi.evm.blob_gas import blob_base_fee
 from nodeapi.evm.receipts import BLOOM_BYTES
 from nodeapi.evm.signatures import keccak
 from nodeapi.evm.transactions import BLOB
+from nodeapi.receipt_codec import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +60,8 @@ def stored_receipts(
     stored = []
     log_index = 0
     for transaction, receipt in zip(block.transactions, receipts, strict=True):
-        stored.append(_stored_receipt(transaction, receipt, log_index, price))
+        own = _own_members(transaction, receipt, log_index, price)
+        stored.append(pack(own))
         log_index += len(receipt.logs)
     return stored
 
@@ -69,6 +71,7 @@ def receipt_document(stored: bytes, transaction: bytes) -> bytes:
 
     stored: from `stored_receipts`. transaction: the object of its transaction in the
     block, or the first HEAD_BYTES of it.
+    Raises: ValueError for anything else.
     """
     found = _HEAD.match(transaction)
     if found is None:
@@ -79,11 +82,11 @@ def receipt_document(stored: bytes, transaction: bytes) -> bytes:
         place,
         ends,
         price,
-        stored.replace(_HOLE.encode(), place + time),
+        unpack(stored).replace(_HOLE.encode(), place + time),
     )
 
 
-def _stored_receipt(
+def _own_members(
     transaction: Transaction, receipt: Receipt, log_index: int, blob_gas_price: int
 ) -> bytes:
     """Return what only the receipt knows, from the comma before its first member on.
@@ -104,7 +107,7 @@ def _stored_receipt(
             f',"blobGasPrice":"{blob_gas_price:#x}"'
         )
     logs = ",".join(
-        [_stored_log(log, index) for index, log in enumerate(receipt.logs, log_index)]
+        [_log(log, index) for index, log in enumerate(receipt.logs, log_index)]
     )
     bloom = receipt.bloom.to_bytes(BLOOM_BYTES, "big").hex()
     return (
@@ -115,7 +118,7 @@ def _stored_receipt(
     ).encode()
 
 
-def _stored_log(log: Log, index: int) -> str:
+def _log(log: Log, index: int) -> str:
     topics = ",".join([f'"0x{topic.hex()}"' for topic in log.topics])
     return (
         f'{{"address":"0x{log.address.hex()}","topics":[{topics}]'

@@ -10,8 +10,10 @@ from nodeapi.evm.blob_gas import BlobParameters
 from nodeapi.evm.blocks import Block
 from nodeapi.evm.forks import CANCUN, FRONTIER, PRAGUE
 from nodeapi.evm.receipts import Log, Receipt, logs_bloom
+from nodeapi.evm.signatures import keccak
 from nodeapi.evm.signing import sign_transaction
 from nodeapi.evm.transactions import Transaction
+from nodeapi.receipt_codec import pack, unpack
 from nodeapi.receipts import HEAD_BYTES, receipt_document, stored_receipts
 from tests.nodeapi.evm import test_headers as headers
 from tests.nodeapi.evm.test_transactions import FIELDS, KEY, SENDER, TO
@@ -164,11 +166,32 @@ def test_nothing_is_stored_that_the_transaction_says_already():
     transaction = transactions()["protected"]
     block = Block(headers.CANCUN, (transaction,), (), None)
     (stored,) = stored_receipts(block, [receipt(transaction, logs=LOGS)], CANCUN)
+    own = unpack(stored)
     for known in (headers.CANCUN.hash, transaction.hash):
-        assert known.hex().encode() not in stored
+        assert known.hex().encode() not in own
+
+
+def test_receipt_of_a_transfer_takes_little_more_than_what_is_new_in_it():
+    # 32 bytes of amount, 3 addresses, 12 bits of 2048 in the bloom filter.
+    word = b"\xdd\xf2R\xad\x1b\xe2\xc8\x9bi\xc2\xb0h\xfc7\x8d\xaa"
+    word += b"\x95+\xa7\xf1c\xc4\xa1\x16(\xf5ZM\xf5#\xb3\xef"
+    parties = [bytes(12) + keccak(name)[12:] for name in (b"from", b"to")]
+    log = Log(keccak(b"token")[12:], (word, *parties), (10**18).to_bytes(32))
+    transaction = transactions()["protected"]
+    done = receipt(transaction, logs=[log], bloom=logs_bloom([log]))
+    block = Block(headers.CANCUN, (transaction,), (), None)
+    (stored,) = stored_receipts(block, [done], CANCUN)
+    assert len(stored) < 190
+    assert len(unpack(stored)) > 900
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\x00", b"\x01", b"\x01no frame", b"\x02"])
+def test_what_is_no_stored_receipt_is_refused(damaged):
+    with pytest.raises(ValueError, match="packed receipt"):
+        unpack(damaged)
 
 
 def test_pending_transaction_has_no_receipt():
     transaction = transactions()["protected"]
     with pytest.raises(ValueError, match="no transaction object of a block"):
-        receipt_document(b"", pending_transaction_document(transaction))
+        receipt_document(pack(b""), pending_transaction_document(transaction))
