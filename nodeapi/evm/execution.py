@@ -100,6 +100,11 @@ class BlockExecution:
         self.gas_used = 0
         self.blob_gas_used = 0
 
+    @property
+    def state(self) -> Any:
+        """The State, py-evm's with our parts, that all is executed on."""
+        return self._state
+
     def begin(self) -> None:
         """Do what comes before the first transaction."""
         header = self._header
