@@ -15,29 +15,27 @@ rows are right whatever happened to the shape between.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from sha3 import keccak_256
 
+from nodeapi.evm.trie_batch import Batch
 from nodeapi.evm.trie_nodes import (
     EMPTY,
     EMPTY_ROOT,
     HASH_HEAD,
     HASHED_SIZE,
     NIBBLES,
-    Branch,
     Extension,
     Leaf,
     Node,
-    common_prefix_length,
     decode_node,
     extension_path_rlp,
     from_nibbles,
-    leaf_path_rlp,
+    leaf_rlp,
     list_rlp,
+    melt,
     string_rlp,
-    subtree,
     to_nibbles,
 )
 from nodeapi.evm.trie_roots import build_root, ordered_root
@@ -51,6 +49,8 @@ from nodeapi.evm.trie_rows import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from nodeapi.evm.trie_batch import Place, Recall
+
 __all__ = [
     "EMPTY_ROOT",
     "CorruptTrieNode",
@@ -61,31 +61,6 @@ __all__ = [
     "build_root",
     "ordered_root",
 ]
-
-
-Recall: TypeAlias = Callable[[bytes], bytes]
-"""Key → the value that it had before a change, empty when that is not known."""
-
-
-class _Changes(NamedTuple):
-    """The changes of an update: three lists side by side, sorted by key.
-
-    leaves: None for a key that is deleted.
-    """
-
-    keys: list[bytes]
-    nibbles: list[bytes]
-    leaves: list[Leaf | None]
-    recall: Recall | None
-
-
-_Place: TypeAlias = tuple[Any, int, bytes, int, int]
-"""A node to be visited: the list it stands in and its index there, its path, and the
-first and past-the-last of the changes below it."""
-
-
-_LEVELS_AHEAD = 3
-"""Levels read with a missing node: a trie of a thousand keys comes in one question."""
 
 
 class PathTrie:
@@ -108,6 +83,9 @@ class PathTrie:
         self._cache = NodeCache(0) if cache is None else cache
         top = EMPTY if root is None or root == EMPTY_ROOT else HASH_HEAD + root
         self._top: list[Any] = [top]
+        self._open_places: list[tuple[list[Any], int, bytes]] = []
+        """Where nodes are open, parents before their children: the list that a node
+        stands in, its index there, its path. What grew in one place counts as one."""
         self._rows: dict[bytes, bytes | None] = {}
         self._loaded: Mapping[bytes, bytes] = {}
         self._shrunk = False
@@ -126,25 +104,25 @@ class PathTrie:
             (key, string_rlp(value)) if (value := changes[key]) else None
             for key in keys
         ]
-        batch = _Changes(keys, [to_nibbles(key) for key in keys], leaves, recall)
+        batch = Batch(keys, [to_nibbles(key) for key in keys], leaves, recall)
         if None in leaves:
             self._shrunk = True
-        places: list[_Place] = [(self._top, 0, b"", 0, len(keys))] if keys else []
-        # Below the first node that is missing there mostly is a leaf to be recalled.
-        looks_ahead = recall is None
+        places: list[Place] = [(self._top, 0, b"", 0, len(keys))] if keys else []
         while places:
             places = self._descend(places, batch)
-            likely = _paths_ahead(places, batch.nibbles) if looks_ahead else ()
+            likely = batch.paths_ahead(places)
             self._load({place[2] for place in places}, likely)
-            looks_ahead = True
 
     def root_hash(self) -> bytes:
         """Return the root hash as of the last update."""
         if type(self._top[0]) is not bytes:
             if self._shrunk:
-                self._fold_all()
-            self._top[0] = self._seal(self._top[0], b"")
+                self._fold_all()  # after which open nodes may stand elsewhere
+            else:
+                self._seal_places()
+            self._top[0] = self._seal_all(self._top[0], b"")
             self._cache.age()
+        self._open_places.clear()
         self._shrunk = False
         reference: bytes = self._top[0]
         return EMPTY_ROOT if reference == EMPTY else reference[1:]
@@ -160,23 +138,22 @@ class PathTrie:
 
     # Nodes that come in
 
-    def _find(self, reference: bytes, path: bytes) -> bytes | None:
-        """Return a node's RLP from memory, None where it has to be read.
+    def _read(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
+        """Decode a node that is not in the cache, None where it has to be read.
 
+        near: any key below it.
         Raises: CorruptTrieNode when what was read is not what was referred to.
         """
         if len(reference) != HASHED_SIZE:
-            return reference
-        node = (
-            self._cache.young.get(reference)
-            or self._cache.old.get(reference)
-            or self._rows.get(path)
-        )
-        if node is None:
-            node = self._loaded.get(path)
-            if node is not None and keccak_256(node).digest() != reference[1:]:
+            return decode_node(reference, len(path), near)
+        rlp = self._rows.get(path)
+        if rlp is None:
+            rlp = self._loaded.get(path)
+            if rlp is None:
+                return None
+            if keccak_256(rlp).digest() != reference[1:]:
                 raise CorruptTrieNode(self.owner, path)
-        return node
+        return decode_node(rlp, len(path), near)
 
     def _load(self, needed: Collection[bytes], likely: Collection[bytes]) -> None:
         """Read nodes that must exist, and with them some that may."""
@@ -190,18 +167,19 @@ class PathTrie:
 
     # Descend
 
-    def _descend(self, places: list[_Place], batch: _Changes) -> list[_Place]:
+    def _descend(self, places: list[Place], batch: Batch) -> list[Place]:
         """Bring changes down as far as memory goes; return the places it lacks."""
         keys, nibbles, leaves, recall = batch
+        note = self._open_places.append
         missing = []
         while places:
-            place = places.pop()
-            holder, index, path, low, high = place
+            holder, index, path, low, high = place = places.pop()
             node = holder[index]
             depth = len(path)
             if type(node) is bytes:
                 if node == EMPTY:
-                    holder[index] = _grow(batch, low, high, depth, None)
+                    holder[index] = batch.grow(low, high, depth, None)
+                    note((holder, index, path))
                     continue
                 reference = node
                 node = self._open(reference, path, keys[low])
@@ -211,6 +189,7 @@ class PathTrie:
                     missing.append(place)
                     continue
                 holder[index] = node
+                note((holder, index, path))
             kind = type(node)
             if kind is list:
                 while low < high:
@@ -224,20 +203,24 @@ class PathTrie:
                 if high - low == 1 and node[0] == keys[low]:
                     holder[index] = leaves[low] or EMPTY
                 else:
-                    holder[index] = _grow(batch, low, high, depth, node)
+                    holder[index] = batch.grow(low, high, depth, node)
             else:
-                places.append(_enter_extension(place, node, batch))
+                places.append(batch.enter_extension(place, node))
         return missing
 
     def _open(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
-        """Take a node out of its row and decode it, None where it has to be read."""
-        rlp = self._find(reference, path)
-        if rlp is None:
-            return None
+        """Take a node out of its row, to be changed; None where it has to be read."""
+        cache = self._cache
+        node: Node | None = cache.young.pop(reference, None)
+        if node is None:
+            node = cache.old.pop(reference, None)
+        if node is None:
+            node = self._read(reference, path, near)
+            if node is None:
+                return None
         if len(reference) == HASHED_SIZE:
             self._rows[path] = None
-            self._cache.young.pop(reference, None)
-        return decode_node(rlp, len(path), near)
+        return node
 
     def _recall_leaf(
         self, reference: bytes, path: bytes, key: bytes, recall: Recall
@@ -247,7 +230,7 @@ class PathTrie:
         if not value:
             return None
         leaf = (key, string_rlp(value))
-        if HASH_HEAD + keccak_256(_leaf_rlp(leaf, len(path))).digest() != reference:
+        if HASH_HEAD + keccak_256(leaf_rlp(leaf, len(path))).digest() != reference:
             return None  # a node further up, or what is remembered is wrong
         self._rows[path] = None
         return leaf
@@ -274,7 +257,7 @@ class PathTrie:
             return node
         if kind is Extension:
             child = self._fold(node[0], path + node.nibbles, wanted)
-            return _melt(node.nibbles, child)
+            return melt(node.nibbles, child)
         for nibble, child in enumerate(node):
             if type(child) is not bytes:
                 node[nibble] = self._fold(child, path + NIBBLES[nibble], wanted)
@@ -288,104 +271,75 @@ class PathTrie:
         )
         child_path = path + NIBBLES[nibble]
         if type(child) is bytes:
-            rlp = self._find(child, child_path)
-            if rlp is None:
+            opened = self._open_unless_branch(child, child_path)
+            if opened is None:
                 wanted.add(child_path)
                 return node
-            child = self._open_unless_branch(child, rlp, child_path)
-        return _melt(NIBBLES[nibble], child)
+            child = opened
+        return melt(NIBBLES[nibble], child)
 
-    def _open_unless_branch(self, reference: bytes, rlp: bytes, path: bytes) -> Any:
-        """Return an only child, opened if it is going to melt into its parent."""
-        near = from_nibbles(path.ljust(64, b"\0"))
-        node = decode_node(rlp, len(path), near)
+    def _open_unless_branch(self, reference: bytes, path: bytes) -> Any:
+        """Return an only child, opened if it is going to melt into its parent.
+
+        None where it has to be read.
+        """
+        cache = self._cache
+        node: Node | None = cache.young.get(reference) or cache.old.get(reference)
+        if node is None:
+            near = from_nibbles(path.ljust(64, b"\0"))
+            node = self._read(reference, path, near)
         if type(node) is list:
             return reference
-        if len(reference) == HASHED_SIZE:
+        if node is not None and len(reference) == HASHED_SIZE:
             self._rows[path] = None
         return node
 
     # Seal
 
-    def _seal(self, node: Any, path: bytes) -> bytes:
-        """Encode and hash an open node after its open children; return its reference."""
+    def _seal_places(self) -> None:
+        """Seal what has been opened, but for the root: the last first.
+
+        So the children of a node are sealed before it, and need not be looked for.
+        """
+        for holder, index, path in reversed(self._open_places):
+            node = holder[index]
+            if type(node) is bytes or not path:
+                continue
+            try:
+                holder[index] = self._seal(node, path)
+            except TypeError:  # a child is open that is no place: both were grown
+                holder[index] = self._seal_all(node, path)
+
+    def _seal_all(self, node: Any, path: bytes) -> bytes:
+        """Seal a node and whatever is open below it; return its reference."""
         kind = type(node)
-        if kind is tuple:
-            rlp = _leaf_rlp(node, len(path))
-        elif kind is list:
-            for nibble, child in enumerate(node):
-                if type(child) is not bytes:
-                    node[nibble] = self._seal(child, path + NIBBLES[nibble])
-            rlp = list_rlp(b"".join(node))
-        elif kind is Extension:
-            child = self._seal(node[0], path + node.nibbles)
-            rlp = list_rlp(extension_path_rlp(node.nibbles) + child)
-        else:
+        if kind is bytes:
             sealed: bytes = node
             return sealed
+        if kind is list:
+            for nibble, child in enumerate(node):
+                if type(child) is not bytes:
+                    node[nibble] = self._seal_all(child, path + NIBBLES[nibble])
+        elif kind is Extension:
+            node[0] = self._seal_all(node[0], path + node.nibbles)
+        return self._seal(node, path)
+
+    def _seal(self, node: Any, path: bytes) -> bytes:
+        """Encode and hash a node whose children are sealed; return its reference.
+
+        Raises: TypeError when one is not.
+        """
+        kind = type(node)
+        if kind is tuple:
+            rlp = leaf_rlp(node, len(path))
+        elif kind is list:
+            rlp = list_rlp(b"".join(node))
+        else:
+            rlp = list_rlp(extension_path_rlp(node.nibbles) + node[0])
         if len(rlp) < 32:  # never the root: keys alone are that long
             return rlp
         reference: bytes = HASH_HEAD + keccak_256(rlp).digest()
         self._rows[path] = rlp
         if kind is not tuple:  # leaves are most of all nodes, and can be recalled
-            self._cache.young[reference] = rlp
+            self._cache.young[reference] = node
         return reference
-
-
-def _leaf_rlp(leaf: Leaf, depth: int) -> bytes:
-    return list_rlp(leaf_path_rlp(leaf[0], depth) + leaf[1])
-
-
-def _paths_ahead(places: list[_Place], nibbles: list[bytes]) -> set[bytes]:
-    """Return the paths where the nodes below some places may be, if they exist.
-
-    A question with paths too many is cheaper than a question more.
-    """
-    return {
-        nibbles[change][: len(path) + ahead]
-        for _, _, path, low, high in places
-        for change in range(low, high)
-        for ahead in range(1, _LEVELS_AHEAD + 1)
-    }
-
-
-def _melt(nibbles: bytes, child: Any) -> Any:
-    """Return the node that stands for nibbles with one folded child below them."""
-    kind = type(child)
-    if kind is tuple or (kind is bytes and child == EMPTY):
-        return child
-    if kind is Extension:
-        return Extension(nibbles + child.nibbles, child[0])
-    return Extension(nibbles, child)
-
-
-def _enter_extension(place: _Place, node: Extension, batch: _Changes) -> _Place:
-    """Return where changes go on at an extension, splitting it if they part from it."""
-    holder, index, path, low, high = place
-    depth = len(path)
-    nibbles = node.nibbles
-    shared = min(
-        common_prefix_length(nibbles, batch.nibbles[i][depth:]) for i in (low, high - 1)
-    )
-    if shared == len(nibbles):
-        return node, 0, path + nibbles, low, high
-    branch: Branch = [EMPTY] * 17
-    rest = nibbles[shared + 1 :]
-    branch[nibbles[shared]] = Extension(rest, node[0]) if rest else node[0]
-    holder[index] = Extension(nibbles[:shared], branch) if shared else branch
-    return place
-
-
-def _grow(batch: _Changes, low: int, high: int, depth: int, old: Leaf | None) -> Any:
-    """Return a new subtree of changes, and of the leaf that stood in its place."""
-    entries = [
-        (nibbles, leaf)
-        for nibbles, leaf in zip(
-            batch.nibbles[low:high], batch.leaves[low:high], strict=True
-        )
-        if leaf is not None
-    ]
-    if old is not None and old[0] not in batch.keys[low:high]:
-        entries.append((to_nibbles(old[0]), old))
-        entries.sort()
-    return subtree(entries, depth) if entries else EMPTY

@@ -130,6 +130,11 @@ def leaf_path_rlp(key: bytes, depth: int) -> bytes:
     return _PATH_HEADS[len(path)] + path
 
 
+def leaf_rlp(leaf: Leaf, depth: int) -> bytes:
+    """Return the RLP of a leaf at a depth, at most 54 bytes of its key below that."""
+    return list_rlp(leaf_path_rlp(leaf[0], depth) + leaf[1])
+
+
 def extension_path_rlp(nibbles: bytes) -> bytes:
     """Return the RLP of an extension's hex-prefix path."""
     flagged = b"\x01" + nibbles if len(nibbles) & 1 else b"\x00\x00" + nibbles
@@ -164,6 +169,16 @@ def subtree(entries: list[tuple[bytes, Leaf]], depth: int) -> Any:
         branch[nibble] = subtree(entries[low:high], fork + 1)
         low = high
     return Extension(first[depth:fork], branch) if shared else branch
+
+
+def melt(nibbles: bytes, child: Any) -> Any:
+    """Return the node that stands for nibbles with one folded child below them."""
+    kind = type(child)
+    if kind is tuple or (kind is bytes and child == EMPTY):
+        return child
+    if kind is Extension:
+        return Extension(nibbles + child.nibbles, child[0])
+    return Extension(nibbles, child)
 
 
 # Decoding
