@@ -1,0 +1,128 @@
+"""JSON objects decoded as Go's `encoding/json` decodes them, with its error texts.
+
+Source: Go, encoding/json/decode.go; time/format.go for durations
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonrpc.text import Number, kind
+
+_MAX_INT = 2**63 - 1
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,  # U+00B5, the micro sign
+    "μs": 10**3,  # U+03BC, the Greek letter
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_TERM = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member of a Go struct.
+
+    path: how Go calls it in an error: the struct, those embedded in it, the field.
+    type: what it may hold: `bool`, `int`, `string`; "" for whatever it is.
+    """
+
+    path: str
+    type: str = ""
+
+
+def struct(value: Any, go_type: str, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Return the members of an object that are fields, by the names given.
+
+    fields: by their names on the wire. Capitals do not matter, other members are
+    ignored, and null counts as absent.
+    Raises: ValueError for the first fault.
+    """
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        raise ValueError(mismatch(kind(value), go_type))
+    names = {name.casefold(): name for name in fields}
+    found = {}
+    for given, member in value.items():
+        name = names.get(given.casefold())
+        if name is not None and member is not None:
+            _check(member, fields[name])
+            found[name] = member
+    return found
+
+
+def mismatch(value: str, go_type: str) -> str:
+    """Return what Go says of a value that does not fit a type."""
+    return f"json: cannot unmarshal {value} into Go value of type {go_type}"
+
+
+def _check(value: Any, field: Field) -> None:
+    """Raise ValueError when a field can't hold a value."""
+    if not field.type:
+        return
+    found = kind(value)
+    if field.type == "int" and found == "number":
+        if type(value) is int and abs(value) <= _MAX_INT:
+            return
+        found += f" {value.text if isinstance(value, Number) else value}"
+    elif found == field.type:
+        return
+    raise ValueError(
+        f"json: cannot unmarshal {found} into Go struct field {field.path} "
+        f"of type {field.type}"
+    )
+
+
+def duration(text: str) -> float:
+    """Return the seconds of a duration such as `5s`, `300ms`, `1m30.5s`, `-1h`.
+
+    Raises: ValueError.
+    """
+    rest = text[1:] if text[:1] in ("-", "+") else text
+    if rest == "0":
+        return 0.0
+    if not rest:
+        raise ValueError(f"time: invalid duration {_quoted(text)}")
+    nanoseconds = 0
+    while rest:
+        term = _TERM.match(rest)
+        assert term is not None  # it may be empty
+        whole, fraction, unit = term.groups()
+        if not whole and not fraction:
+            raise ValueError(f"time: invalid duration {_quoted(text)}")
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
+        if unit not in _NANOSECONDS:
+            raise ValueError(
+                f"time: unknown unit {_quoted(unit)} in duration {_quoted(text)}"
+            )
+        # Digits beyond these make no difference, or go beyond the limit anyway.
+        nanoseconds += int(whole.lstrip("0")[:40] or "0") * _NANOSECONDS[unit]
+        digits = (fraction or "")[:18]
+        nanoseconds += int(digits or "0") * _NANOSECONDS[unit] // 10 ** len(digits)
+        if nanoseconds > _MAX_INT:
+            raise ValueError(f"time: invalid duration {_quoted(text)}")
+        rest = rest[term.end() :]
+    seconds = nanoseconds / 10**9
+    return -seconds if text[0] == "-" else seconds
+
+
+def _quoted(text: str) -> str:
+    """Return a text in quotes, with what is no printable ASCII as Go's escapes."""
+    escaped = "".join(
+        f"\\{chr(byte)}"
+        if byte in b'"\\'
+        else chr(byte)
+        if 0x20 <= byte < 0x80
+        else f"\\x{byte:02x}"
+        for byte in text.encode("utf-8", "surrogatepass")
+    )
+    return f'"{escaped}"'

@@ -1,0 +1,212 @@
+"""What a caller may say about a trace: the second argument of the `debug_trace…` methods.
+
+Source: go-ethereum eth/tracers/api.go, TraceConfig, and native/*.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from jsonrpc.errors import RpcError
+from jsonrpc.text import Number, kind
+from nodeapi.encoding import index
+from nodeapi.methods import go_json
+from nodeapi.methods.go_json import Field
+from nodeapi.ports import MAX_INDEX
+from nodeapi.tracers.struct_log import StructLogOptions
+
+CALL, PRESTATE, FLAT_CALL = "callTracer", "prestateTracer", "flatCallTracer"
+FOUR_BYTE, NOOP, MUX = "4byteTracer", "noopTracer", "muxTracer"
+STRUCT_LOG, JAVASCRIPT = "structLog", "javascript"
+"""What networks offer and keys are granted, by the names that `networks` has."""
+
+
+class BadTracerConfig(RpcError):
+    """Raised when a tracer does not take its `tracerConfig`, or a time-out is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeTracer:
+    """A tracer whose answer is made of records.
+
+    flags: the options that are on.
+    inner: the tracers of a muxTracer, in the order of their names.
+    """
+
+    name: str
+    flags: frozenset[str] = frozenset()
+    inner: tuple[NativeTracer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JavaScriptTracer:
+    """A tracer that is a program.
+
+    source: the program, or the name of one that comes with the service.
+    config: JSON, which is handed to the program as it is.
+    """
+
+    source: str
+    config: bytes = b"{}"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """A tracer, and how much of a block it is for.
+
+    timeout: seconds for each transaction, None for as many as is usual.
+    first, last: a slice of the block's transactions, both included.
+    """
+
+    tracer: NativeTracer | StructLogOptions | JavaScriptTracer
+    timeout: float | None = None
+    first: int = 0
+    last: int = MAX_INDEX
+
+    @property
+    def names(self) -> list[str]:
+        """Every tracer that is used, as networks offer and keys are granted them."""
+        tracer = self.tracer
+        if isinstance(tracer, NativeTracer):
+            return [tracer.name, *(inner.name for inner in tracer.inner)]
+        is_program = isinstance(tracer, JavaScriptTracer)
+        return [JAVASCRIPT if is_program else STRUCT_LOG]
+
+
+DEFAULT = TraceOptions(StructLogOptions())
+
+_OPTIONS = {
+    "tracer": Field("TraceConfig.Tracer", "string"),
+    "tracerConfig": Field("TraceConfig.TracerConfig"),
+    "timeout": Field("TraceConfig.Timeout", "string"),
+    "enableMemory": Field("TraceConfig.Config.EnableMemory", "bool"),
+    "disableStack": Field("TraceConfig.Config.DisableStack", "bool"),
+    "disableStorage": Field("TraceConfig.Config.DisableStorage", "bool"),
+    "enableReturnData": Field("TraceConfig.Config.EnableReturnData", "bool"),
+    "limit": Field("TraceConfig.Config.Limit", "int"),
+    "fromTx": Field("TraceConfig.FromTx"),
+    "toTx": Field("TraceConfig.ToTx"),
+}
+"""`fromTx` and `toTx` are this service's own."""
+
+_FLAGS = {
+    CALL: ("callTracerConfig", ["onlyTopCall", "withLog"]),
+    FLAT_CALL: (
+        "flatCallTracerConfig",
+        ["convertParityErrors", "includePrecompiles"],
+    ),
+    PRESTATE: (
+        "prestateTracerConfig",
+        ["diffMode", "disableCode", "disableStorage", "includeEmpty"],
+    ),
+    FOUR_BYTE: ("", []),
+    NOOP: ("", []),
+}
+"""Tracers by name: Go's type of their options, which are all flags, and the options.
+
+Where there is no type geth does not look at the options.
+"""
+
+
+def trace_options(value: Any) -> TraceOptions:
+    """Return the options that an object, or null, stands for.
+
+    Raises: ValueError; BadTracerConfig, which geth finds later and tells otherwise.
+    """
+    given = go_json.struct(value, "tracers.TraceConfig", _OPTIONS)
+    if not given:
+        return DEFAULT
+    first = _position(given, "fromTx", 0)
+    last = _position(given, "toTx", MAX_INDEX)
+    if first > last:
+        raise ValueError(f"fromTx {first} is greater than toTx {last}")
+    struct_log = _struct_log(given)
+    try:
+        timeout = go_json.duration(given["timeout"]) if "timeout" in given else None
+        if "tracer" not in given:
+            return TraceOptions(struct_log, timeout, first, last)
+        tracer = _tracer(given["tracer"], given.get("tracerConfig"))
+    except ValueError as error:
+        raise BadTracerConfig(str(error)) from error
+    return TraceOptions(tracer, timeout, first, last)
+
+
+def _position(given: dict[str, Any], name: str, default: int) -> int:
+    """Return a transaction's index, given as a quantity or as a number."""
+    value = given.get(name, default)
+    if type(value) is not int:
+        value = index(value)
+    if value < 0:
+        raise ValueError(f"{name} is negative")
+    return min(value, MAX_INDEX)
+
+
+def _struct_log(given: dict[str, Any]) -> StructLogOptions:
+    limit = given.get("limit", 0)
+    if limit < 0:
+        raise ValueError("limit is negative")
+    return StructLogOptions(
+        enable_memory=given.get("enableMemory", False),
+        disable_stack=given.get("disableStack", False),
+        disable_storage=given.get("disableStorage", False),
+        enable_return_data=given.get("enableReturnData", False),
+        limit=limit,
+    )
+
+
+def _tracer(name: str, config: Any) -> NativeTracer | JavaScriptTracer:
+    """Return what a name, or a program, and its options stand for.
+
+    Raises: ValueError.
+    """
+    if name == MUX:
+        return _mux(config)
+    native = _native(name, config)
+    if native is not None:
+        return native
+    return JavaScriptTracer(name, b"{}" if config is None else _json(config))
+
+
+def _native(name: str, config: Any) -> NativeTracer | None:
+    """Return a tracer that looks at a single thing, None for another name."""
+    if name not in _FLAGS:
+        return None
+    struct, flags = _FLAGS[name]
+    if not struct:
+        return NativeTracer(name)
+    fields = {flag: Field(f"{struct}.{flag}", "bool") for flag in flags}
+    given = go_json.struct(config, f"native.{struct}", fields)
+    on = frozenset(flag for flag, value in given.items() if value)
+    if on >= {"diffMode", "includeEmpty"}:
+        raise ValueError("cannot use diffMode with includeEmpty")
+    return NativeTracer(name, on)
+
+
+def _mux(config: Any) -> NativeTracer:
+    """Return several tracers in one; config: the options of each by its name."""
+    if config is None:
+        raise ValueError("unexpected end of JSON input")
+    if type(config) is not dict:
+        go_type = "map[string]json.RawMessage"
+        raise ValueError(go_json.mismatch(kind(config), go_type))
+    inner = []
+    for name in sorted(config):
+        tracer = _native(name, config[name])
+        if tracer is None:
+            raise ValueError(f"{MUX} takes native tracers, and {name[:64]!r} is none")
+        inner.append(tracer)
+    return NativeTracer(MUX, inner=tuple(inner))
+
+
+def _json(value: Any) -> bytes:
+    """Return a decoded value as JSON again."""
+    return orjson.dumps(value, default=_number)
+
+
+def _number(value: Any) -> orjson.Fragment:
+    if isinstance(value, Number):
+        return orjson.Fragment(value.text)
+    raise TypeError
