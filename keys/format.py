@@ -8,6 +8,7 @@ stored key needs. After https://github.blog/2021-04-05-behind-githubs-new-authen
 
 from __future__ import annotations
 
+import hmac
 import re
 import secrets
 from hashlib import sha256
@@ -24,6 +25,20 @@ _SHAPE = re.compile(rf"{PREFIX}([0-9A-Za-z]{{30}})([0-9A-Za-z]{{6}})")
 def make_key() -> str:
     """Return a new random key."""
     random = "".join(secrets.choice(ALPHABET) for _ in range(_RANDOM_LENGTH))
+    return PREFIX + random + _checksum(random)
+
+
+def derive_key(secret: bytes, purpose: bytes) -> str:
+    """Return the key that follows from a secret, always the same for one purpose.
+
+    For keys that the service itself uses, and would otherwise have to keep somewhere.
+    """
+    number = int.from_bytes(hmac.digest(secret, purpose, "sha256"))
+    characters = []
+    for _ in range(_RANDOM_LENGTH):
+        number, rest = divmod(number, len(ALPHABET))
+        characters.append(ALPHABET[rest])
+    random = "".join(characters)
     return PREFIX + random + _checksum(random)
 
 

@@ -7,7 +7,7 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keys.format import ALPHABET, digest, hint, is_well_formed, make_key
+from keys.format import ALPHABET, derive_key, digest, hint, is_well_formed, make_key
 
 
 def test_new_keys_have_the_form_and_differ() -> None:
@@ -54,3 +54,11 @@ def test_digest_and_hint_are_all_that_is_kept() -> None:
     assert digest(key) == sha256(key.encode()).hexdigest()
     assert hint(key) == f"{key[:7]}…{key[-4:]}"
     assert len(hint(key)) == 12
+
+
+def test_derived_key_depends_on_secret_and_purpose_alone() -> None:
+    key = derive_key(b"secret", b"wallet")
+    assert is_well_formed(key)
+    assert key == derive_key(b"secret", b"wallet")
+    others = {(b"secret", b"other"), (b"other", b"wallet")}
+    assert key not in {derive_key(*other) for other in others}
