@@ -123,6 +123,22 @@ class TracerNotEntitled(RpcError):
         )
 
 
+class TraceTooLarge(RpcError):
+    """Raised when a transaction did more than is recorded of one.
+
+    index: its place in the block.
+    """
+
+    reason = "trace_too_large"
+
+    def __init__(self, index: int) -> None:
+        super().__init__(
+            f"transaction {index} of the block did too much to be recorded, "
+            "so that this tracer has no answer to it",
+            index=index,
+        )
+
+
 class UnknownNetwork(RpcError):
     """Raised when no network has the name in a base address."""
 

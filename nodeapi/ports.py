@@ -38,54 +38,6 @@ class Directory(Protocol):
         """Return the network of a Host header, else the default one."""
 
 
-class Store(Protocol):
-    """Reads blocks and state; see `nodeapi.store`. Raises now or when awaited."""
-
-    def head_number(self, network_id: int) -> int | Awaitable[int]:
-        """Return the number of the newest block."""
-
-    def block_by_hash(
-        self,
-        network_id: int,
-        block_hash: bytes,
-        full: bool,
-        with_total_difficulty: bool,
-    ) -> Document:
-        """Return a block, canonical or not."""
-
-    def block_by_number(
-        self,
-        network_id: int,
-        number_or_tag: int | str,
-        full: bool,
-        with_total_difficulty: bool,
-    ) -> Document:
-        """Return the canonical block with a number or a tag."""
-
-    def transaction_by_block_hash_and_index(
-        self, network_id: int, block_hash: bytes, index: int
-    ) -> Document:
-        """Return the transaction at a place in a block."""
-
-    def storage_at(
-        self, network_id: int, address: bytes, slot: int, block: BlockReference
-    ) -> bytes | Awaitable[bytes]:
-        """Return the 32 bytes of a slot after a block."""
-
-    def storage_values(
-        self,
-        network_id: int,
-        slots: Sequence[tuple[bytes, int]],
-        block: BlockReference,
-    ) -> Awaitable[list[bytes]]:
-        """Return the values of many slots after the same block."""
-
-    def resolve_state(
-        self, network_id: int, block: BlockReference
-    ) -> Awaitable[object]:
-        """Return the state that a block parameter names, or raise what it lacks."""
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a transaction stands on the canonical chain."""
@@ -114,6 +66,20 @@ class RecordedTransaction:
     details: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class TraceSizes:
+    """How much there is to trace."""
+
+    transactions: int
+    """Of the whole block."""
+    calls: int
+    """Bytes of callTracer's answers, of the transactions that were asked about."""
+    prestate: int
+    """The same of prestateTracer's."""
+    largest: int
+    """Bytes of the longest single answer of either."""
+
+
 class Derivation(Protocol):
     """Makes a tracer's answers out of records; see `nodeapi.tracers`."""
 
@@ -123,12 +89,15 @@ class Derivation(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Which records it reads besides the details: `calls`, `prestate`."""
+        """What it reads besides the details: `calls`, `prestate`, `code`."""
 
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON; `codes` has the code that `prestate` leaves out."""
+        """Return the answer as JSON.
+
+        codes: what `prestate` leaves out, by hash, if `code` is needed.
+        """
 
 
 Answer = bytes | Stream
@@ -152,14 +121,14 @@ class Records(Protocol):
     ) -> bytes | Awaitable[bytes | None] | None:
         """Return the hash of the canonical block with a number or a tag."""
 
-    def transaction_count(
-        self, network_id: int, block_hash: bytes
-    ) -> int | Awaitable[int | None] | None:
-        """Return how many transactions a block has."""
+    def trace_sizes(
+        self, network_id: int, block_hash: bytes, first: int = 0, last: int = MAX_INDEX
+    ) -> Awaitable[TraceSizes | None]:
+        """Return how many transactions a block has, and how long their answers are."""
 
     def find_transaction(
         self, network_id: int, transaction_hash: bytes
-    ) -> Awaitable[Place | None]:
+    ) -> Place | Awaitable[Place | None]:
         """Return where a transaction stands on the canonical chain."""
 
     def block_trace(
@@ -208,6 +177,57 @@ class Records(Protocol):
         self, network_id: int, transaction_hash: bytes
     ) -> Awaitable[bytes | None]:
         """Return a canonical block's transaction as EIP-2718 encodes it."""
+
+
+class Store(Records, Protocol):
+    """Reads blocks, state and records; see `nodeapi.store`.
+
+    Raises now or when awaited.
+    """
+
+    def head_number(self, network_id: int) -> int | Awaitable[int]:
+        """Return the number of the newest block."""
+
+    def block_by_hash(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        full: bool,
+        with_total_difficulty: bool,
+    ) -> Document:
+        """Return a block, canonical or not."""
+
+    def block_by_number(
+        self,
+        network_id: int,
+        number_or_tag: int | str,
+        full: bool,
+        with_total_difficulty: bool,
+    ) -> Document:
+        """Return the canonical block with a number or a tag."""
+
+    def transaction_by_block_hash_and_index(
+        self, network_id: int, block_hash: bytes, index: int
+    ) -> Document:
+        """Return the transaction at a place in a block."""
+
+    def storage_at(
+        self, network_id: int, address: bytes, slot: int, block: BlockReference
+    ) -> bytes | Awaitable[bytes]:
+        """Return the 32 bytes of a slot after a block."""
+
+    def storage_values(
+        self,
+        network_id: int,
+        slots: Sequence[tuple[bytes, int]],
+        block: BlockReference,
+    ) -> Awaitable[list[bytes]]:
+        """Return the values of many slots after the same block."""
+
+    def resolve_state(
+        self, network_id: int, block: BlockReference
+    ) -> Awaitable[object]:
+        """Return the state that a block parameter names, or raise what it lacks."""
 
 
 class Service(Protocol):

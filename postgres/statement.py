@@ -74,6 +74,29 @@ def read_bool(column: bytes) -> bool:
     return column == b"\x01"
 
 
+def read_array(column: bytes) -> list[bytes]:
+    """Return the elements of a one-dimensional array without NULLs, in binary form."""
+    if len(column) < _ARRAY_HEADER.size:
+        return []  # an empty one has no dimension
+    length = _ARRAY_HEADER.unpack_from(column)[3]
+    unpack = _LENGTH.unpack_from
+    elements = []
+    position = _ARRAY_HEADER.size
+    for _ in range(length):
+        start = position + 4
+        position = start + unpack(column, position)[0]
+        elements.append(column[start:position])
+    return elements
+
+
+def read_int8_array(column: bytes) -> list[int]:
+    """Return the numbers of a one-dimensional array of bigints without NULLs."""
+    if len(column) < _ARRAY_HEADER.size:
+        return []
+    sized = _SIZED_INT8.iter_unpack(memoryview(column)[_ARRAY_HEADER.size :])
+    return [number for _, number in sized]
+
+
 class Statement:
     """One SQL command that each connection prepares when it first runs it."""
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from networks.directory import Directory
 from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
+from nodeapi.store.derived import DerivedReads
 from nodeapi.store.states import StateReads, StateRef
+from nodeapi.store.transactions import TransactionReads
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 
 __all__ = ["StateRef", "Store"]
 
 
-class Store(BlockReads, StateReads):
-    """Reads of blocks and of states, with one cache.
+class Store(BlockReads, StateReads, TransactionReads, DerivedReads):
+    """Reads of blocks, states, transactions and records, with one cache.
 
     A method returns its answer at once when it is cached, else something to await.
     cache_bytes: memory for answers that name their block by its hash; 0: none.

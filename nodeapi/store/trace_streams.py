@@ -1,0 +1,238 @@
+"""Long answers of the default tracers, read while they are sent.
+
+What a stream holds at a time does not depend on the answer's length: one group of
+records, or one part of a record, and the code that goes into it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from dataclasses import dataclass
+
+from jsonrpc.stream import CHUNK_BYTES
+from nodeapi.errors import TraceTooLarge
+from nodeapi.ports import RecordKind
+from nodeapi.store import entries, record_queries
+from nodeapi.store.codes import Codes
+from nodeapi.tracers.record import (
+    CodeHole,
+    code_hashes,
+    fill_calls,
+    fill_prestate,
+    stream_calls,
+    stream_prestate,
+)
+from postgres.connections import Connections
+from postgres.errors import Unavailable
+from postgres.statement import (
+    INT8,
+    Row,
+    Statement,
+    int8,
+    read_array,
+    read_int8,
+    read_int8_array,
+)
+
+ADVICE = 'ask for a part of the block: {"fromTx": …, "toTx": …} among the options'
+
+GROUP_BYTES = 2**18
+"""Weight of the transactions that are read together; large enough that the queries
+cost little beside the bytes."""
+GROUP_TRANSACTIONS = 512
+
+PART_BYTES = 2**18
+"""What is read at once of a transaction that weighs more than a group."""
+
+_SPAN_TYPES = [INT8.oid] * 3
+_PART_TYPES = [INT8.oid] * 4
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some transactions of a block, which is there."""
+
+    block_id: int
+    first: int
+    last: int
+    """Included."""
+
+    def parameters(self) -> list[bytes]:
+        """Return it as a query takes it."""
+        return [int8(self.block_id), int8(self.first), int8(self.last)]
+
+
+def groups(weights: Iterable[int], first: int) -> Iterator[tuple[int, int, int]]:
+    """Yield first and last transaction of each group, and its weight.
+
+    A transaction that weighs more than GROUP_BYTES is a group of its own.
+    """
+    start, weight = first, 0
+    index = first
+    for index, more in enumerate(weights, first):
+        is_full = weight + more > GROUP_BYTES or index - start >= GROUP_TRANSACTIONS
+        if index > start and is_full:
+            yield start, index - 1, weight
+            start, weight = index, 0
+        weight += more
+    if index >= start and weight:
+        yield start, index, weight
+
+
+class TraceStreams:
+    """Makes the chunks of long answers."""
+
+    def __init__(self, connections: Connections, codes: Codes) -> None:
+        self._connections = connections
+        self._codes = codes
+        kinds: tuple[RecordKind, ...] = ("calls", "prestate")
+        self._plans = {k: Statement(record_queries.plan(k), _SPAN_TYPES) for k in kinds}
+        self._groups = {
+            k: Statement(record_queries.group(k), _SPAN_TYPES) for k in kinds
+        }
+        self._heads = {
+            k: Statement(record_queries.head(k), _SPAN_TYPES[:2]) for k in kinds
+        }
+        self._parts = {
+            k: Statement(record_queries.record_part(k), _PART_TYPES) for k in kinds
+        }
+
+    async def entries(
+        self, kind: RecordKind, span: Span
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the array of a span's entries. Raises: as `result`."""
+        separator = b"["
+        async for transaction_hash, result in self._results(kind, span):
+            yield separator + entries.entry_start(transaction_hash)
+            async for piece in result:
+                yield piece
+            yield b"}"
+            separator = b","
+        yield b"]"
+
+    async def result(self, kind: RecordKind, span: Span) -> AsyncGenerator[bytes, None]:
+        """Yield the answer of the one transaction of a span.
+
+        Raises: TraceTooLarge before the first chunk; Unavailable at any.
+        """
+        async for _, result in self._results(kind, span):
+            async for piece in result:
+                yield piece
+
+    async def _results(
+        self, kind: RecordKind, span: Span
+    ) -> AsyncGenerator[tuple[bytes, AsyncGenerator[bytes, None]], None]:
+        """Yield hash and answer of each transaction."""
+        sizes, weights = await self._plan(kind, span)
+        for index, size in enumerate(sizes, span.first):
+            if size == 0:
+                raise TraceTooLarge(index)
+        for first, last, weight in groups(weights, span.first):
+            part = Span(span.block_id, first, last)
+            if weight > GROUP_BYTES:
+                yield await self._long_record(kind, part)
+                continue
+            parts = await self._group(kind, part)
+            for index, (transaction_hash, record, document) in enumerate(parts, first):
+                if sizes[index - span.first] > CHUNK_BYTES:
+                    pieces = _filled(kind, [record], document)
+                    yield transaction_hash, self._with_codes(pieces)
+                else:
+                    yield transaction_hash, self._short_record(kind, record, document)
+
+    async def _short_record(
+        self, kind: RecordKind, record: bytes, document: bytes
+    ) -> AsyncGenerator[bytes, None]:
+        if kind == "calls":
+            yield fill_calls(record, document)
+        else:
+            codes = await self._codes.get_all(code_hashes(record))
+            yield fill_prestate(record, codes)
+
+    async def _with_codes(
+        self, pieces: Iterable[bytes | CodeHole]
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield pieces, code in the place of its holes."""
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                yield piece
+            else:
+                async for digits in self._digits(piece):
+                    yield digits
+
+    async def _digits(self, hole: CodeHole) -> AsyncGenerator[bytes, None]:
+        digits = (await self._codes.get(hole.code_hash)).hex().encode()
+        for start in range(0, len(digits), CHUNK_BYTES):
+            yield digits[start : start + CHUNK_BYTES]
+
+    async def _long_record(
+        self, kind: RecordKind, span: Span
+    ) -> tuple[bytes, AsyncGenerator[bytes, None]]:
+        """Return hash and answer of a transaction whose record is read in parts."""
+        row = await self._row(self._heads[kind], span.parameters()[:2])
+        transaction_hash, document, length = (column or b"" for column in row)
+        loop = asyncio.get_running_loop()
+
+        def parts() -> Iterator[bytes]:
+            # Runs in a thread, which waits while the event loop reads the next part.
+            for offset in range(1, read_int8(length) + 1, PART_BYTES):
+                part = self._part(kind, span, offset)
+                yield asyncio.run_coroutine_threadsafe(part, loop).result()
+
+        pieces = _filled(kind, parts(), document)
+        return transaction_hash, self._from_thread(pieces)
+
+    async def _from_thread(
+        self, pieces: Iterator[bytes | CodeHole]
+    ) -> AsyncGenerator[bytes, None]:
+        """Have pieces made in a thread, about a chunk at a time, and yield them."""
+        loop = asyncio.get_running_loop()
+        while taken := await loop.run_in_executor(None, _take, pieces):
+            async for piece in self._with_codes(taken):
+                yield piece
+
+    async def _plan(self, kind: RecordKind, span: Span) -> tuple[list[int], list[int]]:
+        sizes, weights = await self._row(self._plans[kind], span.parameters())
+        return read_int8_array(sizes or b""), read_int8_array(weights or b"")
+
+    async def _group(
+        self, kind: RecordKind, span: Span
+    ) -> Iterator[tuple[bytes, bytes, bytes]]:
+        row = await self._row(self._groups[kind], span.parameters())
+        hashes, records, documents = (read_array(column or b"") for column in row)
+        if len(hashes) != span.last - span.first + 1:
+            raise Unavailable("records have gone while they were read")
+        return zip(hashes, records, documents, strict=True)
+
+    async def _part(self, kind: RecordKind, span: Span, offset: int) -> bytes:
+        parameters = [*span.parameters()[:2], int8(offset), int8(PART_BYTES)]
+        (part,) = await self._row(self._parts[kind], parameters)
+        return part or b""
+
+    async def _row(self, statement: Statement, parameters: list[bytes]) -> Row:
+        rows = await self._connections.fetch(statement, parameters)
+        if not rows:
+            raise Unavailable("records have gone while they were read")
+        return rows[0]
+
+
+def _filled(
+    kind: RecordKind, chunks: Iterable[bytes], document: bytes
+) -> Iterator[bytes | CodeHole]:
+    """Yield the answer that a record's chunks are, in pieces."""
+    if kind == "calls":
+        return stream_calls(chunks, document)
+    return stream_prestate(chunks)
+
+
+def _take(pieces: Iterator[bytes | CodeHole]) -> list[bytes | CodeHole]:
+    """Return the next pieces, about a chunk in all; none at the end."""
+    taken: list[bytes | CodeHole] = []
+    size = 0
+    for piece in pieces:
+        taken.append(piece)
+        size += len(piece) if isinstance(piece, bytes) else CHUNK_BYTES
+        if size >= CHUNK_BYTES:
+            break
+    return taken
