@@ -56,6 +56,17 @@ def block_document(
     return f"{head}[{hashes}]}}".encode(), len(head)
 
 
+def count_transactions(document: bytes) -> int:
+    """Return how many transactions a block object has that names them by their hashes."""
+    return document.count(b'"', document.rindex(b'"transactions":[') + 16) // 2
+
+
+def count_uncles(document: bytes) -> int:
+    """Return how many uncles a block object has that names transactions by hashes."""
+    begin = document.rindex(b'"uncles":[') + 10
+    return document.count(b'"', begin, document.index(b"]", begin)) // 2
+
+
 def _fork_members(header: Header) -> str:
     """Return the members of header fields that came with forks, each with a comma."""
     members = ""

@@ -169,3 +169,48 @@ BLOCK = _component(
 
 BLOCK_OR_NULL = _or_null(BLOCK)
 TRANSACTION_OR_NULL = _or_null(TRANSACTION)
+
+_LOG = _object(
+    {
+        "address": ADDRESS,
+        "topics": _array(HASH32),
+        "data": DATA,
+        "blockHash": HASH32,
+        "blockNumber": QUANTITY,
+        "blockTimestamp": QUANTITY,
+        "transactionHash": HASH32,
+        "transactionIndex": QUANTITY,
+        "logIndex": QUANTITY,
+        "removed": BOOLEAN,
+    }
+)
+
+RECEIPT = _component(
+    "Receipt",
+    _object(
+        {
+            "blockHash": HASH32,
+            "blockNumber": QUANTITY,
+            "transactionHash": HASH32,
+            "transactionIndex": QUANTITY,
+            "type": QUANTITY,
+            "from": ADDRESS,
+            "to": _or_null(ADDRESS),
+            "contractAddress": _or_null(ADDRESS),
+            "effectiveGasPrice": QUANTITY,
+            "cumulativeGasUsed": QUANTITY,
+            "gasUsed": QUANTITY,
+            "status": QUANTITY,
+            "root": HASH32,
+            "blobGasUsed": QUANTITY,
+            "blobGasPrice": QUANTITY,
+            "logsBloom": _data(256),
+            "logs": _array(_LOG),
+        },
+        optional="status root blobGasUsed blobGasPrice",
+    ),
+)
+
+RECEIPT_OR_NULL = _or_null(RECEIPT)
+RECEIPTS_OR_NULL = _or_null(_array(RECEIPT))
+COUNT_OR_NULL = _or_null(QUANTITY)

@@ -5,6 +5,8 @@ import pytest
 
 from nodeapi.documents import (
     block_document,
+    count_transactions,
+    count_uncles,
     pending_transaction_document,
     transaction_document,
 )
@@ -268,3 +270,12 @@ def test_transactions_are_those_that_geth_answers():
         assert json.loads(document) == answer["result"]
         compared += 1
     assert compared
+
+
+def test_transactions_and_uncles_of_a_block_object_are_counted():
+    for uncles in ((), (HEADER,), (HEADER, LONDON)):
+        for transactions in ((), FULL.transactions[:1], FULL.transactions):
+            block = dataclasses.replace(FULL, transactions=transactions, uncles=uncles)
+            document, _ = block_document(block, 0)
+            assert count_transactions(document) == len(transactions)
+            assert count_uncles(document) == len(uncles)
