@@ -54,6 +54,7 @@ def stored_receipts(
 ) -> list[bytes]:
     """Return the receipts of a block's transactions, in order, as they are stored.
 
+    They are packed already: `nodeapi.tracers.record` has nothing to do with them.
     receipts: what the transactions' execution left, in the same order.
     """
     price = _blob_gas_price(block.header, fork)

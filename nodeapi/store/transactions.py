@@ -19,7 +19,6 @@ from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
 from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import Span, groups
 from nodeapi.store.traces import SHORT_BYTES
-from nodeapi.tracers.record import unpack
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -267,12 +266,12 @@ def _stored_document(row: Row) -> bytes:
 
 def _completed(row: Row) -> bytes:
     receipt, head = (column or b"" for column in row)
-    return receipt_document(unpack(receipt), head)
+    return receipt_document(receipt, head)
 
 
 def _all_completed(row: Row) -> list[bytes]:
     receipts, heads = (read_array(column or b"") for column in row)
-    return list(map(receipt_document, map(unpack, receipts), heads))
+    return list(map(receipt_document, receipts, heads))
 
 
 def _transaction_in(body: bytes, index: int) -> bytes:
