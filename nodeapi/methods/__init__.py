@@ -5,7 +5,7 @@ Inside a method the order is always: decode, authorise, load, compute, encode.
 
 from __future__ import annotations
 
-from nodeapi.methods import eth, net, rpc, web3
+from nodeapi.methods import eth, eth_transactions, net, rpc, web3
 from nodeapi.methods.catalog import registry
 
-__all__ = ["eth", "net", "registry", "rpc", "web3"]
+__all__ = ["eth", "eth_transactions", "net", "registry", "rpc", "web3"]

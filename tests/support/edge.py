@@ -20,13 +20,20 @@ from keys.permits import NO_PERMITS
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint
-from nodeapi.errors import HeaderNotFound
+from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
 from postgres.errors import Unavailable
 
 BLOCK_HASH = b"\xab" * 32
-BLOCK = b'{"number":"0x5","extraData":"0x' + b"00" * 1000 + b'"}'
+BLOCK = (
+    b'{"number":"0x5","extraData":"0x'
+    + b"00" * 1000
+    + b'","uncles":["0x11","0x12"],"transactions":["0x21","0x22","0x23"]}'
+)
+SIDE_HASH = b"\xba" * 32
 TRANSACTION = b'{"transactionIndex":"0x2"}'
+TRANSACTION_HASH = b"\x23" * 32
+RECEIPT = b'{"status":"0x1"}'
 HEAD = 5
 SLOW_HASH = b"\xcd" * 32
 BROKEN_HASH = b"\xee" * 32
@@ -111,6 +118,19 @@ class Store:
     ) -> bytes | None:
         return TRANSACTION if (block_hash, index) == (BLOCK_HASH, 2) else None
 
+    def canonical_hash(self, network_id: int, number: int | str) -> bytes | None:
+        return BLOCK_HASH if number in ("latest", HEAD) else None
+
+    def transaction_by_hash(self, network_id: int, transaction: bytes) -> bytes | None:
+        return TRANSACTION if transaction == TRANSACTION_HASH else None
+
+    async def receipt(self, network_id: int, transaction: bytes) -> bytes | None:
+        return RECEIPT if transaction == TRANSACTION_HASH else None
+
+    def block_receipts(self, network_id: int, block_hash: bytes) -> bytes | None:
+        known = {BLOCK_HASH: b"[" + RECEIPT + b"]", SIDE_HASH: b"[]"}
+        return known.get(block_hash)
+
     async def storage_at(
         self, network_id: int, address: bytes, slot: int, block: BlockReference
     ) -> bytes:
@@ -129,6 +149,10 @@ class Store:
     async def resolve_state(self, network_id: int, block: BlockReference) -> None:
         if block.number is not None and block.number > HEAD:
             raise HeaderNotFound
+        if block.require_canonical and block.hash == SIDE_HASH:
+            raise NotCanonical
+        if block.hash not in (None, BLOCK_HASH, SIDE_HASH):
+            raise HeaderForHashNotFound
 
 
 class Service:
