@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from django.db import transaction
+
 from networks.models import Network
 from networks.services import announce_network, create_network
 from nodeapi.evm.changes import Changes, encode_changes
-from nodeapi.models import Block, SideDiff, StorageVersion, Transaction
+from nodeapi.models import (
+    Block,
+    SideDiff,
+    StorageVersion,
+    Transaction,
+    TransactionRecord,
+)
+from nodeapi.tracers.record import TOO_LARGE
 
 
 def hash_of(name: str) -> bytes:
@@ -29,6 +38,7 @@ def make_network(slug: str = "alpha", **fields: object) -> Network:
     return network
 
 
+@transaction.atomic
 def add_block(
     network: Network,
     name: str,
@@ -38,9 +48,12 @@ def add_block(
     is_canonical: bool = True,
     transactions: Iterable[str] = (),
 ) -> Block:
-    """Add a block whose hash is `hash_of(name)`; its JSON names it as well."""
+    """Add a block whose hash is `hash_of(name)`; its JSON names it as well.
+
+    Nothing is recorded of its transactions; see `tests.support.records`.
+    """
     names = list(transactions)
-    hashes = ",".join(f'"{transaction}"' for transaction in names)
+    hashes = ",".join(f'"{one}"' for one in names)
     head = f'{{"totalDifficulty":"0x{number:x}","name":"{name}","transactions":'
     block = Block.objects.create(
         network=network,
@@ -59,12 +72,22 @@ def add_block(
         transactions_offset=len(head),
     )
     # Written backwards: the order of the rows must not be the order of the answer.
-    for index, transaction in reversed(list(enumerate(names))):
+    for index, name in reversed(list(enumerate(names))):
         Transaction.objects.create(
             block=block,
             index=index,
-            hash=hash_of(transaction),
-            document=f'{{"name":"{transaction}"}}'.encode(),
+            hash=hash_of(name),
+            document=f'{{"name":"{name}"}}'.encode(),
+        )
+        TransactionRecord.objects.create(
+            block=block,
+            index=index,
+            receipt=b"\x01",
+            calls=TOO_LARGE,
+            prestate=TOO_LARGE,
+            details=TOO_LARGE,
+            calls_size=0,
+            prestate_size=0,
         )
     return block
 

@@ -1,0 +1,146 @@
+"""Blocks of made-up transactions with records, for tests of what is read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sha3
+from django.db import transaction
+
+from networks.models import Network
+from nodeapi import receipt_codec
+from nodeapi.models import Block, Code, Transaction, TransactionRecord
+from nodeapi.tracers.record import TOO_LARGE, fill_calls, fill_prestate, pack
+from tests.support.rows import hash_of
+
+BLOCK_PART = f'"blockHash":"0x{"11" * 32}","blockNumber":"0x7"'
+
+
+def keccak(data: bytes) -> bytes:
+    """Return the hash of some code."""
+    return bytes(sha3.keccak_256(data).digest())
+
+
+@dataclass
+class Recorded:
+    """A transaction whose execution was recorded.
+
+    output: what its outermost call returned, as hex digits.
+    codes: of the contracts that it met.
+    logs: the data of what it logged, as hex digits.
+    too_large: whether nothing was kept of its calls.
+    """
+
+    name: str
+    data: bytes = b""
+    output: bytes = b""
+    codes: Sequence[bytes] = ()
+    too_large: bool = False
+    details: bytes = b"details"
+    logs: bytes = b""
+
+    @property
+    def hash(self) -> bytes:
+        """The transaction's hash."""
+        return hash_of(self.name)
+
+    def document(self, index: int) -> bytes:
+        """Return the transaction object."""
+        return (
+            f'{{{BLOCK_PART},"blockTimestamp":"0x9","transactionIndex":"{index:#x}"'
+            f',"hash":"0x{self.hash.hex()}","type":"0x2","from":"0x{"aa" * 20}"'
+            f',"to":"0x{"bb" * 20}","nonce":"0x0","gas":"0x5208","gasPrice":"0x1"'
+            f',"value":"0x0","input":"0x{self.data.hex()}","v":"0x0"}}'
+        ).encode()
+
+    def packed_calls(self) -> bytes:
+        """Return the record of its calls."""
+        if self.too_large:
+            return TOO_LARGE
+        output = b',"output":"0x' + self.output + b'"' if self.output else b""
+        return pack(b'{\x01"gasUsed":"0x5208",\x02' + output + b',\x04,"type":"CALL"}')
+
+    def packed_prestate(self) -> bytes:
+        """Return the record of what it met."""
+        accounts = [
+            b'"0x%s":{"balance":"0x1","code":"0x\x05","codeHash":"0x%s"}'
+            % (keccak(code)[:20].hex().encode(), keccak(code).hex().encode())
+            for code in self.codes
+        ]
+        return pack(b"{" + b",".join(accounts) + b"}")
+
+    def calls(self, index: int) -> bytes:
+        """Return callTracer's answer."""
+        return fill_calls(self.packed_calls(), self.document(index))
+
+    def prestate(self) -> bytes:
+        """Return prestateTracer's answer."""
+        codes = {keccak(code): code for code in self.codes}
+        return fill_prestate(self.packed_prestate(), codes)
+
+    def stored_receipt(self) -> bytes:
+        """Return the receipt as `nodeapi.receipts` would have it stored."""
+        log = f'{{"address":"{self.name}","data":"0x{self.logs.decode()}",@}}'
+        return receipt_codec.pack(f',"status":"0x1","logs":[{log},{log}]}}'.encode())
+
+
+@transaction.atomic
+def add_recorded_block(
+    network: Network,
+    name: str,
+    number: int,
+    transactions: Sequence[Recorded],
+    *,
+    parent: str = "",
+    is_canonical: bool = True,
+    header: bytes = b"",
+    body: bytes = b"",
+) -> Block:
+    """Add a block with transactions and their records."""
+    block = Block.objects.create(
+        network=network,
+        hash=hash_of(name),
+        number=number,
+        parent_hash=hash_of(parent),
+        is_canonical=is_canonical,
+        timestamp=number,
+        total_difficulty=number,
+        state_root=bytes(32),
+        gas_used=0,
+        transaction_count=len(transactions),
+        header=header,
+        body=body,
+        document=b'{"transactions":[]}',
+        transactions_offset=16,
+    )
+    # Written backwards: the order of the rows must not be the order of the answer.
+    for index, one in reversed(list(enumerate(transactions))):
+        Transaction.objects.create(
+            block=block, index=index, hash=one.hash, document=one.document(index)
+        )
+        TransactionRecord.objects.create(
+            block=block,
+            index=index,
+            receipt=one.stored_receipt(),
+            calls=one.packed_calls(),
+            prestate=one.packed_prestate(),
+            details=pack(one.details),
+            calls_size=0 if one.too_large else len(one.calls(index)),
+            prestate_size=len(one.prestate()),
+        )
+        for code in one.codes:
+            Code.objects.get_or_create(hash=keccak(code), defaults={"code": code})
+    return block
+
+
+def entries(results: Sequence[tuple[Recorded, bytes]]) -> bytes:
+    """Return the answer for a block, put together in the plainest way."""
+    return (
+        "["
+        + ",".join(
+            f'{{"txHash":"0x{one.hash.hex()}","result":{result.decode()}}}'
+            for one, result in results
+        )
+        + "]"
+    ).encode()
