@@ -191,8 +191,14 @@ def test_what_is_not_there_is_told_by_its_exception(w3: Web3) -> None:
         w3.eth.get_storage_at(address, 0, beyond)
     with pytest.raises(Web3RPCError, match="header for hash not found"):
         w3.eth.get_storage_at(address, 0, UNKNOWN)
+    with pytest.raises(TransactionNotFound):
+        w3.eth.get_transaction(UNKNOWN)
+    with pytest.raises(TransactionNotFound):
+        w3.eth.get_transaction_receipt(UNKNOWN)
+    with pytest.raises(BlockNotFound):
+        w3.eth.get_block_transaction_count(beyond)
     with pytest.raises(MethodUnavailable):
-        w3.eth.get_transaction_by_block(1, 0)
+        w3.eth.get_balance(address)
 
 
 def test_batch_answers_in_order(w3: Web3) -> None:
