@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from jsonrpc.stream import Stream
 from keys.grants import Grant
@@ -228,6 +228,9 @@ class Store(Records, Protocol):
         self, network_id: int, block: BlockReference
     ) -> Awaitable[object]:
         """Return the state that a block parameter names, or raise what it lacks."""
+
+    def genesis_config(self, network_id: int) -> Awaitable[Mapping[str, Any]]:
+        """Return the `config` of a network's genesis.json: when its forks are."""
 
 
 class Service(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from networks.directory import Directory
 from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
+from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.states import StateReads, StateRef
 from nodeapi.store.transactions import TransactionReads
@@ -14,7 +15,7 @@ from postgres.connections import Connections
 __all__ = ["StateRef", "Store"]
 
 
-class Store(BlockReads, StateReads, TransactionReads, DerivedReads):
+class Store(BlockReads, StateReads, TransactionReads, DerivedReads, ConfigReads):
     """Reads of blocks, states, transactions and records, with one cache.
 
     A method returns its answer at once when it is cached, else something to await.

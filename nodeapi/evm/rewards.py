@@ -1,0 +1,66 @@
+"""What miners were paid before the merge, for those who only want to know.
+
+`nodeapi.evm.forks` has the same amounts among the rules by which blocks are executed;
+this module is light enough for processes that execute none.
+Source: https://eips.ethereum.org/EIPS/eip-649, https://eips.ethereum.org/EIPS/eip-1234
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nodeapi.evm.headers import Header
+
+_ETHER = 10**18
+_REWARDS = [("constantinopleBlock", 2 * _ETHER), ("byzantiumBlock", 3 * _ETHER)]
+_FIRST_REWARD = 5 * _ETHER
+
+
+@dataclass(frozen=True, slots=True)
+class MiningReward:
+    """Ether that a block brings into being.
+
+    value: wei.
+    is_uncle: whether it is for the miner of an uncle, not of the block.
+    """
+
+    author: bytes
+    value: int
+    is_uncle: bool
+
+
+def mining_rewards(
+    header: Header, uncles: Sequence[Header], config: Mapping[str, Any]
+) -> list[MiningReward]:
+    """Return the rewards that a block pays: its miner's, then its uncles' miners'.
+
+    config: that of the network's genesis.json.
+    """
+    if header.difficulty == 0:  # EIP-3675: since the merge
+        return []
+    reward = _reward_at(header.number, config)
+    share = reward + len(uncles) * (reward // 32)
+    return [
+        MiningReward(header.coinbase, share, is_uncle=False),
+        *(
+            MiningReward(
+                uncle.coinbase,
+                (8 + uncle.number - header.number) * reward // 8,
+                is_uncle=True,
+            )
+            for uncle in uncles
+        ),
+    ]
+
+
+def _reward_at(number: int, config: Mapping[str, Any]) -> int:
+    """Return the reward of a block without uncles."""
+    for fork, reward in _REWARDS:
+        first = config.get(fork)
+        if isinstance(first, str):
+            first = int(first, 0)
+        if first is not None and first <= number:
+            return reward
+    return _FIRST_REWARD
