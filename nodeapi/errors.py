@@ -1,6 +1,6 @@
 """Errors of the node's own: blocks and states in geth's words, then networks and methods.
 
-Source: go-ethereum eth/api_backend.go, internal/ethapi/errors.go
+Source: go-ethereum eth/api_backend.go, eth/tracers/api.go, internal/ethapi/errors.go
 """
 
 from __future__ import annotations
@@ -30,6 +30,29 @@ class NotCanonical(RpcError):
 
     def __init__(self) -> None:
         super().__init__("hash is not currently canonical")
+
+
+class BlockNotFound(RpcError):
+    """Raised when a block that is to be traced, or to be given raw, is not there.
+
+    block: its hash, or `#` and its number or tag.
+    """
+
+    def __init__(self, block: bytes | int | str) -> None:
+        name = f"0x{block.hex()}" if isinstance(block, bytes) else f"#{block}"
+        super().__init__(f"block {name} not found")
+
+
+class GenesisNotTraceable(RpcError):
+    """Raised when block 0 is to be traced, which nothing was executed for."""
+
+    text = "genesis is not traceable"
+
+
+class TransactionNotFound(RpcError):
+    """Raised when no canonical block has the transaction that is to be traced."""
+
+    text = "transaction not found"
 
 
 class TooManySlots(RpcError):
