@@ -12,6 +12,7 @@ from networks.directory import CHANNEL
 from nodeapi.documents import block_document, transaction_document
 from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
+from nodeapi.receipts import stored_receipts
 from postgres.statement import BYTEA, array
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from nodeapi.chain.verification import Verified
     from nodeapi.evm.changes import AccountValue, Changes
     from nodeapi.evm.state_trie import DirtyNodes
+    from nodeapi.tracers.record import TransactionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class BlockRow:
     transactions_offset: int
     transactions: list[tuple[Hash32, bytes]]
     """Hash and document of each transaction."""
+    records: list[tuple[bytes, TransactionRecord]]
+    """Receipt, packed, and record of each transaction."""
 
 
 _BLOCK_COLUMNS = (
@@ -116,9 +120,35 @@ class Rows:
                 for block_id, block in zip(ids, blocks, strict=True):
                     for index, (tx_hash, document) in enumerate(block.transactions):
                         copy.write_row((block_id, index, tx_hash, document))
+            self._insert_records(cursor, zip(ids, blocks, strict=True))
         return {
             block.hash: block_id for block_id, block in zip(ids, blocks, strict=True)
         }
+
+    def _insert_records(
+        self, cursor: psycopg.Cursor[Any], blocks: Iterable[tuple[int, BlockRow]]
+    ) -> None:
+        """Insert the records of blocks that are there; triggers count them."""
+        with cursor.copy(
+            "COPY nodeapi_transactionrecord (block_id, index, calls_size,"
+            " prestate_size, receipt, calls, prestate, details)"
+            " FROM STDIN (FORMAT BINARY)"
+        ) as copy:
+            copy.set_types(["int8", "int4", "int8", "int8", *["bytea"] * 4])
+            for block_id, block in blocks:
+                for index, (receipt, record) in enumerate(block.records):
+                    copy.write_row(
+                        (
+                            block_id,
+                            index,
+                            record.calls_size,
+                            record.prestate_size,
+                            receipt,
+                            record.calls,
+                            record.prestate,
+                            record.details,
+                        )
+                    )
 
     def _block_row(self, block_id: int, block: BlockRow) -> tuple[Any, ...]:
         return (
@@ -259,8 +289,9 @@ def _account_columns(
 
 def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
     """Return the row of a verified block, with its documents in their final form."""
-    block = verified.block
+    block, outcome = verified.block, verified.outcome
     header = block.header
+    receipts = stored_receipts(block, outcome.receipts, verified.fork)
     document, transactions_offset = block_document(block, verified.total_difficulty)
     return BlockRow(
         hash=header.hash,
@@ -279,4 +310,5 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
             (transaction.hash, transaction_document(transaction, header, index))
             for index, transaction in enumerate(block.transactions)
         ],
+        records=list(zip(receipts, outcome.records or (), strict=False)),
     )

@@ -24,6 +24,9 @@ _ROWS = {
     "transactions": "SELECT block.hash, index, t.hash, t.document"
     " FROM nodeapi_transaction AS t JOIN nodeapi_block AS block ON block.id = block_id"
     " WHERE network_id = %(id)s",
+    "records": "SELECT block.hash, index, calls_size, prestate_size, receipt, calls,"
+    " prestate, details FROM nodeapi_transactionrecord"
+    " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
     "accounts": "SELECT address, block_number, nonce, balance, code_hash, storage_root"
     " FROM nodeapi_accountversion WHERE network_id = %(id)s",
     "slots": "SELECT address, slot, block_number, value"
