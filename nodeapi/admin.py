@@ -8,12 +8,30 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from networks.admin import NetworkAdmin
+from networks.models import Network
 from nodeapi.models import Block
+from nodeapi.record_sizes import newest_record_sizes
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _BlockAdmin = admin.ModelAdmin[Block]
 else:
     _BlockAdmin = admin.ModelAdmin
+
+
+admin.site.unregister(Network)
+
+
+@admin.register(Network)
+class RecordedNetworkAdmin(NetworkAdmin):
+    """Networks as they are configured, and what is kept of their transactions."""
+
+    fields = [*NetworkAdmin.fields, "records"]
+    readonly_fields = [*NetworkAdmin.readonly_fields, "records"]
+
+    @admin.display(description="records of transactions")
+    def records(self, network: Network) -> str:
+        return str(newest_record_sizes(network))
 
 
 @admin.register(Block)

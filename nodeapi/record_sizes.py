@@ -1,0 +1,51 @@
+"""What records take in the database, seen at the newest blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, F, Func, IntegerField, Sum
+from django.db.models.functions import Coalesce
+
+from networks.models import Network
+from nodeapi.models import Block, TransactionRecord
+
+BLOCKS = 100
+"""Newest blocks that are looked at: some thousand rows, read in milliseconds."""
+
+_COLUMNS = ("receipt", "calls", "prestate", "details")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSizes:
+    """Bytes of records, receipts among them, as they are stored."""
+
+    blocks: int
+    transactions: int
+    total: int
+
+    def __str__(self) -> str:
+        if not self.transactions:
+            return "no transactions yet"
+        return (
+            f"{self.total / self.transactions:,.0f} bytes a transaction, "
+            f"{self.total / self.blocks:,.0f} a block "
+            f"(of the newest {self.blocks} blocks)"
+        )
+
+
+def newest_record_sizes(network: Network) -> RecordSizes:
+    """Return what the records of a network's newest canonical blocks take."""
+    if network.head_number is None:
+        return RecordSizes(0, 0, 0)
+    newest = {"network": network, "number__gt": network.head_number - BLOCKS}
+    blocks = Block.objects.filter(is_canonical=True, **newest)
+    lengths = [
+        Func(F(column), function="octet_length", output_field=IntegerField())
+        for column in _COLUMNS
+    ]
+    found = TransactionRecord.objects.filter(block__in=blocks.values("pk")).aggregate(
+        transactions=Count("index"),
+        total=Coalesce(Sum(lengths[0] + lengths[1] + lengths[2] + lengths[3]), 0),
+    )
+    return RecordSizes(blocks.count(), found["transactions"], found["total"])
