@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from nodeapi.tracing.pool import PoolLimits
+
 
 def cache_bytes() -> int:
     """Return the memory of each process for answers that never change.
@@ -69,3 +71,35 @@ def support_contact() -> str:
     NODEAPI_SUPPORT_CONTACT; an e-mail address, a URL or words.
     """
     return str(getattr(settings, "NODEAPI_SUPPORT_CONTACT", "the provider's support"))
+
+
+def trace_limits() -> PoolLimits:
+    """Return what traces that are executed on demand may take, in each process.
+
+    NODEAPI_TRACE_WORKERS, NODEAPI_TRACE_CONCURRENCY (of one key), NODEAPI_TRACE_SECONDS
+    (of a whole trace), NODEAPI_TRACE_MEMORY_BYTES (of one worker),
+    NODEAPI_TRACE_RESULT_BYTES (of one answer), NODEAPI_TRACE_SPOOL_BYTES (of all
+    answers that are being read). The defaults are those of `PoolLimits`.
+    """
+    names = {
+        "workers": "WORKERS",
+        "per_owner": "CONCURRENCY",
+        "seconds": "SECONDS",
+        "memory_bytes": "MEMORY_BYTES",
+        "result_bytes": "RESULT_BYTES",
+        "spool_bytes": "SPOOL_BYTES",
+    }
+    given = {
+        field: getattr(settings, f"NODEAPI_TRACE_{name}")
+        for field, name in names.items()
+        if hasattr(settings, f"NODEAPI_TRACE_{name}")
+    }
+    return PoolLimits(**given)
+
+
+def trace_timeout() -> float:
+    """Return the seconds that tracing a transaction may take if the caller names none.
+
+    NODEAPI_TRACE_TIMEOUT; 5 is geth's default.
+    """
+    return float(getattr(settings, "NODEAPI_TRACE_TIMEOUT", 5.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -10,6 +10,7 @@ from jsonrpc.stream import Stream
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
+from nodeapi.tracing.jobs import TraceJob
 
 Document = bytes | None | Awaitable[bytes | None]
 """JSON, None when there is no such thing; at once when it is cached."""
@@ -231,6 +232,24 @@ class Store(Records, Protocol):
 
     def genesis_config(self, network_id: int) -> Awaitable[Mapping[str, Any]]:
         """Return the `config` of a network's genesis.json: when its forks are."""
+
+
+class Tracing(Protocol):
+    """Executes blocks again for tracers that want to; see `nodeapi.tracing`.
+
+    `nodeapi.tracing.pool.TracePool` does it in processes of its own. Whatever takes its
+    place (a task queue, say) keeps the promises that stand here.
+    """
+
+    async def trace(self, job: TraceJob, owner: Hashable) -> Stream:
+        """Return the answer to a job, all of which is there by then.
+
+        owner: who is counted for it, and may have only so many at once.
+        Raises: RpcError, see `nodeapi.tracing.errors`.
+        """
+
+    async def close(self) -> None:
+        """End what is going on."""
 
 
 class Service(Protocol):
