@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
-from keys.entitlement_admin import EntitlementInline, save_entitlements
+from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.models import ApiKey, Entitlement, KeyVersion, User
 from keys.services import IssuedKey, announce_key, issue_version, revoke_version
 
@@ -118,7 +118,7 @@ class ApiKeyAdmin(_ApiKeyAdmin):
 
     inlines = [EntitlementInline, KeyVersionInline]
     list_display = ["__str__", "owner", "hints", "is_enabled", "tracing"]
-    list_filter = ["is_enabled", "networks", "entitlements__network"]
+    list_filter = ["is_enabled", "networks", TracingFilter]
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "=versions__hint"]
     show_full_result_count = False

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 
 from keys.models import ApiKey, Entitlement, User
 from keys.services import grant_entitlement, withdraw_entitlement
-from networks.models import Tracer
+from networks.models import Network, Tracer
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _EntitlementForm = forms.ModelForm[Entitlement]
@@ -30,6 +32,7 @@ class EntitlementForm(_EntitlementForm):
     """
 
     tracers = forms.MultipleChoiceField(
+        label="tracers (none: all)",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
@@ -53,6 +56,26 @@ class EntitlementForm(_EntitlementForm):
         if self.has_changed() and expires_at and expires_at <= timezone.now():
             self.add_error("expires_at", "The expiry has passed already.")
         return cleaned
+
+
+class TracingFilter(admin.SimpleListFilter):
+    """Keys by the networks on which they may trace now."""
+
+    title = "may trace on"
+    parameter_name = "tracing"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the networks."""
+        return [(slug, slug) for slug in Network.objects.values_list("slug", flat=True)]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey]
+    ) -> QuerySet[ApiKey]:
+        """Return the keys of the network that was chosen."""
+        if self.value() is None:
+            return queryset
+        granted = Entitlement.objects.live().filter(network__slug=self.value())
+        return queryset.filter(pk__in=granted.values("api_key"))
 
 
 class EntitlementInline(_EntitlementInline):

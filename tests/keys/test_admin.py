@@ -183,6 +183,23 @@ def test_page_of_a_key_is_saved_beside_an_entitlement_that_has_expired(
     assert '"field-tracing">alpha<' in staff.get(API_KEYS).content.decode()
 
 
+def test_keys_are_filtered_by_where_they_may_trace(staff: Client) -> None:
+    alpha, beta = make_network("alpha"), make_network("beta")
+    owner = get_or_create_customer(email="owner@example.org")
+    issue_key(owner=owner, name="nowhere")
+    for name, networks in (("here", [alpha]), ("both", [alpha, beta])):
+        issue_key(owner=owner, name=name, networks=networks, may_trace=True)
+    late = issue_key(owner=owner, name="late", networks=[beta], may_trace=True)
+    late.api_key.entitlements.update(expires_at=timezone.now())
+    for chosen, expected in (
+        ({}, {"nowhere", "here", "both", "late"}),
+        ({"tracing": "alpha"}, {"here", "both"}),
+        ({"tracing": "beta"}, {"both"}),
+    ):
+        shown = staff.get(API_KEYS, chosen).context["cl"].result_list
+        assert {api_key.name for api_key in shown} == expected
+
+
 def test_revoking_asks_for_a_reason_first(staff: Client) -> None:
     issued = issue_key(owner=get_or_create_customer(email="owner@example.org"))
     chosen = {"action": "revoke", "_selected_action": [issued.api_key.pk]}
