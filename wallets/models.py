@@ -196,6 +196,16 @@ class Pairing(models.Model):
         return f"pairing of {self.label or self.ident}"
 
 
+class FailedPairing(models.Model):
+    """A code that somebody guessed wrong; counted for a few minutes, then deleted."""
+
+    remote_address = models.GenericIPAddressField(null=True)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.remote_address} at {self.at}"
+
+
 class Session(models.Model):
     """What a dapp may do: one for each dapp of a user, over all its sockets.
 

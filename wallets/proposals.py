@@ -16,7 +16,7 @@ from typing import Any
 from wallets import scopes as scope_objects
 from wallets.caip import Address
 from wallets.errors import ScopesNotSupported
-from wallets.permissions import Group, only
+from wallets.permissions import Group, groups_of, only
 from wallets.scopes import ScopeObject, Scopes, unique
 
 MAX_SESSION_AGE = timedelta(days=365)
@@ -151,6 +151,54 @@ def grant(scopes: Scopes, choice: Choice, own: Sequence[Address]) -> Scopes:
     if not addresses and scope_objects.has_chain(granted):
         raise NothingChosen("Choose at least one account.")
     return granted
+
+
+def edited(
+    existing: Scopes, offer: Offer, choice: Choice, own: Sequence[Address]
+) -> Scopes:
+    """Return a session's scopes after the user has edited them; {} when it is over.
+
+    Groups that he allows now and did not before come with all of their methods; within
+    the others what was not granted stays so.
+    Raises: NothingChosen for what is not on offer.
+    """
+    if not choice.scopes <= existing.keys() | offer.keys():
+        raise NothingChosen("A network was chosen that is not on offer.")
+    if not choice.addresses <= set(own):
+        raise NothingChosen("An account was chosen that is not one of yours.")
+    new_groups = choice.groups - groups_of(existing.values())
+    chosen: dict[str, ScopeObject] = {}
+    for name in [*existing, *(name for name in offer if name not in existing)]:
+        if name in choice.scopes:
+            known = offer.get(name, Known())
+            full = ScopeObject(known.methods, known.notifications)
+            old = existing.get(name, full)
+            wanted = scope_objects.union(old, only(full, new_groups))
+            chosen[name] = only(_ordered(wanted, known), choice.groups)
+    addresses = [address for address in own if address in choice.addresses]
+    return scope_objects.worth_keeping(scope_objects.with_addresses(chosen, addresses))
+
+
+def to_stored(proposal: Proposal) -> dict[str, Any]:
+    """Return a proposal as it is kept while the user thinks about it."""
+    expires_at = proposal.expires_at
+    return {
+        "scopes": scope_objects.to_stored(proposal.scopes),
+        "addresses": [list(address) for address in proposal.addresses],
+        "unsupported": list(proposal.unsupported),
+        "expires_at": None if expires_at is None else expires_at.isoformat(),
+    }
+
+
+def from_stored(stored: Mapping[str, Any]) -> Proposal:
+    """Return the proposal that was kept."""
+    moment = stored["expires_at"]
+    return Proposal(
+        scopes=scope_objects.from_stored(stored["scopes"]),
+        addresses=tuple(Address(*address) for address in stored["addresses"]),
+        unsupported=tuple(stored["unsupported"]),
+        expires_at=None if moment is None else datetime.fromisoformat(moment),
+    )
 
 
 def decode_properties(value: Any) -> dict[str, Any]:

@@ -276,3 +276,14 @@ def _addresses(accounts: Iterable[str]) -> Iterator[Address]:
 def _accounts(scope: str, addresses: Sequence[Address]) -> tuple[str, ...]:
     namespace = caip.account_namespace(caip.parse_scope(scope))
     return tuple(f"{scope}:{a.address}" for a in addresses if a.namespace == namespace)
+
+
+def difference(old: Scopes, new: Scopes) -> dict[str, list[str]]:
+    """Return the names of the scopes that differ, by what happened to them."""
+    changed = [name for name in new if name in old and new[name] != old[name]]
+    found = {
+        "added": [name for name in new if name not in old],
+        "removed": [name for name in old if name not in new],
+        "changed": changed,
+    }
+    return {word: names for word, names in found.items() if names}

@@ -1,0 +1,243 @@
+"""The wallet's parts in this process, over the test database: without sockets and pages.
+
+Calls are answered on an event loop of its own, as a socket would have them answered; the
+user decides through the services that his pages call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from jsonrpc.errors import RpcError
+from keys.models import User
+from networks.models import Network
+from nodeapi.http import RequestId
+from nodeapi.service import build_service
+from tests.support.rows import add_block, make_network, set_head
+from wallets import internal_key
+from wallets.changes import Cause
+from wallets.consents import get_consent
+from wallets.context import Answer, Context
+from wallets.errors import WalletError
+from wallets.methods.outer import answer
+from wallets.models import Account, Actor, ConsentRequest, Dapp, DappKind
+from wallets.proposals import Choice
+from wallets.service import Wallet, build_wallet
+from wallets.services import consent
+from wallets.services.accounts import add_account
+from wallets.services.pairing import pair_dapp
+
+A1 = "0x5cfe73b6021e818b776b421b1c4db2474086a7e1"
+A2 = "0x" + "a2" * 20
+M0: dict[str, Any] = {"methods": [], "notifications": []}
+BY_USER = Cause(Actor.USER, "192.0.2.1")
+UNAUTHORIZED = (
+    4100,
+    "The requested account and/or method has not been authorized by the user.",
+)
+
+
+class Socket:
+    """What a socket is to the methods; its subscriptions never get anything to send."""
+
+    def __init__(self, dapp: Dapp, name: str) -> None:
+        self.dapp_id = dapp.pk
+        self.socket = name
+        self.remote_address = "192.0.2.9"
+        self.subscriptions: dict[str, tuple[str, str, list[Any]]] = {}
+
+    def subscribe(self, scope: str, kind: str, arguments: Sequence[Any]) -> str:
+        subscription = f"0x{len(self.subscriptions):032x}"
+        self.subscriptions[subscription] = (scope, kind, list(arguments))
+        return subscription
+
+    def unsubscribe(self, scope: str, subscription: str) -> bool:
+        if self.subscriptions.get(subscription, ("",))[0] != scope:
+            return False
+        del self.subscriptions[subscription]
+        return True
+
+
+class Rig:
+    """A user with two accounts, a dapp P of his with two sockets, and three chains."""
+
+    def __init__(self, runner: asyncio.Runner, wallet: Wallet) -> None:
+        self._runner = runner
+        self.wallet = wallet
+        self.user = new_user()
+        self.account1 = add_account(user=self.user, address=A1, cause=BY_USER)
+        self.account2 = add_account(user=self.user, address=A2, cause=BY_USER)
+        self.dapp = self.pair("https://p.example")
+        self.s1 = Socket(self.dapp, "s1")
+        self.s2 = Socket(self.dapp, "s2")
+
+    def pair(self, origin: str, user: User | None = None) -> Dapp:
+        """Return a dapp that a user has paired."""
+        return pair_dapp(
+            user=user or self.user, kind=DappKind.WEB, ident=origin, cause=BY_USER
+        )
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Do something on the event loop."""
+        return self._runner.run(work)
+
+    def answer(self, socket: Socket, method: str, params: Any = None) -> Answer:
+        """Return a call's answer, or raise its error."""
+        context = Context(RequestId(), socket, self.wallet)
+        found: Answer = self.run(answer(context, method, params))
+        return found
+
+    def result(self, socket: Socket, method: str, params: Any = None) -> Any:
+        """Make a call that must succeed."""
+        return orjson.loads(self.answer(socket, method, params).result)
+
+    def error(self, socket: Socket, method: str, params: Any = None) -> Any:
+        """Make a call that must fail; return the error."""
+        try:
+            found = self.answer(socket, method, params)
+        except (WalletError, RpcError) as error:
+            return error
+        raise AssertionError(f"no error but {found.result!r}")
+
+    def code(self, socket: Socket, method: str, params: Any = None) -> int:
+        """Make a call that must fail; return the error's number."""
+        return int(self.error(socket, method, params).code)
+
+    def start(self, socket: Socket, params: Any) -> asyncio.Task[Answer]:
+        """Begin a wallet_createSession, and return when it waits for the user."""
+
+        async def begin() -> asyncio.Task[Answer]:
+            context = Context(RequestId(), socket, self.wallet)
+            call = answer(context, "wallet_createSession", params)
+            task = asyncio.create_task(call)
+            dapps = self.wallet.watch._dapps
+            followers = len(dapps.get(socket.dapp_id, ()))
+            async with asyncio.timeout(5):
+                while len(dapps.get(socket.dapp_id, ())) == followers:
+                    if task.done():
+                        break
+                    await asyncio.sleep(0.002)
+            return task
+
+        task: asyncio.Task[Answer] = self.run(begin())
+        return task
+
+    def finish(self, task: asyncio.Task[Answer]) -> Any:
+        """Return the result of a call that was begun, or its error."""
+
+        async def wait() -> Answer:
+            async with asyncio.timeout(5):
+                return await task
+
+        try:
+            found: Answer = self.run(wait())
+        except (WalletError, RpcError) as error:
+            return error
+        return orjson.loads(found.result)
+
+    def pending(self) -> ConsentRequest:
+        """Return the one request that waits for the user."""
+        waiting = ConsentRequest.objects.pending().select_related("dapp")
+        return waiting.get(dapp__user=self.user)
+
+    def approve(
+        self,
+        scopes: set[str] | None = None,
+        accounts: set[str] | None = None,
+        **choice: Any,
+    ) -> None:
+        """Decide as the user: everything that is ticked, or just what is named."""
+        request = self.pending()
+        asked = get_consent(request)
+        own = {named for named in asked.own if named.address in (accounts or ())}
+        consent.approve_session(
+            request_id=request.pk,
+            user=request.dapp.user,
+            digest=asked.digest,
+            choice=Choice(
+                scopes=frozenset(asked.asked if scopes is None else scopes),
+                addresses=frozenset(asked.ticked if accounts is None else own),
+                **choice,
+            ),
+            cause=BY_USER,
+        )
+
+    def reject(self) -> None:
+        """Decide as the user: no."""
+        request = self.pending()
+        consent.reject_request(
+            request_id=request.pk, user=request.dapp.user, cause=BY_USER
+        )
+
+    def create(
+        self, *names: str, socket: Socket | None = None, **choice: Any
+    ) -> dict[str, Any]:
+        """Create a session with scopes of which nothing is said; return the result."""
+        wanted = {"optionalScopes": dict.fromkeys(names or ("eip155:1",), M0)}
+        task = self.start(socket or self.s1, wanted)
+        self.approve(**choice)
+        created: dict[str, Any] = self.finish(task)
+        assert isinstance(created, dict), created
+        return created
+
+    def session(self, socket: Socket | None = None) -> Any:
+        """Return what wallet_getSession returns."""
+        return self.result(socket or self.s1, "wallet_getSession", {})
+
+    def invoke(self, scope: str, method: str, *params: Any) -> dict[str, Any]:
+        """Return the parameters of a wallet_invokeMethod."""
+        return {"scope": scope, "request": {"method": method, "params": list(params)}}
+
+
+def new_user() -> User:
+    """Return a user of whom no other test knows."""
+    return User.objects.create_user(f"{uuid4()}@example.org", "a password")
+
+
+def served_chains() -> list[Network]:
+    """Serve the chains 1, 137 and 1337, each with a block 5."""
+    networks = []
+    for slug, chain_id in (("main", 1), ("polygon", 137), ("dev", 1337)):
+        network = make_network(slug, chain_id=chain_id)
+        add_block(network, f"{slug}-5", 5)
+        set_head(network, f"{slug}-5", 5)
+        networks.append(network)
+    return networks
+
+
+def accounts_of(user: User) -> list[Account]:
+    """Return a user's accounts, the primary one first."""
+    return list(Account.objects.filter(user=user))
+
+
+@contextmanager
+def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
+    """Start the node's and the wallet's parts; what is not committed is not seen."""
+    served_chains()
+    internal_key.ensure()
+    with asyncio.Runner() as runner:
+        service = build_service()
+        wallet = build_wallet(service)
+
+        async def start() -> None:
+            await service.start()
+            await wallet.start()
+            async with asyncio.timeout(5):
+                while not service.directory.is_fresh:
+                    await asyncio.sleep(0.002)
+
+        async def stop() -> None:
+            await wallet.stop()
+            await service.stop()
+
+        runner.run(start())
+        try:
+            yield runner, wallet
+        finally:
+            runner.run(stop())

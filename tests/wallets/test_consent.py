@@ -1,0 +1,278 @@
+"""Cases 73–82 and 131: what the user decides, and what the dapps learn of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import orjson
+import pytest
+from django.utils import timezone
+
+from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket, new_user
+from wallets.consents import get_consent
+from wallets.models import Activity, ConsentRequest, Dapp, Event, RequestState, Session
+from wallets.permissions import Group
+from wallets.proposals import Choice, NothingChosen
+from wallets.services import accounts, consent, dapps, sessions
+
+NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
+ONE = {"optionalScopes": {"eip155:1": M0}}
+
+
+def events(rig: Rig, dapp: Dapp | None = None) -> list[str]:
+    """Return what a dapp's log tells, the oldest first."""
+    found = Activity.objects.filter(dapp=dapp or rig.dapp).order_by("id")
+    return list(found.values_list("event", flat=True))
+
+
+def test_rejection_is_told_and_leaves_nothing(rig: Rig):
+    task = rig.start(rig.s1, ONE)
+    rig.reject()
+    error = rig.finish(task)
+    assert (error.code, error.message) == (4001, "User rejected the request.")
+    assert rig.session() == NO_SESSION
+    assert events(rig) == [Event.PAIRED, Event.ASKED, Event.REJECTED]
+
+
+def test_request_that_nobody_decides_expires_like_a_rejection(rig: Rig, settings):
+    settings.WALLETS_REQUEST_SECONDS = 0.2
+    error = rig.finish(rig.start(rig.s1, ONE))
+    assert (error.code, error.message) == (4001, "User rejected the request.")
+    assert ConsentRequest.objects.get(dapp=rig.dapp).state == RequestState.EXPIRED
+
+
+def test_second_request_is_refused_while_one_waits(rig: Rig):
+    task = rig.start(rig.s1, ONE)
+    for socket in (rig.s1, rig.s2):
+        error = rig.error(socket, "wallet_createSession", ONE)
+        assert error.code == -32002
+        assert error.message == (
+            "Request of type 'wallet_createSession' already pending for origin "
+            "https://p.example. Please wait."
+        )
+    rig.approve()
+    assert "eip155:1" in rig.finish(task)["sessionScopes"]
+
+
+def test_overdue_request_of_a_dead_process_is_in_nobodys_way(rig: Rig):
+    task = rig.start(rig.s1, ONE)
+    late = timezone.now() - timedelta(seconds=1)
+    ConsentRequest.objects.filter(dapp=rig.dapp).update(expires_at=late)
+    again = rig.start(rig.s2, ONE)
+    rig.approve()
+    assert "eip155:1" in rig.finish(again)["sessionScopes"]
+    assert rig.finish(task).code == 4001
+
+
+def test_other_dapps_may_ask_meanwhile_until_too_many_wait(rig: Rig, settings):
+    settings.WALLETS_MAX_PENDING = 2
+    sockets = [
+        Socket(rig.pair(f"https://{name}.example"), name) for name in ("q", "r", "t")
+    ]
+    tasks = [rig.start(socket, ONE) for socket in sockets[:2]]
+    assert rig.code(sockets[2], "wallet_createSession", ONE) == -32005
+    for request in ConsentRequest.objects.pending().filter(dapp__user=rig.user):
+        consent.reject_request(request_id=request.pk, user=rig.user, cause=BY_USER)
+    assert [rig.finish(task).code for task in tasks] == [4001, 4001]
+
+
+def test_user_takes_a_network_out(rig: Rig):
+    found = rig.create("eip155:1", "eip155:137", scopes={"eip155:1"})
+    assert list(found["sessionScopes"]) == ["eip155:1"]
+
+
+def test_user_takes_a_group_out(rig: Rig):
+    found = rig.create(groups=frozenset({Group.READ}))["sessionScopes"]["eip155:1"]
+    assert "eth_chainId" in found["methods"]
+    assert not {"eth_subscribe", "eth_unsubscribe"} & set(found["methods"])
+    assert found["notifications"] == []
+
+
+@pytest.mark.parametrize(("names", "ticked"), [({"eip155:1"}, set()), (set(), {A1})])
+def test_choice_of_nothing_is_refused_and_the_request_waits(rig: Rig, names, ticked):
+    task = rig.start(rig.s1, ONE)
+    with pytest.raises(NothingChosen):
+        rig.approve(names, ticked)
+    assert not task.done()
+    rig.approve()
+    assert "eip155:1" in rig.finish(task)["sessionScopes"]
+
+
+def test_second_session_is_added_to_the_first(rig: Rig):
+    rig.create("eip155:1", "eip155:1337")
+    wanted = {"eip155:137": {**M0, "accounts": [f"eip155:137:{A2}"]}}
+    task = rig.start(rig.s1, {"optionalScopes": wanted})
+    assert get_consent(rig.pending()).new == {"eip155:137"}
+    rig.approve()
+    found = rig.finish(task)["sessionScopes"]
+    assert list(found) == ["eip155:1", "eip155:1337", "eip155:137"]
+    for name, scope in found.items():
+        assert scope["accounts"] == [f"{name}:{A1}", f"{name}:{A2}"]
+
+
+def test_rejection_of_more_leaves_what_there_is(rig: Rig):
+    created = rig.create()
+    version = Session.objects.get(dapp=rig.dapp).version
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:137": M0}})
+    rig.reject()
+    assert rig.finish(task).code == 4001
+    assert rig.session() == created
+    assert Session.objects.get(dapp=rig.dapp).version == version
+
+
+def test_same_session_again_is_asked_for_again_and_changes_nothing(rig: Rig):
+    created = rig.create()
+    version = Session.objects.get(dapp=rig.dapp).version
+    assert rig.create() == created
+    assert Session.objects.get(dapp=rig.dapp).version == version
+    assert events(rig).count(Event.GRANTED) == 2
+
+
+def test_session_is_the_same_on_all_sockets_of_the_dapp(rig: Rig):
+    created = rig.create("eip155:1", "eip155:137")
+    again = Socket(rig.dapp, "after a reconnect")
+    assert [rig.session(s) for s in (rig.s1, rig.s2, again)] == [created] * 3
+
+
+def test_session_is_nobody_elses(rig: Rig):
+    rig.create()
+    other = Socket(rig.pair("https://q.example"), "q")
+    same_page = Socket(rig.pair("https://p.example", new_user()), "v")
+    assert rig.session(other) == rig.session(same_page) == NO_SESSION
+
+
+def approve(rig: Rig, request: ConsentRequest, digest: str, user=None):
+    ticked = get_consent(request)
+    return consent.approve_session(
+        request_id=request.pk,
+        user=user or rig.user,
+        digest=digest,
+        choice=Choice(frozenset(ticked.asked), addresses=frozenset(ticked.ticked)),
+        cause=BY_USER,
+    )
+
+
+def test_nobody_else_decides(rig: Rig):
+    rig.start(rig.s1, ONE)
+    request, stranger = rig.pending(), new_user()
+    with pytest.raises(ConsentRequest.DoesNotExist):
+        approve(rig, request, get_consent(request).digest, stranger)
+    with pytest.raises(ConsentRequest.DoesNotExist):
+        consent.reject_request(request_id=request.pk, user=stranger, cause=BY_USER)
+    assert rig.pending() == request
+
+
+def test_decision_is_final(rig: Rig):
+    task = rig.start(rig.s1, ONE)
+    request = rig.pending()
+    digest = get_consent(request).digest
+    approve(rig, request, digest)
+    with pytest.raises(consent.NotPending):
+        approve(rig, request, digest)
+    with pytest.raises(consent.NotPending):
+        consent.reject_request(request_id=request.pk, user=rig.user, cause=BY_USER)
+    assert "eip155:1" in rig.finish(task)["sessionScopes"]
+
+
+def test_what_has_expired_can_be_approved_no_more(rig: Rig):
+    rig.start(rig.s1, ONE)
+    request = rig.pending()
+    digest = get_consent(request).digest
+    late = timezone.now() - timedelta(seconds=1)
+    ConsentRequest.objects.filter(pk=request.pk).update(expires_at=late)
+    with pytest.raises(consent.NotPending):
+        approve(rig, request, digest)
+    assert rig.session() == NO_SESSION
+
+
+def test_decision_upon_an_old_page_grants_nothing(rig: Rig):
+    rig.create("eip155:1", "eip155:137")
+    rig.start(rig.s1, {"optionalScopes": {"eip155:1337": M0}})
+    request = rig.pending()
+    seen = get_consent(request).digest
+    accounts.make_primary(account=rig.account2, cause=BY_USER)
+    with pytest.raises(sessions.Stale):
+        approve(rig, request, seen)
+    assert get_consent(request).digest != seen
+    assert "eip155:1337" not in rig.session()["sessionScopes"]
+    assert rig.pending() == request
+
+
+def test_approval_after_a_revocation_grants_nothing(rig: Rig):
+    rig.create()
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:137": M0}})
+    request = rig.pending()
+    digest = get_consent(request).digest
+    assert rig.result(rig.s2, "wallet_revokeSession", {}) is True
+    assert rig.finish(task).code == 4001
+    with pytest.raises(consent.NotPending):
+        approve(rig, request, digest)
+    assert rig.session() == NO_SESSION
+
+
+def test_requests_of_a_socket_that_has_gone_are_withdrawn(rig: Rig):
+    task = rig.start(rig.s1, ONE)
+    other = rig.start(Socket(rig.pair("https://q.example"), "q"), ONE)
+    consent.withdraw_requests(socket="s1")
+    assert rig.finish(task).code == 4001
+    assert rig.pending().dapp.ident == "https://q.example"
+    rig.reject()
+    rig.finish(other)
+
+
+def test_session_that_changes_before_its_answer_is_out_is_answered_as_granted(rig: Rig):
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:1": M0, "eip155:137": M0}})
+    rig.approve()
+    row = Session.objects.get(dapp=rig.dapp)
+    choice = Choice(frozenset({"eip155:1"}), addresses=frozenset({rig.account1.named}))
+    sessions.edit_session(
+        dapp=rig.dapp, choice=choice, version=row.version, cause=BY_USER
+    )
+    answered = rig.run(_wait(task))
+    assert list(orjson.loads(answered.result)["sessionScopes"]) == [
+        "eip155:1",
+        "eip155:137",
+    ]
+    now = rig.run(rig.wallet.store.session(rig.dapp.pk))
+    assert (answered.session.version, answered.session.changed_by) == (1, "s1")
+    assert (now.version, now.changed_by) == (2, "")
+    assert list(now.scopes) == ["eip155:1"]
+
+
+async def _wait(task):
+    return await task
+
+
+def test_three_quick_rejections_keep_a_dapp_quiet(rig: Rig):
+    for _ in range(3):
+        task = rig.start(rig.s1, ONE)
+        rig.reject()
+        assert rig.finish(task).code == 4001
+    error = rig.error(rig.s1, "wallet_createSession", ONE)
+    assert (error.code, error.message) == (4100, "Request blocked due to spam filter.")
+    over = timezone.now() - timedelta(seconds=1)
+    Dapp.objects.filter(pk=rig.dapp.pk).update(muted_until=over)
+    task = rig.start(rig.s1, ONE)
+    rig.reject()
+    assert rig.finish(task).code == 4001
+
+
+def test_slow_rejections_are_no_series(rig: Rig):
+    for _ in range(4):
+        task = rig.start(rig.s1, ONE)
+        rig.reject()
+        assert rig.finish(task).code == 4001
+        earlier = timezone.now() - timedelta(seconds=31)
+        Dapp.objects.filter(pk=rig.dapp.pk).update(last_rejected_at=earlier)
+
+
+def test_blocked_dapp_cannot_ask(rig: Rig):
+    created = rig.create()
+    assert created["sessionScopes"]
+    task = rig.start(rig.s2, {"optionalScopes": {"eip155:137": M0}})
+    dapps.block_dapp(dapp=rig.dapp, cause=BY_USER)
+    assert rig.finish(task).code == 4001
+    assert rig.session() == NO_SESSION
+    assert rig.code(rig.s1, "wallet_createSession", ONE) == 4100
+    dapps.unblock_dapp(dapp=rig.dapp, cause=BY_USER)
+    assert rig.create()["sessionScopes"]

@@ -1,0 +1,31 @@
+"""Settings of the wallet, with their defaults."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+
+
+def request_lifetime() -> timedelta:
+    """Return how long the user has to answer a request.
+
+    WALLETS_REQUEST_SECONDS; 300 is WalletConnect's lifetime of a proposal.
+    """
+    return timedelta(seconds=float(getattr(settings, "WALLETS_REQUEST_SECONDS", 300)))
+
+
+def max_pending_requests() -> int:
+    """Return how many requests of all dapps together may wait for one user.
+
+    WALLETS_MAX_PENDING; nobody reads a longer list with care.
+    """
+    return int(getattr(settings, "WALLETS_MAX_PENDING", 5))
+
+
+def token_lifetime() -> timedelta:
+    """Return how long a connection token lives after its last use.
+
+    WALLETS_TOKEN_DAYS; 90.
+    """
+    return timedelta(days=float(getattr(settings, "WALLETS_TOKEN_DAYS", 90)))

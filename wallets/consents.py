@@ -1,0 +1,69 @@
+"""What a user is asked on the consent page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+
+from wallets import proposals, scopes
+from wallets.caip import Address
+from wallets.models import Account, ConsentRequest, Session
+from wallets.offers import wallet_offer
+from wallets.proposals import Proposal
+from wallets.scopes import Scopes
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """A request together with all that its decision depends on.
+
+    asked: the scopes that can be ticked, all ticked at first, without accounts.
+    accounts: the user's, in the order in which dapps see them.
+    ticked: those of `own` that are ticked at first.
+    digest: differs whenever the user would be asked something else.
+    """
+
+    request: ConsentRequest
+    proposal: Proposal
+    session: Session
+    asked: Scopes
+    accounts: list[Account]
+    ticked: tuple[Address, ...]
+    digest: str
+
+    @property
+    def own(self) -> list[Address]:
+        """The accounts as scopes name them."""
+        return [account.named for account in self.accounts]
+
+    @property
+    def new(self) -> frozenset[str]:
+        """The scopes that the dapp has not been granted before."""
+        return frozenset(self.asked.keys() - self.session.scopes.keys())
+
+
+def get_consent(request: ConsentRequest) -> Consent:
+    """Return what the user is asked by a wallet_createSession."""
+    proposal = proposals.from_stored(request.body)
+    session = Session.objects.select_related("dapp").get(dapp_id=request.dapp_id)
+    accounts = list(Account.objects.filter(user_id=request.dapp.user_id))
+    own = [account.named for account in accounts]
+    asked = proposals.together(session.scopes, proposal, wallet_offer())
+    ticked = proposals.preselected(session.scopes, proposal.addresses, own)
+    return Consent(
+        request=request,
+        proposal=proposal,
+        session=session,
+        asked=asked,
+        accounts=accounts,
+        ticked=ticked,
+        digest=_digest(request.pk, request.body, session.version, asked, own, ticked),
+    )
+
+
+def _digest(
+    request_id: int, body: object, version: int, asked: Scopes, *rest: object
+) -> str:
+    shown = [request_id, body, version, scopes.to_stored(asked), *rest]
+    return sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()

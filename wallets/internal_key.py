@@ -1,0 +1,58 @@
+"""The API key that the wallet's own reads are charged to.
+
+Staff see it among the other keys, and may disable it, limit it, and grant it traces. Its
+secret follows from the project's SECRET_KEY, so that every process knows it and no table
+holds it.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from keys import format as key_format
+from keys.models import ApiKey, KeyVersion, User
+from keys.services import announce_key, get_or_create_customer
+
+OWNER_EMAIL = "wallet@internal.invalid"
+"""Who owns it: a user who can't log in, and whom no mail reaches (RFC 2606)."""
+
+_PURPOSE = b"the wallet's internal API key"
+
+
+def secret() -> str:
+    """Return the key itself."""
+    return key_format.derive_key(settings.SECRET_KEY.encode(), _PURPOSE)
+
+
+def find() -> ApiKey | None:
+    """Return the key's row, None while there is none."""
+    named = Q(versions__digest=key_format.digest(secret()))
+    return ApiKey.objects.filter(named).first()
+
+
+@transaction.atomic
+def ensure() -> ApiKey:
+    """Return the key's row, made anew where there is none.
+
+    Another SECRET_KEY makes another secret of the same key, so that what staff have
+    decided about it stays. A secret that staff have revoked stays revoked.
+    """
+    owner = get_or_create_customer(email=OWNER_EMAIL)
+    User.objects.select_for_update().get(
+        pk=owner.pk
+    )  # processes start at the same time
+    api_key = ApiKey.objects.filter(owner=owner).first()
+    if api_key is None:
+        api_key = ApiKey(
+            owner=owner, name="wallet", staff_note="The reads of all wallet users."
+        )
+        api_key.full_clean()
+        api_key.save()
+    digest = key_format.digest(secret())
+    if not KeyVersion.objects.filter(digest=digest).exists():
+        hint = key_format.hint(secret())
+        KeyVersion.objects.create(api_key=api_key, digest=digest, hint=hint)
+        announce_key(api_key)
+    return api_key

@@ -1,0 +1,66 @@
+"""What a chain's scope has beside the node's methods: subscriptions.
+
+Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub; CAIP-319
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from jsonrpc.params import Param
+from jsonrpc.text import dump
+from wallets.errors import Unauthorized
+from wallets.methods.catalog import chain_methods
+from wallets.methods.invocation import Invocation
+from wallets.permissions import SUBSCRIPTION
+
+KINDS = ("newHeads", "logs")
+"""What can be subscribed to."""
+
+
+def _kind(value: Any) -> str:
+    if value not in KINDS:
+        raise ValueError(f"expected one of {', '.join(KINDS)}")
+    return str(value)
+
+
+def _subscription(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("expected a subscription's id")
+    return value
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+@chain_methods.method(
+    "eth_subscribe",
+    params=[
+        Param("kind", _kind, {"enum": list(KINDS)}),
+        Param("filter", _anything, {"type": "object"}, required=False),
+    ],
+    result={"type": "string"},
+    summary="Has new heads, or logs, sent as wallet_notify until the socket closes.",
+)
+async def subscribe(invocation: Invocation, kind: str, log_filter: Any) -> bytes:
+    """Return the id of a new subscription of the socket."""
+    if SUBSCRIPTION not in invocation.granted.notifications:
+        raise Unauthorized
+    arguments = [] if log_filter is None else [log_filter]
+    peer = invocation.context.peer
+    found = peer.subscribe(invocation.scope, kind, arguments)
+    return dump(await found if isinstance(found, Awaitable) else found)
+
+
+@chain_methods.method(
+    "eth_unsubscribe",
+    params=[Param("subscription", _subscription, {"type": "string"})],
+    result={"type": "boolean"},
+    summary="Ends a subscription; false when this socket has none of that id.",
+)
+def unsubscribe(invocation: Invocation, subscription: str) -> bytes:
+    """Return whether there was such a subscription."""
+    ended = invocation.context.peer.unsubscribe(invocation.scope, subscription)
+    return b"true" if ended else b"false"

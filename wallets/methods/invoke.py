@@ -1,0 +1,145 @@
+"""wallet_invokeMethod: a method of a chain, or of the wallet, as far as it was granted.
+
+Source: https://chainagnostic.org/CAIPs/caip-27; the result is that of the inner method,
+without CAIP-27's envelope, as dapps know it from MetaMask
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from jsonrpc.errors import MethodNotFound, RequestTimedOut
+from jsonrpc.params import Param
+from jsonrpc.registry import Method
+from jsonrpc.stream import ResultTooLarge, Stream
+from nodeapi import conf as node_conf
+from nodeapi.methods import registry as node_methods
+from nodeapi.methods.context import Context as NodeContext
+from wallets import caip
+from wallets.context import Answer, Context
+from wallets.errors import Unauthorized
+from wallets.methods.catalog import chain_methods, own_methods, session_methods
+from wallets.methods.invocation import Invocation
+from wallets.scopes import ShapeError
+
+MAX_RESULT_BYTES = 8 * 2**20
+"""Longest result: it has to be held whole, and goes out as one frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be called.
+
+    params: an array, or an object that is taken for named parameters.
+    """
+
+    method: str
+    params: list[Any] | dict[str, Any]
+
+
+def _decode_scope(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ShapeError("", "expected a string")
+    try:
+        return str(caip.parse_scope(value))
+    except ValueError as error:
+        raise ShapeError("", str(error)) from error
+
+
+def _decode_request(value: Any) -> Request:
+    if not isinstance(value, dict):
+        raise ShapeError("", "expected an object")
+    method = value.get("method")
+    if not isinstance(method, str) or not method:
+        raise ShapeError("method", "expected the name of a method")
+    params = value.get("params")
+    if params is None:
+        params = []
+    if not isinstance(params, list | dict):
+        raise ShapeError("params", "expected an array or an object")
+    return Request(method, params)
+
+
+@session_methods.method(
+    "wallet_invokeMethod",
+    params=[
+        Param("scope", _decode_scope, {"type": "string"}),
+        Param(
+            "request",
+            _decode_request,
+            {
+                "type": "object",
+                "required": ["method"],
+                "properties": {"method": {"type": "string"}, "params": {}},
+            },
+        ),
+    ],
+    result={},
+    summary="Calls a method that the session allows, on one of its scopes.",
+)
+async def invoke_method(context: Context, scope: str, request: Request) -> Answer:
+    """Return what the inner method returns.
+
+    Raises: Unauthorized for whatever was not granted; the inner method's own errors.
+    """
+    session = await context.wallet.store.session(context.peer.dapp_id)
+    granted = session.scopes.get(scope)
+    if granted is None or request.method not in granted.methods:
+        raise Unauthorized
+    network = context.wallet.network(scope)
+    is_own = caip.parse_scope(scope).namespace == caip.WALLET
+    if network is None and not is_own:
+        raise Unauthorized  # a chain that is served no longer
+    found = (own_methods if is_own else chain_methods).find(request.method)
+    target: Invocation | NodeContext
+    if found is not None:
+        target = Invocation(context, scope, granted, network)
+    else:
+        found = None if network is None else node_methods.find(request.method)
+        if found is None or network is None:
+            raise MethodNotFound(request.method)
+        target = NodeContext(
+            context.request_id,
+            await context.wallet.grant(),
+            network,
+            context.wallet.node.store,
+        )
+        if found.capability is not None:
+            target.authorise(found)
+    return Answer(await _call(found, target, request.params))
+
+
+async def _call(
+    method: Method, target: Invocation | NodeContext, params: list[Any] | dict[str, Any]
+) -> bytes:
+    """Call a method with positional parameters and return its result as JSON.
+
+    Raises: RpcError.
+    """
+    if isinstance(params, dict) and not params:
+        params = []
+    arguments = method.signature.decode(params)
+    seconds = None if method.is_slow else node_conf.request_timeout()
+    try:
+        async with asyncio.timeout(seconds):
+            value = method.handler(target, *arguments)
+            if isinstance(value, Awaitable):
+                value = await value
+            if isinstance(value, Stream):
+                return await _whole(value)
+            return method.encode(value)
+    except TimeoutError as error:
+        raise RequestTimedOut from error
+
+
+async def _whole(stream: Stream) -> bytes:
+    """Return all of a stream that fits into a frame."""
+    try:
+        if stream.size > MAX_RESULT_BYTES:
+            raise ResultTooLarge(stream.size, MAX_RESULT_BYTES, stream.advice)
+        return await stream.read()
+    finally:
+        await stream.aclose()

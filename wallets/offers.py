@@ -1,0 +1,61 @@
+"""What the wallet can do on which chain, as the networks and the node stand now."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from keys.models import Entitlement
+from keys.permits import TRACE
+from networks.models import Network
+from nodeapi.methods import registry as node_methods
+from wallets import internal_key
+from wallets.caip import EIP155, WALLET, evm_scope
+from wallets.methods import chain, own
+from wallets.methods.catalog import chain_methods, own_methods
+from wallets.permissions import CHAIN_METHODS, EVM_WALLET_METHODS, SUBSCRIPTION
+from wallets.proposals import Known, Offer
+
+__all__ = ["chain", "own", "wallet_offer"]  # both fill the registers
+
+EVM_WALLET = f"{WALLET}:{EIP155}"
+"""The scope of what goes to the wallet itself under the conventions of EVM chains."""
+
+
+def wallet_offer() -> Offer:
+    """Return what dapps may be granted, the networks in the order of their making.
+
+    Traces are offered where staff have granted them to the wallet's own API key.
+    """
+    api_key = internal_key.find()
+    traced = (
+        set(
+            Entitlement.objects.live()
+            .filter(api_key=api_key, capability=TRACE)
+            .values_list("network_id", flat=True)
+        )
+        if api_key is not None
+        else set()
+    )
+    offer: dict[str, Known] = {}
+    for network in Network.objects.exclude(head_number=None):
+        traces = _traces() if network.pk in traced else ()
+        known = Known(_chain_methods(), (SUBSCRIPTION,), traces)
+        # Of two networks with the same chain id the older one is the chain.
+        offer.setdefault(evm_scope(network.chain_id), known)
+    methods = tuple(name for name in EVM_WALLET_METHODS if own_methods.find(name))
+    return {**offer, EVM_WALLET: Known(methods), WALLET: Known()}
+
+
+@cache
+def _chain_methods() -> tuple[str, ...]:
+    """Return what can be granted on a chain and is really answered."""
+    return tuple(
+        name
+        for name in CHAIN_METHODS
+        if chain_methods.find(name) or node_methods.find(name)
+    )
+
+
+@cache
+def _traces() -> tuple[str, ...]:
+    return tuple(method.name for method in node_methods if method.capability == TRACE)

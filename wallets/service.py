@@ -1,0 +1,121 @@
+"""What the wallet's part of a serving process is made of."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from django.db import Error as DatabaseError
+
+from keys.grants import Grant
+from networks.directory import NetworkView
+from nodeapi.service import Service
+from postgres.errors import Unavailable
+from wallets import internal_key
+from wallets.caip import EIP155, is_evm_reference, parse_scope
+from wallets.models import ConsentRequest, RequestState
+from wallets.services.consent import expire_request
+from wallets.services.sessions import end_expired_sessions
+from wallets.store import RequestOutcome, WalletStore
+from wallets.threads import in_thread
+from wallets.watch import Watch
+
+logger = logging.getLogger(__name__)
+
+EXPIRY_INTERVAL = 1.0
+"""Seconds between two looks for sessions whose time is over."""
+
+RETRY_SECONDS = 1.0
+"""Pause before a reading that has failed is tried again."""
+
+
+@dataclass(slots=True)
+class Wallet:
+    """The parts that the wallet's methods work with, on top of the node's.
+
+    Made before the node's start, as it listens with the node's listener.
+    """
+
+    node: Service
+    store: WalletStore
+    watch: Watch
+    _key: str = field(repr=False)
+    _sweep: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to end sessions that expire; works as well while the database is down."""
+        self._sweep = asyncio.create_task(self._end_expired_sessions())
+
+    async def stop(self) -> None:
+        """Leave that to other processes."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+            await asyncio.gather(self._sweep, return_exceptions=True)
+
+    async def grant(self) -> Grant:
+        """Return what the wallet's API key opens.
+
+        Raises: the errors of `keys.grants.Grants.resolve`.
+        """
+        found = self.node.grants.resolve(self._key)
+        return found if isinstance(found, Grant) else await found
+
+    def network(self, scope: str) -> NetworkView | None:
+        """Return the network that serves a chain's scope, None when none does.
+
+        Of several with the same chain id it is the oldest, as in `wallets.offers`.
+        Raises: Unavailable.
+        """
+        namespace, reference = parse_scope(scope)
+        if namespace != EIP155 or not is_evm_reference(reference or ""):
+            return None
+        networks = self.node.directory.all()
+        return next((n for n in networks if str(n.chain_id) == reference), None)
+
+    async def decision(self, request: ConsentRequest) -> RequestOutcome:
+        """Wait until a request is pending no longer; at its end it expires."""
+        changed = asyncio.Event()
+        unfollow = self.watch.follow_dapp(request.dapp_id, changed.set)
+        try:
+            while True:
+                changed.clear()
+                try:
+                    found = await self.store.request(request.pk)
+                    if found is None:  # the dapp was deleted
+                        return RequestOutcome(RequestState.WITHDRAWN, b"")
+                    if found.state != RequestState.PENDING:
+                        return found
+                    seconds = request.expires_at.timestamp() - time.time()
+                    if seconds <= 0:
+                        await in_thread(expire_request, request_id=request.pk)
+                        continue
+                except (Unavailable, DatabaseError):
+                    seconds = RETRY_SECONDS
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), seconds)
+        finally:
+            unfollow()
+
+    async def _end_expired_sessions(self) -> None:
+        while True:
+            try:
+                await in_thread(internal_key.ensure)
+                while True:
+                    await in_thread(end_expired_sessions)
+                    await asyncio.sleep(EXPIRY_INTERVAL)
+            except DatabaseError as error:
+                logger.info("sessions are not ended: %s", error)
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def build_wallet(node: Service) -> Wallet:
+    """Put the parts together; to be called before the node's parts are started."""
+    return Wallet(
+        node=node,
+        store=WalletStore(node.connections),
+        watch=Watch(node.listener),
+        _key=internal_key.secret(),
+    )

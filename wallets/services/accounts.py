@@ -1,0 +1,110 @@
+"""Changes of a user's accounts, which his sessions follow at once."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Max
+
+from keys.models import User
+from wallets import caip, scopes
+from wallets.changes import Cause, announce_user, record
+from wallets.models import Account, Event, Session
+from wallets.services.sessions import write_session
+
+MAX_ACCOUNTS = 100
+"""Accounts of one user; a session names each of them on each chain."""
+
+
+@transaction.atomic
+def add_account(
+    *,
+    user: User,
+    address: str,
+    cause: Cause,
+    label: str = "",
+    namespace: str = "eip155",
+) -> Account:
+    """Give a user another account to show; dapps see it when he says so.
+
+    Raises: ValidationError, also for one that he has already.
+    """
+    try:
+        named = caip.parse_address(namespace, address)
+    except ValueError as error:
+        raise ValidationError({"address": f"This is {error}."}) from error
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    own = Account.objects.filter(user=user)
+    if own.count() >= MAX_ACCOUNTS:
+        raise ValidationError(f"A wallet holds at most {MAX_ACCOUNTS} accounts.")
+    last: int | None = own.aggregate(Max("position"))["position__max"]
+    account = Account(
+        user=user,
+        namespace=named.namespace,
+        address=named.address,
+        label=label,
+        position=0 if last is None else last + 1,
+    )
+    account.full_clean()
+    account.save()
+    details = {"address": account.address}
+    record(Event.ACCOUNT_ADDED, cause, user, details)
+    announce_user(user.pk)
+    return account
+
+
+@transaction.atomic
+def rename_account(*, account: Account, label: str) -> None:
+    """Give an account another name, which dapps don't see.
+
+    Raises: ValidationError.
+    """
+    account.label = label
+    account.full_clean()
+    account.save(update_fields=["label"])
+    announce_user(account.user_id)
+
+
+@transaction.atomic
+def make_primary(*, account: Account, cause: Cause) -> None:
+    """Put an account before all others, in every session as well."""
+    own = Account.objects.select_for_update().filter(user_id=account.user_id)
+    order = sorted(own, key=lambda other: (other.pk != account.pk, other.position))
+    for position, other in enumerate(order):
+        if other.position != position:
+            other.position = position
+            other.save(update_fields=["position"])
+    _follow(account.user_id, cause)
+    announce_user(account.user_id)
+
+
+@transaction.atomic
+def remove_account(*, account: Account, cause: Cause) -> None:
+    """Take an account out of the wallet, and out of every session."""
+    user, address = account.user, account.address
+    account.delete()
+    record(Event.ACCOUNT_REMOVED, cause, user, {"address": address})
+    _follow(user.pk, cause)
+    announce_user(user.pk)
+
+
+def _follow(user_id: int, cause: Cause) -> None:
+    """Bring the accounts in a user's sessions in line with those that he has."""
+    sessions = (
+        Session.objects.select_for_update(of=["self"])
+        .select_related("dapp")
+        .filter(dapp__user_id=user_id)
+        .order_by("pk")
+    )
+    for session in list(sessions):
+        old = session.scopes
+        shown = set(scopes.requested_addresses(old))
+        # Read behind the lock: a grant that came first may have named any of them.
+        own = [account.named for account in Account.objects.filter(user_id=user_id)]
+        left = [address for address in own if address in shown]
+        new = scopes.with_addresses(old, left)
+        if new != old:
+            new = scopes.worth_keeping(new)
+            event = Event.CHANGED if new else Event.REVOKED
+            expires_at = session.expires_at
+            write_session(session, new, event=event, cause=cause, expires_at=expires_at)

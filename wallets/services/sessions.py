@@ -1,0 +1,149 @@
+"""Changes of sessions: by the dapp, by the user, by time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from wallets import proposals, scopes
+from wallets.changes import THE_WALLET, Cause, announce_dapp, record
+from wallets.models import (
+    Account,
+    ConsentRequest,
+    Dapp,
+    Event,
+    RequestState,
+    Session,
+)
+from wallets.offers import wallet_offer
+from wallets.proposals import Choice
+from wallets.scopes import Scopes
+
+EXPIRED_AT_ONCE = 100
+"""Sessions that one transaction ends."""
+
+
+class Stale(Exception):
+    """Raised when what a user has decided upon is no longer what there is."""
+
+
+def lock_session(dapp_id: int) -> Session:
+    """Return a dapp's session, which nobody else changes until the commit.
+
+    Raises: Session.DoesNotExist.
+    """
+    return (
+        Session.objects.select_for_update(of=["self"])
+        .select_related("dapp")
+        .get(dapp_id=dapp_id)
+    )
+
+
+def write_session(
+    session: Session,
+    granted: Scopes,
+    *,
+    event: Event,
+    cause: Cause,
+    expires_at: datetime | None = None,
+) -> None:
+    """Give a locked session other scopes; none end it.
+
+    The version counts only what has changed, and nothing is said of what has not.
+    """
+    old = session.scopes
+    stored = scopes.to_stored(granted)
+    has_changed = (session.stored_scopes, session.expires_at) != (stored, expires_at)
+    if has_changed:
+        session.stored_scopes = stored
+        session.expires_at = expires_at if granted else None
+        session.version += 1
+        session.changed_by = cause.socket
+        session.changed_at = timezone.now()
+        session.save()
+    details = scopes.difference(old, granted)
+    if has_changed or event == Event.GRANTED:
+        record(event, cause, session.dapp, details)
+        announce_dapp(session.dapp)
+
+
+@transaction.atomic
+def revoke_session(
+    *, dapp_id: int, cause: Cause, names: Iterable[str] | None = None
+) -> Session:
+    """Take scopes away from a dapp; nothing happens where there are none.
+
+    names: of the scopes, unknown ones are ignored; None or empty: all. Then what the
+        dapp has asked for and not got yet is withdrawn as well.
+    """
+    session = lock_session(dapp_id)
+    removed = list(names or session.scopes)
+    left = scopes.without(session.scopes, removed) if names else {}
+    if session.scopes and left != session.scopes:
+        event = Event.CHANGED if left else Event.REVOKED
+        expires_at = session.expires_at
+        write_session(session, left, event=event, cause=cause, expires_at=expires_at)
+    if not names or not left:
+        withdraw(session.dapp.requests.pending(), cause)
+    return session
+
+
+@transaction.atomic
+def edit_session(*, dapp: Dapp, choice: Choice, version: int, cause: Cause) -> Session:
+    """Make of a session what its user has left ticked; it ends when that is nothing.
+
+    version: of the session that he has looked at.
+    Raises: Stale when it has changed since; NothingChosen for what is not on offer.
+    """
+    session = lock_session(dapp.pk)
+    if session.version != version or not session.scopes:
+        raise Stale("The session has changed meanwhile.")
+    own = [account.named for account in Account.objects.filter(user_id=dapp.user_id)]
+    edited = proposals.edited(session.scopes, wallet_offer(), choice, own)
+    if edited != session.scopes or list(edited) != list(session.scopes):
+        event = Event.CHANGED if edited else Event.REVOKED
+        expires_at = session.expires_at
+        write_session(session, edited, event=event, cause=cause, expires_at=expires_at)
+    return session
+
+
+@transaction.atomic
+def end_expired_sessions(now: datetime | None = None) -> int:
+    """End sessions whose time is over; return how many.
+
+    Any number of processes may do it at once: each takes what no other has taken.
+    """
+    due = (
+        Session.objects.select_for_update(of=["self"], skip_locked=True)
+        .select_related("dapp")
+        .filter(expires_at__lte=now or timezone.now())[:EXPIRED_AT_ONCE]
+    )
+    ended = list(due)
+    for session in ended:
+        write_session(session, {}, event=Event.SESSION_EXPIRED, cause=THE_WALLET)
+    return len(ended)
+
+
+def withdraw(requests: Iterable[ConsentRequest], cause: Cause) -> None:
+    """Take back requests that nobody has decided; the session is locked."""
+    _close(requests, RequestState.WITHDRAWN, Event.WITHDRAWN, cause)
+
+
+def expire(requests: Iterable[ConsentRequest]) -> None:
+    """Close requests that were not decided in time; the session is locked."""
+    _close(requests, RequestState.EXPIRED, Event.EXPIRED, THE_WALLET)
+
+
+def _close(
+    requests: Iterable[ConsentRequest], state: RequestState, event: Event, cause: Cause
+) -> None:
+    for request in requests:
+        request.state = state
+        request.decided_at = timezone.now()
+        request.save()
+        details = {"method": request.method}
+        record(event, cause, request.dapp, details)
+        announce_dapp(request.dapp)

@@ -1,0 +1,161 @@
+"""What a serving process reads of dapps and requests: merged look-ups, never remembered.
+
+A grant is looked up at each call. It costs a fraction of a millisecond, as calls at the
+same time share a query, and a revocation that was answered holds in every process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import orjson
+
+from postgres.connections import Connections
+from postgres.lookup import Lookup
+from postgres.statement import INT8, Row, read_bool, read_int8
+from wallets import scopes
+from wallets.models import RequestState
+from wallets.proposals import properties_json
+from wallets.scopes import Scopes, StoredScope
+
+_DAPPS = """
+    SELECT k.n, s.version, s.scopes::text, s.changed_by,
+        (extract(epoch FROM s.expires_at) * 1000000)::int8,
+        u.is_active AND d.blocked_at IS NULL AND NOT EXISTS (
+            SELECT FROM wallets_blockeddapp b
+            WHERE b.kind = d.kind AND b.ident = d.ident),
+        (SELECT string_agg(t.id::text, ',') FROM wallets_dapptoken t
+         WHERE t.dapp_id = d.id AND t.revoked_at IS NULL AND t.expires_at > now())
+    FROM k
+    JOIN wallets_dapp d ON d.id = k.dapp_id
+    JOIN wallets_session s ON s.dapp_id = d.id
+    JOIN keys_user u ON u.id = d.user_id
+"""
+
+_REQUESTS = """
+    SELECT k.n, r.state, r.outcome::text
+    FROM k JOIN wallets_consentrequest r ON r.id = k.request_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session as it stood at one moment.
+
+    version: of two states of a session the one with the higher number is newer.
+    changed_by: the socket whose call has made the version, "" when it was the wallet.
+    expires_at: Unix seconds, None for never.
+    """
+
+    version: int
+    scopes: Scopes
+    changed_by: str = ""
+    expires_at: float | None = None
+
+    def scopes_json(self) -> bytes:
+        """Return the `sessionScopes`, as in answers and in wallet_sessionChanged."""
+        return orjson.dumps(scopes.to_json(self.scopes))
+
+    def as_json(self) -> bytes:
+        """Return the session as wallet_getSession shows it."""
+        moment = self.expires_at
+        has_expiry = moment is not None and bool(self.scopes)
+        expires_at = datetime.fromtimestamp(moment or 0, UTC) if has_expiry else None
+        properties = orjson.dumps(properties_json(expires_at))
+        return (
+            b'{"sessionScopes":' + self.scopes_json()
+            + b',"sessionProperties":' + properties + b"}"
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DappState:
+    """All that a socket of a dapp depends on.
+
+    is_welcome: false when the user or staff have blocked the dapp, or the user himself
+        was deactivated.
+    live_tokens: ids of the tokens that are good.
+    """
+
+    session: SessionState
+    is_welcome: bool
+    live_tokens: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOutcome:
+    """What became of a request.
+
+    outcome: what was approved, as JSON; b"" for anything else.
+    """
+
+    state: RequestState
+    outcome: bytes
+
+
+class WalletStore:
+    """Reads dapps with their sessions, and requests.
+
+    clock: Unix seconds, for the expiry of sessions.
+    """
+
+    def __init__(
+        self, connections: Connections, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._clock = clock
+        self._dapps: Lookup[tuple[int], DappState] = Lookup(
+            connections, _DAPPS, [("dapp_id", INT8)], self._read_dapp
+        )
+        self._requests: Lookup[tuple[int], RequestOutcome] = Lookup(
+            connections, _REQUESTS, [("request_id", INT8)], _read_request
+        )
+
+    async def dapp(self, dapp_id: int) -> DappState | None:
+        """Return a dapp's state, None when there is no such dapp any more.
+
+        Raises: Unavailable.
+        """
+        return await self._dapps.get((dapp_id,))
+
+    async def session(self, dapp_id: int) -> SessionState:
+        """Return a dapp's session; without scopes when there is none.
+
+        Raises: Unavailable.
+        """
+        state = await self.dapp(dapp_id)
+        if state is None:
+            return SessionState(0, {})
+        return state.session
+
+    async def request(self, request_id: int) -> RequestOutcome | None:
+        """Return what became of a request.
+
+        Raises: Unavailable.
+        """
+        return await self._requests.get((request_id,))
+
+    def _read_dapp(self, row: Row) -> DappState:
+        version, stored, changed_by, expires_us, is_welcome, tokens = row
+        expires_at = None if expires_us is None else read_int8(expires_us) / 1e6
+        is_over = expires_at is not None and expires_at <= self._clock()
+        listed: list[StoredScope] = [] if is_over else orjson.loads(stored or b"[]")
+        return DappState(
+            session=SessionState(
+                version=read_int8(version or b""),
+                scopes=scopes.from_stored(listed),
+                changed_by=(changed_by or b"").decode(),
+                expires_at=expires_at,
+            ),
+            is_welcome=read_bool(is_welcome or b""),
+            live_tokens=frozenset(map(int, (tokens or b"").decode().split(",")))
+            if tokens
+            else frozenset(),
+        )
+
+
+def _read_request(row: Row) -> RequestOutcome:
+    state, outcome = row
+    return RequestOutcome(RequestState((state or b"").decode()), outcome or b"")
