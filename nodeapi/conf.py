@@ -65,6 +65,15 @@ def request_timeout() -> float:
     return float(getattr(settings, "NODEAPI_REQUEST_TIMEOUT", 30.0))
 
 
+def slow_request_timeout() -> float:
+    """Return the seconds within which the answer begins where a method is slow.
+
+    NODEAPI_SLOW_REQUEST_TIMEOUT; a block's trace, or several in a batch, may have to
+    wait for others. Most proxies and clients give up after as long.
+    """
+    return float(getattr(settings, "NODEAPI_SLOW_REQUEST_TIMEOUT", 120.0))
+
+
 def support_contact() -> str:
     """Return whom a customer is told to ask for what his key was not granted.
 

@@ -84,6 +84,7 @@ class Endpoint:
         self._resolve = service.grants.resolve
         self._directory = service.directory
         self._store = service.store
+        self._tracing = service.tracing
         self._dispatcher = Dispatcher(
             registry, limits, {Unavailable: ServiceUnavailable}
         )
@@ -149,7 +150,7 @@ class Endpoint:
         grant = self._resolve(key)
         if isinstance(grant, Grant):
             network = self._network(grant, slug, headers)
-            return Context(request_id, grant, network, self._store)
+            return Context(request_id, grant, network, self._store, self._tracing)
         return self._admit_later(grant, slug, headers, request_id)
 
     async def _admit_later(
@@ -161,7 +162,7 @@ class Endpoint:
     ) -> Context:
         known = await grant
         network = self._network(known, slug, headers)
-        return Context(request_id, known, network, self._store)
+        return Context(request_id, known, network, self._store, self._tracing)
 
     def _network(
         self, grant: Grant, slug: str, headers: Mapping[bytes, bytes]

@@ -267,6 +267,10 @@ class Service(Protocol):
     def store(self) -> Store:
         """The blocks, the state and the records."""
 
+    @property
+    def tracing(self) -> Tracing:
+        """What executes blocks again."""
+
     async def start(self) -> None:
         """Open what answering needs."""
 

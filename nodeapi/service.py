@@ -15,7 +15,9 @@ from networks.directory import Directory
 from nodeapi import conf
 from nodeapi.endpoint import Endpoint
 from nodeapi.methods import registry
+from nodeapi.ports import Tracing
 from nodeapi.store import Store
+from nodeapi.tracing.pool import TracePool
 from postgres.connections import Connections
 from postgres.listener import Listener
 
@@ -29,6 +31,7 @@ class Service:
     directory: Directory
     grants: Grants
     store: Store
+    tracing: Tracing
 
     async def start(self) -> None:
         """Listen and read the networks; works as well while the database is down."""
@@ -39,6 +42,7 @@ class Service:
         """Hang up."""
         await self.listener.stop()
         await self.directory.stop()
+        await self.tracing.close()
         await self.connections.close()
 
 
@@ -48,6 +52,7 @@ def build_endpoint() -> Endpoint:
         batch_calls=conf.max_batch_calls(),
         response_bytes=conf.max_batch_response_bytes(),
         seconds=conf.request_timeout(),
+        slow_seconds=conf.slow_request_timeout(),
     )
     return Endpoint(
         build_service(), registry, limits=limits, max_body_bytes=conf.max_body_bytes()
@@ -73,6 +78,7 @@ def build_service(conninfo: str | None = None) -> Service:
         directory=directory,
         grants=Grants(connections, listener),
         store=Store(connections, directory, cache_bytes=conf.cache_bytes()),
+        tracing=TracePool(address, conf.trace_limits()),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jsonrpc.registry import Method
 from keys import permits
@@ -12,7 +13,7 @@ from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
 from nodeapi.http import RequestId
-from nodeapi.ports import Store
+from nodeapi.ports import Store, Tracing
 
 TRACE = permits.TRACE
 """The capability to have blocks traced."""
@@ -20,12 +21,24 @@ TRACE = permits.TRACE
 
 @dataclass(slots=True)
 class Context:
-    """A request that was let in: by what key, to which network, and what it reads."""
+    """A request that was let in: by what key, to which network, and what it reads.
+
+    tracing: executes blocks again; None where nothing does.
+    """
 
     request_id: RequestId
     grant: Grant
     network: NetworkView
     store: Store
+    tracing: Tracing | None = None
+    _turn: asyncio.Lock | None = field(default=None, init=False)
+
+    @property
+    def turn(self) -> asyncio.Lock:
+        """What a request's calls take turns by, where each would take much."""
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        return self._turn
 
     def authorise(self, method: Method) -> None:
         """Raise MethodNotEntitled when the key lacks what a method demands."""

@@ -17,6 +17,7 @@ from nodeapi.methods import go_json
 from nodeapi.methods.go_json import Field
 from nodeapi.ports import MAX_INDEX
 from nodeapi.tracers.struct_log import StructLogOptions
+from nodeapi.tracing.jobs import JavaScriptProgram
 
 CALL, PRESTATE, FLAT_CALL = "callTracer", "prestateTracer", "flatCallTracer"
 FOUR_BYTE, NOOP, MUX = "4byteTracer", "noopTracer", "muxTracer"
@@ -42,18 +43,6 @@ class NativeTracer:
 
 
 @dataclass(frozen=True, slots=True)
-class JavaScriptTracer:
-    """A tracer that is a program.
-
-    source: the program, or the name of one that comes with the service.
-    config: JSON, which is handed to the program as it is.
-    """
-
-    source: str
-    config: bytes = b"{}"
-
-
-@dataclass(frozen=True, slots=True)
 class TraceOptions:
     """A tracer, and how much of a block it is for.
 
@@ -61,7 +50,7 @@ class TraceOptions:
     first, last: a slice of the block's transactions, both included.
     """
 
-    tracer: NativeTracer | StructLogOptions | JavaScriptTracer
+    tracer: NativeTracer | StructLogOptions | JavaScriptProgram
     timeout: float | None = None
     first: int = 0
     last: int = MAX_INDEX
@@ -72,7 +61,7 @@ class TraceOptions:
         tracer = self.tracer
         if isinstance(tracer, NativeTracer):
             return [tracer.name, *(inner.name for inner in tracer.inner)]
-        is_program = isinstance(tracer, JavaScriptTracer)
+        is_program = isinstance(tracer, JavaScriptProgram)
         return [JAVASCRIPT if is_program else STRUCT_LOG]
 
 
@@ -157,7 +146,7 @@ def _struct_log(given: dict[str, Any]) -> StructLogOptions:
     )
 
 
-def _tracer(name: str, config: Any) -> NativeTracer | JavaScriptTracer:
+def _tracer(name: str, config: Any) -> NativeTracer | JavaScriptProgram:
     """Return what a name, or a program, and its options stand for.
 
     Raises: ValueError.
@@ -167,7 +156,7 @@ def _tracer(name: str, config: Any) -> NativeTracer | JavaScriptTracer:
     native = _native(name, config)
     if native is not None:
         return native
-    return JavaScriptTracer(name, b"{}" if config is None else _json(config))
+    return JavaScriptProgram(name, _json({} if config is None else config))
 
 
 def _native(name: str, config: Any) -> NativeTracer | None:
@@ -201,9 +190,9 @@ def _mux(config: Any) -> NativeTracer:
     return NativeTracer(MUX, inner=tuple(inner))
 
 
-def _json(value: Any) -> bytes:
+def _json(value: Any) -> str:
     """Return a decoded value as JSON again."""
-    return orjson.dumps(value, default=_number)
+    return orjson.dumps(value, default=_number).decode()
 
 
 def _number(value: Any) -> orjson.Fragment:

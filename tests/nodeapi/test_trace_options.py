@@ -7,13 +7,13 @@ from networks.models import Tracer
 from nodeapi.methods.trace_options import (
     DEFAULT,
     BadTracerConfig,
-    JavaScriptTracer,
     NativeTracer,
     TraceOptions,
     trace_options,
 )
 from nodeapi.ports import MAX_INDEX
 from nodeapi.tracers.struct_log import StructLogOptions
+from nodeapi.tracing.jobs import JavaScriptProgram
 
 
 def tracer(name, config=None):
@@ -76,14 +76,14 @@ def test_mux_holds_others_in_the_order_of_their_names():
 @pytest.mark.parametrize("source", ["", "opcountTracer", "calltracer", "{fault: 1}"])
 def test_every_other_name_is_a_program(source):
     options = trace_options({"tracer": source})
-    assert options.tracer == JavaScriptTracer(source, b"{}")
+    assert options.tracer == JavaScriptProgram(source)
     assert options.names == ["javascript"]
 
 
 def test_program_gets_its_options_as_they_are():
     config = {"a": [1, None, Number("12345678901234567890123"), {"b": "ä"}]}
     text = '{"a":[1,null,12345678901234567890123,{"b":"ä"}]}'
-    assert tracer("{}", config) == JavaScriptTracer("{}", text.encode())
+    assert tracer("{}", config) == JavaScriptProgram("{}", text)
 
 
 def test_names_are_those_that_networks_offer():

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
 
 from jsonrpc.dispatch import Limits
+from jsonrpc.stream import Stream
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.grants import Grant
 from keys.permits import NO_PERMITS
@@ -22,6 +23,7 @@ from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
+from nodeapi.tracing.jobs import TraceJob
 from postgres.errors import Unavailable
 
 BLOCK_HASH = b"\xab" * 32
@@ -155,6 +157,16 @@ class Store:
             raise HeaderForHashNotFound
 
 
+class Tracing:
+    """Nothing that could execute anything."""
+
+    async def trace(self, job: TraceJob, owner: Hashable) -> Stream:
+        raise Unavailable("no workers")
+
+    async def close(self) -> None:
+        pass
+
+
 class Service:
     """All of it."""
 
@@ -162,6 +174,7 @@ class Service:
         self.grants = Grants()
         self.directory = Directory()
         self.store = Store()
+        self.tracing = Tracing()
 
     async def start(self) -> None:
         pass
