@@ -19,6 +19,8 @@ _RECORDS = """
 
 _SPAN = "r.block_id = b.id AND r.index BETWEEN k.first AND k.last"
 
+_TRANSACTIONS_SPAN = "t.block_id = b.id AND t.index BETWEEN k.first AND k.last"
+
 _TRANSACTION = {"calls": "t.document", "prestate": "''::bytea"}
 """What of the transaction a record is completed with."""
 
@@ -27,11 +29,12 @@ def short_trace(kind: RecordKind, max_size: int) -> str:
     """Return the query (network_id, hash, first, last) → id, count, size, and arrays.
 
     count, size: of the transactions first … last, and of their answers.
-    Of the arrays, hashes, records and transaction documents, each in the order of the
-    block, is nothing read when the answers are longer than max_size.
+    Of the arrays, hashes, transaction documents and records, each in the order of the
+    block, is nothing read when the answers are longer than max_size. Two ranges of rows
+    are read sooner than each row of the one is sought for those of the other.
     """
     return f"""
-        SELECT k.n, b.id, s.count, s.size, w.hashes, w.records, w.documents
+        SELECT k.n, b.id, s.count, s.size, t.hashes, t.documents, r.records
         FROM k JOIN {_BY_HASH}
         CROSS JOIN LATERAL (
             SELECT count(*) AS count,
@@ -39,11 +42,15 @@ def short_trace(kind: RecordKind, max_size: int) -> str:
             FROM nodeapi_transactionrecord r WHERE {_SPAN}
         ) s
         CROSS JOIN LATERAL (
-            SELECT array_agg(t.hash ORDER BY r.index) AS hashes,
-                array_agg(r.{kind} ORDER BY r.index) AS records,
-                array_agg({_TRANSACTION[kind]} ORDER BY r.index) AS documents
-            FROM {_RECORDS} WHERE {_SPAN} AND s.size <= {max_size}
-        ) w
+            SELECT array_agg(t.hash ORDER BY t.index) AS hashes,
+                array_agg({_TRANSACTION[kind]} ORDER BY t.index) AS documents
+            FROM nodeapi_transaction t
+            WHERE {_TRANSACTIONS_SPAN} AND s.size <= {max_size}
+        ) t
+        CROSS JOIN LATERAL (
+            SELECT array_agg(r.{kind} ORDER BY r.index) AS records
+            FROM nodeapi_transactionrecord r WHERE {_SPAN} AND s.size <= {max_size}
+        ) r
     """
 
 

@@ -140,10 +140,10 @@ class TraceReads(Reads):
 
     async def _results(self, kind: RecordKind, row: Row, first: int) -> list[bytes]:
         """Return the answers of a row whose first transaction has a number."""
-        records = read_array(row[4] or b"")
+        records = read_array(row[5] or b"")
         try:
             if kind == "calls":
-                documents = read_array(row[5] or b"")
+                documents = read_array(row[4] or b"")
                 return list(map(fill_calls, records, documents))
             hashes = set[bytes]().union(*map(code_hashes, records))
             codes = await self._codes.get_all(hashes)

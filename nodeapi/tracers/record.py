@@ -37,6 +37,12 @@ _CODE_HOLE = re.compile(rb'\x05","codeHash":"0x([0-9a-f]{64})')
 _CODE_HOLE_LENGTH = len(b'\x05","codeHash":"0x') + 64
 _HOLES = re.compile(rb"[\x01-\x04]")
 
+_MEMBERS = re.compile(
+    rb'("from":"0x\w+"),("to":(?:null|"0x\w+")),"nonce":"0x\w+",("gas":"0x\w+")'
+    rb',"gasPrice":"0x\w+",("value":"0x\w+"),("input":"0x\w*")'
+)
+"""What the outermost call shares with `nodeapi.documents.transaction_document`."""
+
 
 class RecordTooLarge(ValueError):
     """Raised when what a transaction did was too much to be recorded."""
@@ -170,21 +176,16 @@ def stream_calls(chunks: Iterable[bytes], document: bytes) -> Iterator[bytes]:
 
 
 def _members(document: bytes) -> dict[bytes, bytes]:
-    """Return what goes into the holes of `calls`.
-
-    A transaction object's strings are hex, so that a name is found where it stands.
-    """
-
-    def member(name: bytes) -> bytes:
-        start = document.index(b'"' + name + b'":')
-        return document[start : document.index(b",", start)]
-
-    data = member(b"input")
+    """Return what goes into the holes of `calls`, for each hole."""
+    found = _MEMBERS.search(document)
+    if found is None:
+        raise ValueError("this is no transaction object")
+    sender, to, gas, value, data = found.groups()
     return {
-        FROM_AND_GAS: member(b"from") + b"," + member(b"gas") + b",",
-        TO_AND_INPUT: member(b"to") + b"," + data,
+        FROM_AND_GAS: b"%s,%s," % (sender, gas),
+        TO_AND_INPUT: b"%s,%s" % (to, data),
         INPUT: data,
-        VALUE: member(b"value"),
+        VALUE: value,
     }
 
 
