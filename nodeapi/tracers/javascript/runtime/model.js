@@ -1,0 +1,358 @@
+// What a tracer sees of the EVM: `log`, `db`, `ctx`, frames and the global functions,
+// as geth has them (go-ethereum, eth/tracers/js/goja.go).
+//
+// Evaluated, this is a function that takes `bigInt` and gives `entry(name)`, by which
+// the host gets what it may call. The host's own functions come as globals named
+// `host:…`, and are taken away before a tracer runs. Only numbers and short strings
+// pass between the two: bytes and big numbers go as hexadecimal text.
+(function (bigInt) {
+  'use strict';
+
+  // What is needed later, whatever a tracer does to the built-in objects.
+  const { apply, ownKeys } = Reflect;
+  const { defineProperty, freeze } = Object;
+  const evaluate = eval, text = String, bytesFromHex = Uint8Array.fromHex;
+  const toJson = JSON.stringify, parseJson = JSON.parse;
+  const stackOf = Object.getOwnPropertyDescriptor(Error.prototype, 'stack').get;
+  const hexOfBytes = Uint8Array.prototype.toHex, setBytes = Uint8Array.prototype.set;
+  const BigInteger = bigInt.prototype.constructor;
+
+  const host = { __proto__: null };
+  for (const name of ownKeys(globalThis)) {
+    if (typeof name === 'string' && name.startsWith('host:')) {
+      host[name.slice(5)] = globalThis[name];
+      delete globalThis[name];
+    }
+  }
+  // Nothing to share memory with, and nothing to wait for.
+  delete globalThis.SharedArrayBuffer;
+  delete globalThis.Atomics;
+
+  // Errors
+
+  const PADDING_LIMIT = 1024 * 1024;
+  const HIDDEN = '@';
+  const NO_MEMORY = 'InternalError: out of memory';
+
+  /** Give our functions a name by which `position` leaves them out. */
+  function hide(...functions) {
+    for (const value of functions) defineProperty(value, 'name', { value: HIDDEN });
+  }
+
+  let failure = null;
+
+  /**
+   * Fail for good: a tracer that catches the error has failed all the same.
+   * (geth interrupts its engine.)
+   */
+  function abort(message) {
+    const error = new Error(message);
+    if (failure === null) {
+      failure = message;
+      failure += position(error);
+    }
+    throw error;
+  }
+
+  /** Return the answer of a host function that may fail, which it tells by null. */
+  function answer(value) {
+    return value === null ? abort('the state is not available') : value;
+  }
+
+  /** Return ' at step (<eval>:1:53)', where the tracer's own code failed. */
+  function position(error) {
+    for (const line of apply(stackOf, error, []).split('\n')) {
+      const place = /^ +at (?:(.*) \()?<input>:(\d+:\d+)\)?$/.exec(line);
+      if (place === null || place[1] === HIDDEN) continue;
+      const [, name, where] = place;
+      const isNamed = name && name !== '<eval>' && name !== '<anonymous>';
+      return isNamed ? ` at ${name} (<eval>:${where})` : ` at <eval>:${where}`;
+    }
+    return '';
+  }
+
+  function describe(error) {
+    return text(error) + (error instanceof Error ? position(error) : '');
+  }
+
+  // Bytes
+
+  function bytes(hex) {
+    return apply(bytesFromHex, Uint8Array, [hex]);
+  }
+
+  function hexFromText(string) {
+    let digits = string.startsWith('0x') || string.startsWith('0X')
+      ? string.slice(2) : string;
+    if (digits.length % 2) digits = '0' + digits;
+    return /^(?:[0-9a-f]{2})*/i.exec(digits)[0].toLowerCase();
+  }
+
+  /** Return the hexadecimal digits of a Uint8Array, an Array, or where allowed text. */
+  function hexOf(value, allowsText) {
+    if (value instanceof Uint8Array) return apply(hexOfBytes, value, []);
+    if (Array.isArray(value)) return apply(hexOfBytes, Uint8Array.from(value), []);
+    if (allowsText && (typeof value === 'string' || value instanceof String)) {
+      return hexFromText(text(value));
+    }
+    return abort('invalid buffer type');
+  }
+
+  /** Return exactly `size` bytes: zeros to the left, or what is too much cut off there. */
+  function fit(hex, size) {
+    return hex.padStart(2 * size, '0').slice(-2 * size);
+  }
+
+  function addressOf(value, allowsText) {
+    return fit(hexOf(value, allowsText), 20);
+  }
+
+  // Numbers
+
+  function big(value) {
+    return new BigInteger(BigInt(value));
+  }
+
+  function integer(value) {
+    return Math.trunc(Number(value)) || 0;
+  }
+
+  // log
+
+  const NAMES = parseJson(host.opcode_names());
+  let pc = 0, op = 0, gas = 0, cost = 0, depth = 0, refund = 0;
+
+  const log = {
+    op: {
+      toNumber() { return op; },
+      toString() { return NAMES[op]; },
+      isPush() { return op >= 0x5f && op <= 0x7f; },
+    },
+    stack: {
+      peek(index) {
+        const i = integer(index), size = host.stack_length();
+        if (i < 0 || i >= size) {
+          abort(`tracer accessed out of bound stack: size ${size}, index ${i}`);
+        }
+        return big(host.stack_item(i | 0));
+      },
+      length() { return host.stack_length(); },
+    },
+    memory: {
+      slice(begin, end) {
+        const from = integer(begin), to = integer(end);
+        if (from === to) return new Uint8Array(0);
+        if (to < from || from < 0) {
+          abort(`tracer accessed out of bound memory: offset ${from}, end ${to}`);
+        }
+        const size = host.memory_length();
+        if (to - size > PADDING_LIMIT) {
+          abort(`tracer reached limit for padding memory slice: ${to - size}`);
+        }
+        const found = bytes(host.memory(from, to));
+        if (found.length === to - from) return found;
+        const padded = new Uint8Array(to - from);
+        apply(setBytes, padded, [found]);
+        return padded;
+      },
+      getUint(offset) {
+        const from = integer(offset), size = host.memory_length();
+        if (from < 0 || size < from + 32) {
+          abort('tracer accessed out of bound memory: ' +
+            `available ${size}, offset ${from}, size 32`);
+        }
+        return big('0x' + host.memory(from, from + 32));
+      },
+      length() { return host.memory_length(); },
+    },
+    contract: {
+      getCaller() { return bytes(host.caller()); },
+      getAddress() { return bytes(host.address()); },
+      getValue() { return big(host.value()); },
+      getInput() { return bytes(host.input()); },
+    },
+    getPC() { return pc; },
+    getGas() { return gas; },
+    getCost() { return cost; },
+    getDepth() { return depth; },
+    getRefund() { return refund; },
+    getError() { return host.error() || undefined; },
+  };
+
+  // db
+
+  const db = {
+    getBalance(address) { return big(answer(host.balance(addressOf(address)))); },
+    getNonce(address) { return answer(host.nonce(addressOf(address))); },
+    getCode(address) { return bytes(answer(host.code(addressOf(address)))); },
+    getState(address, key) {
+      const slot = fit(hexOf(key), 32);
+      return bytes(answer(host.storage(addressOf(address), slot)));
+    },
+    exists(address) { return answer(host.exists(addressOf(address))); },
+  };
+
+  // Frames
+
+  const call = {
+    getType() { return host.frame_type(); },
+    getFrom() { return bytes(host.frame_from()); },
+    getTo() { return bytes(host.frame_to()); },
+    getInput() { return bytes(host.frame_input()); },
+    getGas() { return host.frame_gas(); },
+    getValue() {
+      const value = host.frame_value();
+      return value === '' ? undefined : big(value);
+    },
+  };
+
+  const outcome = {
+    getGasUsed() { return host.frame_gas_used(); },
+    getOutput() { return bytes(host.frame_output()); },
+    getError() { return host.frame_error() || undefined; },
+  };
+
+  // Globals
+
+  const globals = {
+    bigInt,
+    toHex(value) { return '0x' + hexOf(value); },
+    toWord(value) { return bytes(fit(hexOf(value, true), 32)); },
+    toAddress(value) { return bytes(addressOf(value, true)); },
+    toContract(creator, nonce) {
+      return bytes(host.created(addressOf(creator, true), text(integer(nonce))));
+    },
+    toContract2(creator, salt, initCode) {
+      const word = fit(hexFromText(text(salt)), 32);
+      const code = hexOf(initCode, true);
+      return bytes(host.created_with_salt(addressOf(creator, true), word, code));
+    },
+    isPrecompiled(address) { return host.is_precompiled(addressOf(address, true)); },
+    slice(value, start, end) {
+      const hex = hexOf(value), size = hex.length / 2;
+      const from = integer(start), to = integer(end);
+      if (from < 0 || from > to || to > size) {
+        abort('Tracer accessed out of bound memory: ' +
+          `available ${size}, offset ${from}, size ${to - from}`);
+      }
+      return bytes(hex.slice(2 * from, 2 * to));
+    },
+  };
+
+  function context() {
+    const { numbers, bigs, buffers, texts, hidden } = parseJson(host.context());
+    const ctx = { ...texts, ...numbers };
+    for (const name of ownKeys(bigs)) ctx[name] = big(bigs[name]);
+    for (const name of ownKeys(buffers)) ctx[name] = bytes(buffers[name]);
+    for (const name of ownKeys(hidden)) {
+      defineProperty(ctx, name, { value: hidden[name] });
+    }
+    return ctx;
+  }
+
+  // What the host calls. Each of these gives 0, or 1 when the tracer has failed: nothing
+  // may be thrown over to the host, where a thrown object's methods would be called.
+
+  const STEPS = 2, FRAMES = 4, LOG_AND_DB = [log, db];
+  let tracer, step, fault, enter, exit, result, answered = null;
+
+  function guard(hook) {
+    const guarded = function (...values) {
+      try {
+        const wanted = hook(...values) | 0;
+        return failure === null ? wanted : 1;
+      } catch (error) {
+        if (failure === null) failure = error;
+        return 1;
+      }
+    };
+    hide(guarded, hook);
+    return guarded;
+  }
+
+  const isFunction = (value) => typeof value === 'function';
+
+  /** Whether a function is written with an empty body: it needs no calling. */
+  function isEmpty(value) {
+    const source = apply(Function.prototype.toString, value, []);
+    return /^(?:function)?\s*\w*\s*\([\w\s,]*\)\s*(?:=>)?\s*\{\s*\}$/.test(source);
+  }
+
+  /** Evaluate a tracer, set it up, and tell what it wants to see. */
+  function load(source, config) {
+    tracer = Object(evaluate('(' + source + ')'));
+    ({ step, fault, enter, exit, result } = tracer);
+    const setup = tracer.setup;
+    if (!isFunction(result)) {
+      failure = 'trace object must expose a function result()';
+    } else if (!isFunction(fault)) {
+      failure = 'trace object must expose a function fault()';
+    } else if (isFunction(enter) !== isFunction(exit)) {
+      failure = 'trace object must expose either both or none of enter() and exit()';
+    } else if (isFunction(setup)) {
+      apply(setup, tracer, [config]);
+    }
+    if (!isFunction(step)) step = null;
+    const wantsSteps = step !== null || !isEmpty(fault);
+    return (wantsSteps ? STEPS : 0) | (isFunction(enter) ? FRAMES : 0);
+  }
+
+  /** Take over the scalars of the instruction that `log` is to show. */
+  function show(newPc, newOp, newGas, newCost, newDepth, newRefund) {
+    pc = newPc;
+    op = newOp;
+    gas = newGas;
+    cost = newCost;
+    depth = newDepth;
+    refund = newRefund;
+  }
+
+  const entries = {
+    load: guard(load),
+    step: guard((...scalars) => {
+      show(...scalars);
+      if (step !== null) apply(step, tracer, LOG_AND_DB);
+    }),
+    fault: guard((...scalars) => {
+      show(...scalars);
+      apply(fault, tracer, LOG_AND_DB);
+    }),
+    enter: guard(() => { apply(enter, tracer, [call]); }),
+    exit: guard(() => { apply(exit, tracer, [outcome]); }),
+    result: guard(() => {
+      answered = toJson(apply(result, tracer, [context(), db]));
+    }),
+    answered() { return answered === undefined ? 'null' : answered; },
+    failure() {
+      // Null is thrown when there is no memory even for an error.
+      if (failure === null) return NO_MEMORY;
+      try {
+        return typeof failure === 'string' ? failure : describe(failure);
+      } catch (error) {
+        return 'the tracer failed, and its error can not be shown';
+      }
+    },
+  };
+
+  hide(...[log.op, log.stack, log.memory, log.contract].flatMap(Object.values));
+  hide(...Object.values(log).filter(isFunction), ...Object.values(entries));
+  hide(...[db, call, outcome, globals].flatMap(Object.values), hexOf, addressOf, fit);
+  hide(abort, answer, bytes, big, integer, hexFromText, load, show, context);
+  for (const name of ownKeys(bigInt.prototype)) {
+    if (isFunction(bigInt.prototype[name])) hide(bigInt.prototype[name]);
+  }
+  for (const name of ownKeys(globals)) {
+    defineProperty(globalThis, name,
+      { value: globals[name], writable: true, configurable: true });
+  }
+  // The host turns the engine's own errors (no more time, memory, stack) into text, when
+  // nothing of a tracer's may be run any more: so they look nothing up beyond these.
+  defineProperty(Error, 'prepareStackTrace', { value: undefined });
+  for (const { prototype } of [InternalError, RangeError]) {
+    defineProperty(prototype, 'toString', { value: Error.prototype.toString });
+    defineProperty(prototype, 'stack', { value: '' });
+    defineProperty(prototype, Symbol.toPrimitive, { value: undefined });
+    freeze(prototype);
+  }
+  return (name) => entries[name];
+})
