@@ -75,6 +75,15 @@ def service(transactional_db: None) -> Iterator[Server]:
         yield running
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the folder of tracer cases for tests/conformance."""
+    parser.addoption(
+        "--geth-tracers",
+        metavar="DIR",
+        help="folder of cases in the format of go-ethereum's tracer tests",
+    )
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove this run's VAR_DIR."""
     shutil.rmtree(os.environ["VAR_DIR"], ignore_errors=True)

@@ -18,6 +18,7 @@ from nodeapi.evm.receipts import BLOOM_BYTES
 from nodeapi.evm.requests import requests_hash
 from nodeapi.evm.trie import ordered_root
 from nodeapi.evm.world import World
+from nodeapi.tracers.recorder import RECORD_LIMIT_BYTES, Recorder
 
 if TYPE_CHECKING:
     from nodeapi.evm.blocks import Block
@@ -89,9 +90,16 @@ class StateRoots:
         return root
 
 
-def verify_block(block: Block, parent: Parent, config: ChainConfig) -> Verified:
+def verify_block(
+    block: Block,
+    parent: Parent,
+    config: ChainConfig,
+    *,
+    record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
+) -> Verified:
     """Execute a block on its parent and hold the outcome against its header.
 
+    record_limit_bytes: what is recorded of one transaction at most; None: nothing is.
     Raises: InvalidBlock, with the block's number, its hash and the differing field.
     """
     header = block.header
@@ -99,17 +107,21 @@ def verify_block(block: Block, parent: Parent, config: ChainConfig) -> Verified:
     fork = config.fork_at(header.number, header.timestamp, is_merged)
     world = World(parent.state)
     roots = StateRoots(world, parent, fork)
+    recorder = None if record_limit_bytes is None else Recorder(record_limit_bytes)
     try:
         validate_header(header, parent.header, fork, config)
         validate_uncles(block, parent.ancestry, config)
         _check_body(block, fork)
         outcome = execute_block(
-            block, fork, config, world, parent.ancestor_hashes, roots
+            block, fork, config, world, parent.ancestor_hashes, roots, recorder
         )
         _check_outcome(header, outcome)
         _check(header, "state root", header.state_root, roots())
     except InvalidBlock as error:
         raise error.locate(header) from error.__cause__
+    if recorder is not None:
+        # Records name code; what a later transaction of the block destroyed, too.
+        roots.changes.codes.update(recorder.codes)
     return Verified(
         block,
         fork,

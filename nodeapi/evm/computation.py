@@ -34,7 +34,7 @@ MEMORY_WORD_GAS = 3
 MEMORY_QUADRATIC_DENOMINATOR = 512
 
 
-class ShortOfGas(OutOfGas):
+class ShortOfGas(OutOfGas):  # type: ignore[misc]  # py-evm has no types
     """Raised when gas is to be taken that is not there."""
 
     def __init__(self, amount: int, reason: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from eth.vm.execution_context import ExecutionContext
 from eth.vm.message import Message
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nodeapi.evm.headers import Header
     from nodeapi.evm.transactions import Transaction
     from nodeapi.evm.world import World
+    from nodeapi.tracers.record import TransactionRecord
 
 SYSTEM_ADDRESS = Address(bytes.fromhex("fffffffffffffffffffffffffffffffffffffffe"))
 SYSTEM_CALL_GAS = 30_000_000
@@ -45,6 +46,17 @@ StateRoot = Callable[[], Hash32]
 """Gives the root of the state as it stands; asked after each early transaction."""
 
 
+class BlockWatcher(Protocol):
+    """Sees what the transactions of one block do; see `nodeapi.tracers.recorder`."""
+
+    @property
+    def records(self) -> list[TransactionRecord] | None:
+        """One for each transaction so far; None when nothing is recorded."""
+
+    def watched(self, fork: Fork) -> Fork:
+        """Return the fork whose states report to the `watcher` put into them."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What the execution of a block produced, to be held against its header."""
@@ -54,6 +66,8 @@ class Outcome:
     bloom: int
     requests: list[bytes] | None
     """Each `type ‖ data`, the empty ones left out; None before Prague."""
+    records: list[TransactionRecord] | None = None
+    """What was recorded of each transaction, where somebody watched."""
 
 
 class BlockExecution:
@@ -71,31 +85,24 @@ class BlockExecution:
         world: World,
         ancestor_hashes: Iterable[Hash32],
         state_root: StateRoot,
+        watcher: BlockWatcher | None = None,
     ) -> None:
         """Prepare the execution of the block with this header.
 
         ancestor_hashes: up to 256 hashes, the parent's first.
+        watcher: sees the transactions, and no system calls.
         """
         self._header = header
         self._fork = fork
         self._config = config
         self._world = world
         self._state_root = state_root
-        self._state: Any = fork.state_class(
-            world,
-            ExecutionContext(
-                coinbase=header.coinbase,
-                timestamp=header.timestamp,
-                block_number=header.number,
-                difficulty=header.difficulty,
-                mix_hash=header.mix_hash,
-                gas_limit=header.gas_limit,
-                prev_hashes=ancestor_hashes,
-                chain_id=config.chain_id,
-                base_fee_per_gas=header.base_fee_per_gas,
-                excess_blob_gas=header.excess_blob_gas,
-            ),
-        )
+        self._watcher = watcher
+        running = fork if watcher is None else watcher.watched(fork)
+        context = _execution_context(header, config, ancestor_hashes)
+        self._state: Any = running.state_class(world, context)
+        if watcher is not None:
+            self._state.watcher = watcher
         self.receipts: list[Receipt] = []
         self.gas_used = 0
         self.blob_gas_used = 0
@@ -167,7 +174,8 @@ class BlockExecution:
         bloom = 0
         for receipt in self.receipts:
             bloom |= receipt.bloom
-        return Outcome(self.receipts, self.gas_used, bloom, requests)
+        records = None if self._watcher is None else self._watcher.records
+        return Outcome(self.receipts, self.gas_used, bloom, requests, records)
 
     # Steps
 
@@ -195,9 +203,8 @@ class BlockExecution:
             data=data,
             code=code,
         )
-        return self._state.computation_class.apply_message(
-            self._state, message, context
-        )
+        frames = self._fork.base_state_class.computation_class
+        return frames.apply_message(self._state, message, context)
 
     def _withdraw(self, withdrawal: Withdrawal) -> None:
         world, address = self._world, withdrawal.address
@@ -252,6 +259,23 @@ class BlockExecution:
         world.set_balance(coinbase, world.get_balance(coinbase) + share)
 
 
+def _execution_context(
+    header: Header, config: ChainConfig, ancestor_hashes: Iterable[Hash32]
+) -> ExecutionContext:
+    return ExecutionContext(
+        coinbase=header.coinbase,
+        timestamp=header.timestamp,
+        block_number=header.number,
+        difficulty=header.difficulty,
+        mix_hash=header.mix_hash,
+        gas_limit=header.gas_limit,
+        prev_hashes=ancestor_hashes,
+        chain_id=config.chain_id,
+        base_fee_per_gas=header.base_fee_per_gas,
+        excess_blob_gas=header.excess_blob_gas,
+    )
+
+
 def execute_block(
     block: Block,
     fork: Fork,
@@ -259,6 +283,7 @@ def execute_block(
     world: World,
     ancestor_hashes: Iterable[Hash32],
     state_root: StateRoot,
+    watcher: BlockWatcher | None = None,
 ) -> Outcome:
     """Execute a block on the state of its parent, and return the outcome.
 
@@ -266,7 +291,7 @@ def execute_block(
     Raises: InvalidTransaction, InvalidBlock.
     """
     execution = BlockExecution(
-        block.header, fork, config, world, ancestor_hashes, state_root
+        block.header, fork, config, world, ancestor_hashes, state_root, watcher
     )
     execution.begin()
     for transaction in block.transactions:

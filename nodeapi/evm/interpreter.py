@@ -35,11 +35,16 @@ Instruction = tuple[int, int, Any, int]
 """Kind, gas, what the kind needs, and the position of the next instruction."""
 
 
-class OutOfConstantGas(OutOfGas):
+class OutOfConstantGas(OutOfGas):  # type: ignore[misc]  # py-evm has no types
     """Raised when there is not even the gas that an instruction always takes.
 
     Nothing of it has been done then, and its operands still lie on the stack.
     """
+
+    def __init__(self, gas: int) -> None:
+        """Take what there is."""
+        self.gas = gas
+        super().__init__(gas)
 
 
 class OpcodeTable(NamedTuple):
@@ -135,7 +140,7 @@ def run(computation: Any, table: OpcodeTable) -> None:
                 continue
             gas_left -= gas
             if gas_left < 0:
-                raise OutOfConstantGas
+                raise OutOfConstantGas(gas_left + gas)
             if kind == PUSH:
                 if len(values) >= STACK_LIMIT:
                     raise FullStack("Stack limit reached")

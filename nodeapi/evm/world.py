@@ -39,13 +39,15 @@ class StateReader(Protocol):
         """Return the contract code with this hash, which must exist."""
 
 
-class _Account(NamedTuple):
+class Account(NamedTuple):
+    """An account without its storage."""
+
     nonce: int
     balance: int
     code_hash: Hash32
 
 
-_EMPTY_ACCOUNT = _Account(0, 0, EMPTY_CODE_HASH)
+_EMPTY_ACCOUNT = Account(0, 0, EMPTY_CODE_HASH)
 
 
 class World:
@@ -57,7 +59,7 @@ class World:
 
     def __init__(self, reader: StateReader) -> None:
         self._reader = reader
-        self._accounts: dict[Address, _Account | None] = {}
+        self._accounts: dict[Address, Account | None] = {}
         self._storage: dict[Address, dict[int, int]] = {}
         self._wiped: dict[Address, bool] = {}
         self._codes: dict[Hash32, bytes] = {}
@@ -96,18 +98,30 @@ class World:
 
     # Accounts
 
-    def _account(self, address: Address) -> _Account | None:
+    def _account(self, address: Address) -> Account | None:
         try:
             return self._accounts[address]
         except KeyError:
             stored = self._reader.account(address)
-            account = None if stored is None else _Account(*stored[:3])
+            account = None if stored is None else Account(*stored[:3])
             self._accounts[address] = account
             return account
 
-    def _set_account(self, address: Address, account: _Account | None) -> None:
+    def _set_account(self, address: Address, account: Account | None) -> None:
         self._journal.append((self._accounts, address, self._account(address)))
         self._accounts[address] = account
+
+    def account(self, address: Address) -> Account | None:
+        """Return an account, None when there is none."""
+        return self._account(address)
+
+    def replaced_accounts(self) -> dict[Address, Account | None]:
+        """Return what this transaction has changed, as it was when it began."""
+        accounts, replaced = self._accounts, {}
+        for target, key, previous in self._journal:
+            if target is accounts and key not in replaced:
+                replaced[key] = previous
+        return replaced
 
     def account_exists(self, address: Address) -> bool:
         """Return whether the account is in the state, empty or not."""
@@ -157,7 +171,7 @@ class World:
         if not 0 <= balance < 2**256:
             raise ValueError(f"balance {balance} of 0x{address.hex()} is no uint256")
         account = self._account(address) or _EMPTY_ACCOUNT
-        self._set_account(address, _Account(account.nonce, balance, account.code_hash))
+        self._set_account(address, Account(account.nonce, balance, account.code_hash))
 
     def get_nonce(self, address: Address) -> int:
         """Return the nonce."""
@@ -167,7 +181,7 @@ class World:
     def set_nonce(self, address: Address, nonce: int) -> None:
         """Set the nonce; the account comes into being if there was none."""
         account = self._account(address) or _EMPTY_ACCOUNT
-        self._set_account(address, _Account(nonce, account.balance, account.code_hash))
+        self._set_account(address, Account(nonce, account.balance, account.code_hash))
 
     def increment_nonce(self, address: Address) -> None:
         """Raise the nonce by one."""
@@ -182,18 +196,25 @@ class World:
 
     def get_code(self, address: Address) -> bytes:
         """Return the code, empty when there is none."""
-        code_hash = self.get_code_hash(address)
+        return self.code(self.get_code_hash(address))
+
+    def code(self, code_hash: Hash32) -> bytes:
+        """Return the code with this hash, which is or was an account's."""
         if code_hash == EMPTY_CODE_HASH:
             return b""
         code = self._codes.get(code_hash)
         return self._reader.code(code_hash) if code is None else code
+
+    def new_code(self, code_hash: Hash32) -> bytes | None:
+        """Return the code with this hash if it was set in this block, else None."""
+        return self._codes.get(code_hash)
 
     def set_code(self, address: Address, code: bytes) -> None:
         """Set the code; the account comes into being if there was none."""
         code_hash = Hash32(sha3.keccak_256(code).digest())
         self._codes[code_hash] = code
         account = self._account(address) or _EMPTY_ACCOUNT
-        self._set_account(address, _Account(account.nonce, account.balance, code_hash))
+        self._set_account(address, Account(account.nonce, account.balance, code_hash))
 
     def delete_code(self, address: Address) -> None:
         """Set the code to nothing."""

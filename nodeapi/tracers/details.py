@@ -1,0 +1,249 @@
+"""What the derived answers need besides the two that are stored as JSON.
+
+The logs of the frames, what became of each touched account, the touched accounts that
+were empty, and the fork, which says what is a precompiled contract. Numbers are LEB128
+as in protocol buffers, words a length and big-endian bytes without leading zeros.
+Frames are counted in the order in which they began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eth_typing import Hash32
+
+from nodeapi.evm.chain_config import LADDER
+from nodeapi.evm.world import Account
+from nodeapi.tracers.frames import CallFrame, FrameLog
+from nodeapi.tracers.touched import EMPTY, TouchedAccount
+
+_FORKS = tuple(LADDER)
+"""What a fork's number refers to; new ones come at the end."""
+
+_BALANCE, _NONCE, _CODE, _DESTROYED, _WAS_EMPTY, _SLOTS = 1, 2, 4, 8, 16, 32
+_UNCHANGED = 0xFF
+"""Instead of the length of a slot's new value."""
+
+
+class Damaged(ValueError):
+    """Raised for details that were not encoded here."""
+
+
+def encode_details(
+    fork_name: str, top: CallFrame, touched: Iterable[TouchedAccount]
+) -> bytes:
+    """Return the details of a transaction."""
+    name = fork_name if fork_name in LADDER else _FORKS[-1]
+    out = bytearray((_FORKS.index(name),))
+    logs = list(standing_logs(top))
+    _number(out, len(logs))
+    if logs:
+        first = min(log.index for _, log in logs)
+        _number(out, first)
+        for number, log in logs:
+            _log(out, number, log, first)
+    for account in touched:
+        _account(out, account)
+    return bytes(out)
+
+
+def standing_logs(top: CallFrame) -> Iterator[tuple[int, FrameLog]]:
+    """Yield the logs that nothing undid, with their frames' numbers."""
+    for number, (frame, is_void) in enumerate(_frames(top)):
+        if frame.logs and not is_void:
+            for log in frame.logs:
+                yield number, log
+
+
+def _frames(top: CallFrame) -> Iterator[tuple[CallFrame, bool]]:
+    """Yield the frames in the order in which they began, and whether they were undone."""
+    waiting = [(top, False)]
+    while waiting:
+        frame, is_void = waiting.pop()
+        is_void = is_void or frame.error is not None
+        yield frame, is_void
+        if frame.calls:
+            waiting.extend([(call, is_void) for call in reversed(frame.calls)])
+
+
+# Encoding
+
+
+def _number(out: bytearray, value: int) -> None:
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _word(out: bytearray, value: int) -> None:
+    size = (value.bit_length() + 7) >> 3
+    out.append(size)
+    out += value.to_bytes(size, "big")
+
+
+def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
+    for value in (number, log.position, log.index - first, len(log.topics)):
+        _number(out, value)
+    for topic in log.topics:
+        _word(out, int.from_bytes(topic, "big"))
+    data = log.data
+    # One word is what most logs say, and mostly a small number.
+    if len(data) == 32:
+        _number(out, 1)
+        _word(out, int.from_bytes(data, "big"))
+    else:
+        _number(out, len(data) * 2)
+        out += data
+
+
+def _account(out: bytearray, account: TouchedAccount) -> None:
+    before, after, slots = account.before, account.after, account.slots
+    if before is after and not slots and before != EMPTY:
+        out.append(_DESTROYED if account.is_destroyed else 0)
+        return
+    flags = (
+        (_BALANCE if before.balance != after.balance else 0)
+        | (_NONCE if before.nonce != after.nonce else 0)
+        | (_CODE if before.code_hash != after.code_hash else 0)
+        | (_DESTROYED if account.is_destroyed else 0)
+        | (_WAS_EMPTY if before == EMPTY else 0)
+        | (_SLOTS if slots else 0)
+    )
+    out.append(flags)
+    if flags & _WAS_EMPTY:
+        out += account.address
+    if flags & _BALANCE:
+        _word(out, after.balance)
+    if flags & _NONCE:
+        _number(out, after.nonce)
+    if flags & _CODE:
+        out += after.code_hash
+    if flags & _SLOTS and flags & _WAS_EMPTY:
+        # Of the others, JSON has the slots already.
+        _number(out, len(slots))
+        for slot, _, _ in slots:
+            _word(out, slot)
+    for _, old, new in slots:
+        if old == new:
+            out.append(_UNCHANGED)
+        else:
+            _word(out, new)
+
+
+# Decoding
+
+
+class Details:
+    """A transaction's details, read in the order in which they were written."""
+
+    def __init__(self, encoded: bytes) -> None:
+        """Read the fork. Raises: Damaged, as the methods do."""
+        self._bytes = encoded
+        self._position = 0
+        number = self._take(1)[0]
+        if number >= len(_FORKS):
+            raise Damaged(f"there is no fork {number}")
+        self.fork_name = _FORKS[number]
+
+    @property
+    def precompiles(self) -> frozenset[bytes]:
+        """The addresses of the fork's precompiled contracts."""
+        frames = LADDER[self.fork_name].base_state_class.computation_class
+        return frozenset(frames.get_precompiles())
+
+    def add_logs(self, top: CallFrame | None) -> None:
+        """Give the frames of a tree their logs; without a tree only pass over them."""
+        count = self._number()
+        first = self._number() if count else 0
+        frames = [] if top is None else [frame for frame, _ in _frames(top)]
+        executing = _executing(frames)
+        for _ in range(count):
+            number, position, index = (self._number() for _ in range(3))
+            topics = tuple(
+                [self._word().to_bytes(32, "big") for _ in range(self._number())]
+            )
+            size = self._number()
+            data = (
+                self._word().to_bytes(32, "big") if size == 1 else self._take(size // 2)
+            )
+            if top is None:
+                continue
+            if number >= len(frames):
+                raise Damaged(f"there is no frame {number}")
+            log = FrameLog(executing[number], topics, data, first + index, position)
+            frames[number].logs.append(log)
+
+    def complete(self, known: Iterable[TouchedAccount]) -> list[TouchedAccount]:
+        """Return the touched accounts, after `add_logs`.
+
+        known: those that were not empty, as they were before, by address.
+        """
+        waiting = iter(known)
+        touched = []
+        while self._position < len(self._bytes):
+            flags = self._take(1)[0]
+            if flags & _WAS_EMPTY:
+                account = TouchedAccount(self._take(20), EMPTY, EMPTY)
+            else:
+                following = next(waiting, None)
+                if following is None:
+                    raise Damaged("there are more accounts than in the answer")
+                account = following
+            self._complete(account, flags)
+            touched.append(account)
+        if next(waiting, None) is not None:
+            raise Damaged("there are fewer accounts than in the answer")
+        return touched
+
+    def _complete(self, account: TouchedAccount, flags: int) -> None:
+        nonce, balance, code_hash = account.before
+        if flags & _BALANCE:
+            balance = self._word()
+        if flags & _NONCE:
+            nonce = self._number()
+        if flags & _CODE:
+            code_hash = Hash32(self._take(32))
+        account.after = Account(nonce, balance, code_hash)
+        account.is_destroyed = bool(flags & _DESTROYED)
+        if not flags & _SLOTS:
+            return
+        slots = [(slot, old) for slot, old, _ in account.slots]
+        if flags & _WAS_EMPTY:
+            slots = [(self._word(), 0) for _ in range(self._number())]
+        account.slots = [(slot, old, self._slot_value(old)) for slot, old in slots]
+
+    def _slot_value(self, old: int) -> int:
+        if self._bytes[self._position : self._position + 1] == b"\xff":
+            self._position += 1
+            return old
+        return self._word()
+
+    def _take(self, size: int) -> bytes:
+        start = self._position
+        self._position = end = start + size
+        if end > len(self._bytes):
+            raise Damaged("the details end too soon")
+        return self._bytes[start:end]
+
+    def _number(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def _word(self) -> int:
+        return int.from_bytes(self._take(self._take(1)[0]), "big")
+
+
+def _executing(frames: list[CallFrame]) -> list[bytes]:
+    """Return whose storage each frame runs on, and in whose name it logs."""
+    return [
+        frame.sender
+        if frame.type in ("CALLCODE", "DELEGATECALL") or frame.to is None
+        else frame.to
+        for frame in frames
+    ]

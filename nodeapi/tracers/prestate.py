@@ -1,0 +1,162 @@
+"""prestateTracer: the state that a transaction needs, and what it makes of it.
+
+Source: go-ethereum, eth/tracers/native/prestate.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import orjson
+from eth_typing import Hash32
+
+from nodeapi.evm.world import EMPTY_CODE_HASH, Account
+from nodeapi.tracers.record import CODE
+from nodeapi.tracers.touched import EMPTY, TouchedAccount
+
+CodeText = Callable[[bytes], str]
+"""Gives the hex digits of the code with a hash, or what stands for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrestateConfig:
+    """The tracer's `tracerConfig`."""
+
+    diff_mode: bool = False
+    disable_code: bool = False
+    disable_storage: bool = False
+    include_empty: bool = False
+
+
+def leave_out(code_hash: bytes) -> str:
+    """Return the hole for code, which `codeHash` beside it names."""
+    return _CODE
+
+
+_CODE = CODE.decode()
+
+
+def code_text(codes: Mapping[bytes, bytes]) -> CodeText:
+    """Return what looks code up by its hash."""
+    return lambda code_hash: codes[code_hash].hex() if code_hash in codes else ""
+
+
+def prestate_json(
+    touched: Iterable[TouchedAccount], config: PrestateConfig, code: CodeText
+) -> str:
+    """Return the tracer's answer."""
+    if config.diff_mode:
+        return _difference(touched, config, code)
+    members = []
+    for account in touched:
+        if account.before != EMPTY or config.include_empty:
+            values = {slot: before for slot, before, _ in account.slots}
+            members.append(
+                _account(account.address, account.before, values, config, code)
+            )
+    return "{" + ",".join(members) + "}"
+
+
+def _account(
+    address: bytes,
+    account: Account,
+    values: Mapping[int, int],
+    config: PrestateConfig,
+    code: CodeText,
+) -> str:
+    """Return an account as it was; its member of the whole."""
+    nonce, balance, code_hash = account
+    text = f'"0x{address.hex()}":{{"balance":"{balance:#x}"'
+    if code_hash != EMPTY_CODE_HASH:
+        if not config.disable_code:
+            text += f',"code":"0x{code(code_hash)}"'
+        text += f',"codeHash":"0x{code_hash.hex()}"'
+    if nonce:
+        text += f',"nonce":{nonce}'
+    if values and not config.disable_storage:
+        text += f',"storage":{{{_storage(values)}}}'
+    return text + "}"
+
+
+def _storage(values: Mapping[int, int]) -> str:
+    return ",".join(
+        [f'"0x{slot:064x}":"0x{value:064x}"' for slot, value in values.items()]
+    )
+
+
+def _difference(
+    touched: Iterable[TouchedAccount], config: PrestateConfig, code: CodeText
+) -> str:
+    before, after = [], []
+    for account in touched:
+        is_new, slots = account.before == EMPTY, account.slots
+        if account.is_destroyed:
+            # It stays as it was before, zero slots too, and has no after.
+            if not is_new:
+                values = {slot: old for slot, old, _ in slots}
+                before.append(
+                    _account(account.address, account.before, values, config, code)
+                )
+            continue
+        changed = [] if config.disable_storage else [s for s in slots if s[1] != s[2]]
+        if account.before == account.after and not changed:
+            continue
+        after.append(_changes(account, changed, config, code))
+        if not is_new:
+            values = {slot: old for slot, old, _ in changed if old}
+            before.append(
+                _account(account.address, account.before, values, config, code)
+            )
+    return f'{{"post":{{{",".join(after)}}},"pre":{{{",".join(before)}}}}}'
+
+
+def _changes(
+    account: TouchedAccount,
+    changed: list[tuple[int, int, int]],
+    config: PrestateConfig,
+    code: CodeText,
+) -> str:
+    """Return what an account became, as far as it is something else."""
+    before, after = account.before, account.after
+    members = []
+    if before.balance != after.balance:
+        members.append(f'"balance":"{after.balance:#x}"')
+    if before.code_hash != after.code_hash:
+        if not config.disable_code:
+            is_empty = after.code_hash == EMPTY_CODE_HASH
+            text = "" if is_empty else code(after.code_hash)
+            members.append(f'"code":"0x{text}"')
+        members.append(f'"codeHash":"0x{after.code_hash.hex()}"')
+    if before.nonce != after.nonce and after.nonce:
+        members.append(f'"nonce":{after.nonce}')
+    values = {slot: new for slot, _, new in changed if new}
+    if values:
+        members.append(f'"storage":{{{_storage(values)}}}')
+    return f'"0x{account.address.hex()}":{{{",".join(members)}}}'
+
+
+def read_prestate(text: bytes) -> list[TouchedAccount]:
+    """Return the accounts of a plain answer, as they were; `after` is the same.
+
+    text: the code may be left out.
+    """
+    touched = []
+    # The holes are no JSON.
+    for address, members in orjson.loads(text.replace(CODE, b"")).items():
+        code_hash = members.get("codeHash")
+        account = Account(
+            members.get("nonce", 0),
+            int(members["balance"], 16),
+            EMPTY_CODE_HASH
+            if code_hash is None
+            else Hash32(bytes.fromhex(code_hash[2:])),
+        )
+        slots = [
+            (int(slot, 16), int(value, 16), int(value, 16))
+            for slot, value in members.get("storage", {}).items()
+        ]
+        touched.append(
+            TouchedAccount(bytes.fromhex(address[2:]), account, account, slots)
+        )
+    return touched

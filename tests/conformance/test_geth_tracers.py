@@ -1,0 +1,160 @@
+"""go-ethereum's tracer tests: `pytest tests/conformance --geth-tracers DIR`.
+
+DIR holds a folder for each tracer. Each case is executed as the service executes a
+block, recorded, and answered from the record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nodeapi.tracers.call import CallConfig
+from nodeapi.tracers.derived import (
+    CallDerivation,
+    Derivation,
+    FlatCallDerivation,
+    FourByteDerivation,
+    MuxDerivation,
+    NoopDerivation,
+    PrestateDerivation,
+)
+from nodeapi.tracers.flat_call import FlatCallConfig
+from nodeapi.tracers.prestate import PrestateConfig
+from nodeapi.tracers.record import fill_calls, fill_prestate
+from tests.support.geth_tracers import Case, read_case, record
+
+Config = dict[str, Any]
+
+UNKNOWN_IN_CASES: dict[str, None] = dict.fromkeys(
+    ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
+)
+"""What flatCallTracer says of the place, which a case has not."""
+
+
+def call_tracer(config: Config) -> Derivation:
+    return CallDerivation(
+        CallConfig(
+            only_top_call=config.get("onlyTopCall", False),
+            with_log=config.get("withLog", False),
+        )
+    )
+
+
+def flat_call_tracer(config: Config) -> Derivation:
+    return FlatCallDerivation(
+        FlatCallConfig(
+            convert_parity_errors=config.get("convertParityErrors", False),
+            include_precompiles=config.get("includePrecompiles", False),
+        )
+    )
+
+
+def prestate_tracer(config: Config) -> Derivation:
+    return PrestateDerivation(
+        PrestateConfig(
+            diff_mode=config.get("diffMode", False),
+            disable_code=config.get("disableCode", False),
+            disable_storage=config.get("disableStorage", False),
+            include_empty=config.get("includeEmpty", False),
+        )
+    )
+
+
+def mux_tracer(config: Config) -> Derivation:
+    return MuxDerivation(
+        tuple((name, NATIVE[name](inner or {})) for name, inner in config.items())
+    )
+
+
+NATIVE: dict[str, Callable[[Config], Derivation]] = {
+    "callTracer": call_tracer,
+    "flatCallTracer": flat_call_tracer,
+    "prestateTracer": prestate_tracer,
+    "4byteTracer": lambda config: FourByteDerivation(),
+    "noopTracer": lambda config: NoopDerivation(),
+    "muxTracer": mux_tracer,
+}
+
+FOLDERS = {
+    "call_tracer_legacy": "callTracerLegacy",
+    "prestate_tracer_legacy": "prestateTracerLegacy",
+    "call_tracer_flat": "flatCallTracer",
+    "flat_call_tracer": "flatCallTracer",
+    "call_tracer": "callTracer",
+    "prestate_tracer": "prestateTracer",
+    "4byte_tracer": "4byteTracer",
+    "four_byte_tracer": "4byteTracer",
+    "noop_tracer": "noopTracer",
+    "mux_tracer": "muxTracer",
+}
+"""Which tracer a folder is for whose name begins so; the longer beginning wins."""
+
+
+def tracer_of(folder: str) -> str:
+    found = [name for name in FOLDERS if folder.startswith(name)]
+    assert found, f"the folder {folder} names no tracer"
+    return FOLDERS[max(found, key=len)]
+
+
+def answer(case: Case, tracer: str) -> Any:
+    """Return what the service answers, from the record of a case's execution."""
+    recorded, codes = record(case)
+    made = NATIVE[tracer](dict(case.tracer_config)).derive(recorded, codes)
+    if not case.tracer_config and tracer in ("callTracer", "prestateTracer"):
+        # The default answers are stored as such.
+        if tracer == "callTracer":
+            stored, size = (
+                fill_calls(recorded.calls, recorded.document),
+                recorded.calls_size,
+            )
+        else:
+            stored, size = (
+                fill_prestate(recorded.prestate, codes),
+                recorded.prestate_size,
+            )
+        assert stored == made
+        assert len(stored) == size
+    return json.loads(made)
+
+
+def comparable(tracer: str, result: Any) -> Any:
+    """Return a result as geth's own test sees it: decoded into Go's structs.
+
+    There an absent member is its type's zero value; some recorded results have such
+    members, some have not.
+    """
+    if tracer == "flatCallTracer":
+        return [
+            {key: without_zeros(value) for key, value in entry.items()}
+            for entry in (
+                {"error": None, "result": None} | e | UNKNOWN_IN_CASES for e in result
+            )
+        ]
+    if tracer == "callTracer":
+        with_numbered_logs(result)
+    return result
+
+
+def without_zeros(value: Any) -> Any:
+    """Return an action or a result without the members that are zero."""
+    if not isinstance(value, dict):
+        return value
+    kept = {k: v for k, v in value.items() if v and v.strip("0x") != ""}
+    return kept or None
+
+
+def with_numbered_logs(frame: Any) -> None:
+    for log in frame.get("logs", ()):
+        log.setdefault("index", "0x0")
+        log.setdefault("position", "0x0")
+    for call in frame.get("calls", ()):
+        with_numbered_logs(call)
+
+
+def test_the_answer_is_geths(tracer_case: Path) -> None:
+    case, tracer = read_case(tracer_case), tracer_of(tracer_case.parent.name)
+    expected = comparable(tracer, case.result)
+    assert comparable(tracer, answer(case, tracer)) == expected

@@ -1,0 +1,213 @@
+"""Cases in the format of go-ethereum's tracer tests, through the service's own code.
+
+A case is a JSON file: `genesis` (with the state right before the transaction as
+`alloc`, and the forks as `config`), `context` (of the block), `input` (the transaction),
+`result`, and perhaps `tracerConfig`. The folder's name says which tracer it is.
+Source: go-ethereum, eth/tracers/internal/tracetest
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nodeapi.chain.memory_state import MemoryState
+from nodeapi.documents import transaction_document
+from nodeapi.evm.blob_gas import BlobParameters
+from nodeapi.evm.chain_config import BLOCK_FORKS, LADDER, TIME_FORKS
+from nodeapi.evm.changes import AccountValue, Changes
+from nodeapi.evm.execution import BlockExecution
+from nodeapi.evm.forks import BLOB_PARAMETER_FORKS, Fork
+from nodeapi.evm.genesis import genesis_accounts
+from nodeapi.evm.headers import ZERO_HASH, Header
+from nodeapi.evm.signatures import keccak
+from nodeapi.evm.transactions import Transaction, decode_transaction
+from nodeapi.evm.world import World
+from nodeapi.tracers.recorder import Recorder
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def folder() -> Path:
+    """Return where the recorded cases lie, if they are there."""
+    named = os.environ.get("CONFORMANCE_DATA")
+    data = Path(named) if named else PROJECT.parent / "shared" / "data"
+    return data / "geth-tracers"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case, ready to be executed."""
+
+    transaction: Transaction
+    header: Header
+    fork: Fork
+    chain_id: int
+    state: MemoryState
+    tracer_config: Mapping[str, Any]
+    result: Any
+
+    def execution(self, world: World, watcher: Any) -> BlockExecution:
+        """Return a block's execution that stands before the transaction."""
+        config: Any = _Config(self.chain_id)
+        return BlockExecution(
+            self.header, self.fork, config, world, (), lambda: ZERO_HASH, watcher
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """What the execution of transactions asks of a chain's config."""
+
+    chain_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCase:
+    """A transaction with its records, as the store gives it."""
+
+    block_hash: bytes
+    block_number: int
+    index: int
+    hash: bytes
+    document: bytes
+    calls: bytes
+    prestate: bytes
+    details: bytes
+    calls_size: int
+    prestate_size: int
+
+
+def read_case(path: Path) -> Case:
+    """Read a case."""
+    data = json.loads(path.read_text())
+    genesis, context = data["genesis"], data["context"]
+    config = {key.lower(): value for key, value in genesis["config"].items()}
+    fork = _fork(config, context)
+    return Case(
+        decode_transaction(_data(data["input"])),
+        _header(genesis, context, fork),
+        fork,
+        _number(config.get("chainid")),
+        _state(genesis),
+        data.get("tracerConfig") or {},
+        data["result"],
+    )
+
+
+def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
+    """Execute a case; return what is kept of it, and all code that there is."""
+    world, recorder = World(case.state), Recorder()
+    case.execution(world, recorder).apply_transaction(case.transaction)
+    (kept,) = recorder.records
+    codes = dict(case.state._codes) | recorder.codes
+    recorded = RecordedCase(
+        case.header.hash,
+        case.header.number,
+        0,
+        case.transaction.hash,
+        transaction_document(case.transaction, case.header, 0),
+        kept.calls,
+        kept.prestate,
+        kept.details,
+        kept.calls_size,
+        kept.prestate_size,
+    )
+    return recorded, codes
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, str):
+        return int(value, 16) if value[:2].lower() == "0x" else int(value)
+    return int(value or 0)
+
+
+def _data(text: str) -> bytes:
+    digits = text.removeprefix("0x")
+    return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+
+
+def _fork(config: Mapping[str, Any], context: Mapping[str, Any]) -> Fork:
+    """Return the fork of a block by geth's rule: each key stands for itself.
+
+    config: with its keys in lower case, because Go reads them so.
+    """
+    number, time = _number(context["number"]), _number(context["timestamp"])
+    fork = LADDER["frontier"]
+    for key, name in BLOCK_FORKS.items():
+        start = config.get(key.lower())
+        if start is not None and _number(start) <= number:
+            fork = LADDER[name]
+    total_difficulty = config.get("terminaltotaldifficulty")
+    if total_difficulty is None or _number(total_difficulty) != 0:
+        return fork
+    fork = LADDER["paris"]
+    keys = TIME_FORKS | {f"{name}Time": name for name in BLOB_PARAMETER_FORKS}
+    for key, name in keys.items():
+        start = config.get(key.lower())
+        if start is not None and _number(start) <= time:
+            fork = _with_blobs(name, config.get("blobschedule") or {})
+    return fork
+
+
+def _with_blobs(name: str, schedules: Mapping[str, Any]) -> Fork:
+    fork = LADDER.get(name) or replace(LADDER["osaka"], name=name)
+    if name in BLOB_PARAMETER_FORKS:
+        fork = replace(fork, blob_parameters=BLOB_PARAMETER_FORKS[name])
+    schedule = schedules.get(name)
+    if schedule is None:
+        return fork
+    keys = ("target", "max", "baseFeeUpdateFraction")
+    parameters = BlobParameters(*(_number(schedule[key]) for key in keys))
+    return replace(fork, blob_parameters=parameters)
+
+
+def _header(
+    genesis: Mapping[str, Any], context: Mapping[str, Any], fork: Fork
+) -> Header:
+    mix_hash = genesis["mixHash"] if fork.is_merged else None
+    base_fee = _number(context.get("baseFeePerGas")) if fork.has_base_fee else None
+    has_blobs = fork.has_blobs
+    return Header(
+        parent_hash=ZERO_HASH,
+        uncles_hash=ZERO_HASH,
+        coinbase=_data(context["miner"]),
+        state_root=ZERO_HASH,
+        transactions_root=ZERO_HASH,
+        receipts_root=ZERO_HASH,
+        logs_bloom=bytes(256),
+        difficulty=_number(context["difficulty"]),
+        number=_number(context["number"]),
+        gas_limit=_number(context["gasLimit"]),
+        gas_used=0,
+        timestamp=_number(context["timestamp"]),
+        extra_data=b"",
+        mix_hash=_data(mix_hash) if mix_hash else ZERO_HASH,
+        nonce=bytes(8),
+        base_fee_per_gas=base_fee,
+        withdrawals_root=ZERO_HASH if fork.has_withdrawals else None,
+        blob_gas_used=0 if has_blobs else None,
+        excess_blob_gas=_number(genesis.get("excessBlobGas")) if has_blobs else None,
+        parent_beacon_root=ZERO_HASH if fork.has_parent_beacon_root else None,
+        requests_hash=ZERO_HASH if fork.has_requests else None,
+    )
+
+
+def _state(genesis: Mapping[str, Any]) -> MemoryState:
+    changes = Changes()
+    for address, account in genesis_accounts(genesis).items():
+        code_hash = keccak(account.code)
+        changes.accounts[address] = AccountValue(
+            account.nonce, account.balance, code_hash, None
+        )
+        if account.storage:
+            changes.storage[address] = account.storage
+        if account.code:
+            changes.codes[code_hash] = account.code
+    state = MemoryState()
+    state.apply(changes)
+    return state
