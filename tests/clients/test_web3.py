@@ -141,6 +141,52 @@ def test_transactions_of_every_type(w3: Web3) -> None:
     assert sorted(seen.elements()) == [kind for kind in range(5) for _ in range(4)]
 
 
+def check_receipt(found: Any, block: Block, index: int) -> None:
+    sent = block.transactions[index]
+    assert found.transactionHash == HexBytes(sent.hash)
+    assert (found.blockHash, found.blockNumber, found.transactionIndex) == (
+        HexBytes(block.header.hash),
+        block.header.number,
+        index,
+    )
+    assert Web3.to_bytes(hexstr=found["from"]) == sent.sender
+    assert (found.contractAddress is None) == (found.to is not None)
+    assert found.type == sent.type
+    assert found.get("blobGasUsed", 0) == sent.blob_gas
+    assert (
+        found.status in (0, 1) if "status" in found else len(HexBytes(found.root)) == 32
+    )
+    assert 21_000 <= found.gasUsed <= sent.gas
+    assert found.effectiveGasPrice <= sent.max_fee_per_gas
+    for log in found.logs:
+        assert log.transactionHash == found.transactionHash
+        assert Web3.is_checksum_address(log.address)
+
+
+def test_receipts_of_every_block(w3: Web3) -> None:
+    for block in BLOCKS:
+        receipts = w3.eth.get_block_receipts(block.header.number)
+        assert len(receipts) == len(block.transactions)
+        for index, receipt in enumerate(receipts):
+            check_receipt(receipt, block, index)
+        logs = [log.logIndex for receipt in receipts for log in receipt.logs]
+        assert logs == list(range(len(logs)))
+        assert sum(receipt.gasUsed for receipt in receipts) == block.header.gas_used
+
+
+def test_transactions_by_hash_with_their_receipts(w3: Web3) -> None:
+    for block in BLOCKS[:: len(BLOCKS) // 20]:
+        number = block.header.number
+        assert w3.eth.get_block_transaction_count(number) == len(block.transactions)
+        assert w3.eth.get_uncle_count(block.header.hash) == len(block.uncles)
+        for index, transaction in enumerate(block.transactions[:5]):
+            found = w3.eth.get_transaction(transaction.hash)
+            check_transaction(found, block, index)
+            assert w3.eth.get_transaction_by_block(number, index) == found
+            receipt = w3.eth.get_transaction_receipt(transaction.hash)
+            check_receipt(receipt, block, index)
+
+
 def slots() -> list[tuple[bytes, int, int, int]]:
     """Return address, slot, block and value of some writes, no slot twice."""
     newest = StorageVersion.objects.exclude(value=b"").order_by(

@@ -1,0 +1,84 @@
+"""A transaction that stands on two branches, as a reorganisation comes and goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.chain.signers import Signer
+from nodeapi.evm.blocks import Block
+from tests.support import chains
+from tests.support.live import Api, live_service
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALICE, BOB = Signer("alice"), Signer("bob")
+
+
+def text(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def genesis() -> dict[str, Any]:
+    return make_genesis(
+        chain_id=7,
+        first_blocks=from_genesis("shanghai"),
+        alloc={text(who.address): {"balance": hex(10**21)} for who in (ALICE, BOB)},
+    )
+
+
+def check(api: Api, block: Block, index: int) -> None:
+    """Hold a transaction and its receipt against the place where it must stand."""
+    name = text(block.transactions[index].hash)
+    transaction = api.result("eth_getTransactionByHash", name)
+    receipt = api.result("eth_getTransactionReceipt", name)
+    for found in (transaction, receipt):
+        assert found["blockHash"] == text(block.header.hash)
+        assert found["blockNumber"] == hex(block.header.number)
+        assert found["transactionIndex"] == hex(index)
+    assert transaction["hash"] == receipt["transactionHash"] == name
+    receipts = api.result("eth_getBlockReceipts", text(block.header.hash))
+    assert receipts[index] == receipt
+
+
+def test_transaction_is_answered_from_the_canonical_block() -> None:
+    start = genesis()
+    trunk = ChainBuilder(start)
+    slots = trunk.deploy(ALICE, contract("slots").init_code())
+    trunk.block()
+    left, right = trunk.fork(), trunk.fork()
+    left.send(ALICE, slots)
+    (on_left,) = [left.block()]
+    # The same transaction, later on and behind another one.
+    right.block()
+    right.send(BOB, ALICE.address, value=1)
+    right.send(ALICE, slots)
+    on_right = right.block()
+    shared = on_left.transactions[0]
+    assert on_right.transactions[1].raw == shared.raw
+    alone = text(on_right.transactions[0].hash)
+
+    chains.import_blocks("net", start, left.blocks)
+    with live_service() as live, live.api("net") as api:
+        check(api, on_left, 0)
+        assert api.result("eth_getTransactionByHash", alone) is None
+        chains.import_blocks("net", start, right.blocks[1:])
+        check(api, on_right, 0)
+        check(api, on_right, 1)
+        # What the side block holds is still to be had, under its own hash.
+        side = text(on_left.header.hash)
+        (receipt,) = api.result("eth_getBlockReceipts", side)
+        assert receipt["blockHash"] == side
+        required = {"blockHash": side, "requireCanonical": True}
+        assert api.result("eth_getBlockReceipts", required) is None
+
+        left.block()
+        left.block()
+        chains.import_blocks("net", start, left.blocks[-2:])
+        check(api, on_left, 0)
+        for method in ("eth_getTransactionByHash", "eth_getTransactionReceipt"):
+            assert api.result(method, alone) is None
