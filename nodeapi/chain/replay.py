@@ -22,7 +22,7 @@ from nodeapi.evm.executor import TransactionExecutor
 from nodeapi.evm.headers import ZERO_HASH
 from nodeapi.evm.intrinsic import intrinsic_gas
 from nodeapi.evm.world import World
-from nodeapi.tracers.frames import CallFrame
+from nodeapi.tracers.frame_events import FrameEvents
 from nodeapi.tracers.stepping import step_through, stepped
 from nodeapi.tracers.steps import StepTracer, TracedTransaction, TracerError
 
@@ -114,6 +114,7 @@ class Replay:
         self._origin = origin
         self._fork = stepped(origin.fork)
         self._world = World(origin.state)
+        self._events = FrameEvents()
         self._execution = BlockExecution(
             origin.block.header,
             self._fork,
@@ -121,6 +122,7 @@ class Replay:
             self._world,
             origin.ancestor_hashes,
             lambda: ZERO_HASH,  # only in receipts, which nobody looks at here
+            self._events,
         )
         self._state = self._execution.state
         self._transactions = enumerate(origin.block.transactions)
@@ -139,19 +141,24 @@ class Replay:
         index, transaction = next(self._transactions)
         self._world.lock_changes()  # for a tracer that fails before anything else
         deadline = time.monotonic() + timeout
-        stepping = step_through(self._state, self._origin.fork, tracer, deadline)
+        if tracer.wants_steps:
+            step_through(self._state, self._origin.fork, tracer, deadline)
+        self._events.tracer = tracer
         try:
             tracer.start(self._traced(index, transaction, deadline))
             receipt = self._execution.apply_transaction(transaction)
-            tracer.end(_outermost(transaction, stepping.outermost), receipt.gas_used)
+            tracer.end(self._events.top, receipt.gas_used)
         except TracerError:
             if len(self._execution.receipts) == index:
-                self._state.stepping = None
+                self._let_alone()
                 self._world.discard(0)
                 self._execution.apply_transaction(transaction)
             raise
         finally:
-            self._state.stepping = None
+            self._let_alone()
+
+    def _let_alone(self) -> None:
+        self._state.stepping = self._events.tracer = None
 
     def _traced(
         self, index: int, transaction: Transaction, deadline: float
@@ -174,18 +181,3 @@ class Replay:
             state=self._state,
             deadline=deadline,
         )
-
-
-def _outermost(transaction: Transaction, computation: Any) -> CallFrame:
-    creates = computation.msg.is_create
-    return CallFrame(
-        type="CREATE" if creates else "CALL",
-        sender=transaction.sender,
-        to=computation.msg.storage_address if creates else transaction.to,
-        gas=transaction.gas,
-        input=transaction.data,
-        value=transaction.value,
-        depth=0,
-        output=computation.output,
-        error=None if computation._error is None else "execution reverted",
-    )

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from eth.exceptions import Halt, VMError
 
 from nodeapi.evm.code import STOP
-from nodeapi.evm.executor import TransactionExecutor
 from nodeapi.evm.interpreter import (
     CALL,
     COMPUTE,
@@ -33,7 +32,6 @@ from nodeapi.tracers.steps import ExecutionTimeout, Step
 
 if TYPE_CHECKING:
     from nodeapi.evm.forks import Fork
-    from nodeapi.evm.transactions import Transaction
     from nodeapi.tracers.steps import StepTracer
 
 STEPS_BETWEEN_LOOKS = 256
@@ -75,7 +73,6 @@ class Stepping:
         """The refund counter: geth raises it while it computes an instruction's cost."""
         self.destroyed: dict[bytes, None] = {}
         """Contracts that have destroyed themselves, in order, undone ones left out."""
-        self.outermost: Any = None
 
     def look_at_clock(self) -> None:
         """Raise ExecutionTimeout when it is time."""
@@ -196,26 +193,13 @@ def _run_code(frame: Any, table: OpcodeTable) -> None:
         stepping.run(frame, table)
 
 
-class _Executor(TransactionExecutor):
-    """Remembers the outermost frame."""
-
-    def finalize_computation(self, transaction: Transaction, computation: Any) -> Any:
-        if self.vm_state.stepping is not None:
-            self.vm_state.stepping.outermost = computation
-        return super().finalize_computation(transaction, computation)
-
-
 @cache
 def stepped(fork: Fork) -> Fork:
     """Return the same fork, whose states can have a `Stepping`."""
     base = fork.base_state_class
     frames = base.computation_class
     watched = type(frames.__name__, (frames,), {"run_code": staticmethod(_run_code)})
-    attributes = {
-        "computation_class": watched,
-        "transaction_executor_class": _Executor,
-        "stepping": None,
-    }
+    attributes = {"computation_class": watched, "stepping": None}
     return replace(fork, base_state_class=type(base.__name__, (base,), attributes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import psycopg
 
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
 from nodeapi.evm.chain_config import ChainConfig
+from nodeapi.tracers.javascript import JavaScriptTracer, tracer_source
 from nodeapi.tracers.steps import StepTracer, TracerError
 from nodeapi.tracers.struct_log import StructLogger, StructLogOptions
 from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
@@ -128,7 +130,7 @@ class _Answers:
         self, replay: Replay, transaction: Transaction, program: JavaScriptProgram
     ) -> None:
         try:
-            tracer = new_program(program)
+            tracer = new_program(program, self._job.timeout)
         except TracerError as error:
             replay.skip()
             self._error(transaction, error)
@@ -151,6 +153,10 @@ class _Answers:
         self._tail()
 
 
-def new_program(program: JavaScriptProgram) -> StepTracer:
-    """Return the tracer that a program is. Raises: TracerError."""
-    raise TracerError("JavaScript tracers are not available")
+def new_program(program: JavaScriptProgram, timeout: float) -> StepTracer:
+    """Return the tracer that a program is, for one transaction.
+
+    timeout: in seconds, from now on. Raises: TracerError.
+    """
+    source = tracer_source(program.source)
+    return JavaScriptTracer(source, program.config, time.monotonic() + timeout)
