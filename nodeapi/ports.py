@@ -90,14 +90,14 @@ class Derivation(Protocol):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it reads besides the details: `calls`, `prestate`, `code`."""
+        """Which records it reads besides the details: `calls`, `prestate`."""
 
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
         """Return the answer as JSON.
 
-        codes: what `prestate` leaves out, by hash, if `code` is needed.
+        codes: what `prestate` leaves out, by hash, if that is needed.
         """
 
 

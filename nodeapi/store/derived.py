@@ -24,7 +24,8 @@ from nodeapi.store.base import CacheKey, whole_row
 from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import ADVICE, Span, groups
 from nodeapi.store.traces import SHORT_BYTES, TraceReads
-from nodeapi.tracers.record import RecordTooLarge, code_hashes
+from nodeapi.tracers.derived import CALLS, PRESTATE, code_hashes
+from nodeapi.tracers.record import RecordTooLarge
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -159,7 +160,7 @@ class DerivedReads(TraceReads):
         """Return the block's id, its number, and the weights of the transactions."""
         needs = derivation.needs
         row = await self._records_plans.get(
-            (*key, int("calls" in needs), int("prestate" in needs))
+            (*key, int(CALLS in needs), int(PRESTATE in needs))
         )
         if row is None:
             return None
@@ -188,11 +189,11 @@ class DerivedReads(TraceReads):
         weight = len(recorded.calls) + len(recorded.prestate) + len(recorded.details)
         is_heavy = weight > HEAVY_BYTES
         codes: dict[bytes, bytes] = {}
-        if "code" in derivation.needs:
+        if PRESTATE in derivation.needs:
             if is_heavy:
-                hashes = await asyncio.to_thread(code_hashes, recorded.prestate)
+                hashes = await asyncio.to_thread(code_hashes, recorded)
             else:
-                hashes = code_hashes(recorded.prestate)
+                hashes = code_hashes(recorded)
             codes = await self._codes.get_all(hashes)
         if is_heavy:
             return await asyncio.to_thread(derivation.derive, recorded, codes)
@@ -203,7 +204,7 @@ class DerivedReads(TraceReads):
     ) -> AsyncGenerator[RecordedTransaction, None]:
         """Yield transactions with their records, read a group at a time."""
         block_id, number, weights = plan
-        with_records = [int8("calls" in needs), int8("prestate" in needs)]
+        with_records = [int8(CALLS in needs), int8(PRESTATE in needs)]
         for first, last, _ in groups(weights, key[2]):
             rows = await self._connections.fetch(
                 _GROUP, [*Span(block_id, first, last).parameters(), *with_records]

@@ -19,9 +19,10 @@ from nodeapi.tracers.record import (
     CodeHole,
     code_hashes,
     fill_calls,
-    fill_prestate,
+    fill_codes,
     stream_calls,
     stream_prestate,
+    unpack,
 )
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -147,8 +148,8 @@ class TraceStreams:
         if kind == "calls":
             yield fill_calls(record, document)
         else:
-            codes = await self._codes.get_all(code_hashes(record))
-            yield fill_prestate(record, codes)
+            text = unpack(record)
+            yield fill_codes(text, await self._codes.get_all(code_hashes(text)))
 
     async def _with_codes(
         self, pieces: Iterable[bytes | CodeHole]

@@ -20,7 +20,8 @@ from nodeapi.tracers.record import (
     RecordTooLarge,
     code_hashes,
     fill_calls,
-    fill_prestate,
+    fill_codes,
+    unpack,
 )
 from postgres.cache import BytesCache
 from postgres.connections import Connections
@@ -115,8 +116,10 @@ class TraceReads(Reads):
                 ADVICE,
             )
         hashes = read_array(row[3] or b"")
-        results = await self._results(kind, row, first)
-        answer = entries.array(map(entries.entry, hashes, results))
+        texts = self._texts(kind, row, first)
+        answer = entries.array(map(entries.entry, hashes, texts))
+        if kind == "prestate":
+            answer = await self._with_code(answer)
         if cache_key is not None:
             self._cache.put(cache_key, answer)
         return answer
@@ -134,23 +137,25 @@ class TraceReads(Reads):
         if size > SHORT_BYTES:
             span = Span(block_id, index, index)
             return Stream(size, self._streams.result(kind, span))
-        (answer,) = await self._results(kind, row, index)
+        (answer,) = self._texts(kind, row, index)
+        if kind == "prestate":
+            answer = await self._with_code(answer)
         self._cache.put(cache_key, answer)
         return answer
 
-    async def _results(self, kind: RecordKind, row: Row, first: int) -> list[bytes]:
-        """Return the answers of a row whose first transaction has a number."""
+    def _texts(self, kind: RecordKind, row: Row, first: int) -> list[bytes]:
+        """Return the answers of a row whose first transaction has a number.
+
+        In those of prestateTracer the code is still missing.
+        """
         records = read_array(row[5] or b"")
         try:
-            if kind == "calls":
-                documents = read_array(row[4] or b"")
-                return list(map(fill_calls, records, documents))
-            hashes = set[bytes]().union(*map(code_hashes, records))
-            codes = await self._codes.get_all(hashes)
-            return [fill_prestate(record, codes) for record in records]
+            if kind == "prestate":
+                return list(map(unpack, records))
+            return list(map(fill_calls, records, read_array(row[4] or b"")))
         except RecordTooLarge as error:
-            raise TraceTooLarge(first + _too_large(records)) from error
+            raise TraceTooLarge(first + records.index(TOO_LARGE)) from error
 
-
-def _too_large(records: list[bytes]) -> int:
-    return next(place for place, record in enumerate(records) if record == TOO_LARGE)
+    async def _with_code(self, text: bytes) -> bytes:
+        """Put code where it is missing: once for all answers, which share much of it."""
+        return fill_codes(text, await self._codes.get_all(code_hashes(text)))

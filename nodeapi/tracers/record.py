@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import zstandard
@@ -34,7 +34,7 @@ FROM_AND_GAS, TO_AND_INPUT, INPUT, VALUE = b"\x01", b"\x02", b"\x03", b"\x04"
 CODE = b"\x05"
 
 _CODE_HOLE = re.compile(rb'\x05","codeHash":"0x([0-9a-f]{64})')
-_CODE_HOLE_LENGTH = len(b'\x05","codeHash":"0x') + 64
+_HASH_BEHIND_CODE = slice(len(b'","codeHash":"0x'), len(b'","codeHash":"0x') + 64)
 _HOLES = re.compile(rb"[\x01-\x04]")
 
 _MEMBERS = re.compile(
@@ -189,19 +189,32 @@ def _members(document: bytes) -> dict[bytes, bytes]:
     }
 
 
-def code_hashes(packed: bytes) -> set[bytes]:
-    """Return the hashes of the code that a packed `prestate` leaves out."""
-    return {bytes.fromhex(h.decode()) for h in _CODE_HOLE.findall(unpack(packed))}
+def code_hashes(text: bytes) -> set[bytes]:
+    """Return the hashes of the code that one or more unpacked `prestate` leave out."""
+    found = {part[_HASH_BEHIND_CODE] for part in text.split(CODE)[1:]}
+    return {bytes.fromhex(digits.decode()) for digits in found}
 
 
-def fill_prestate(packed: bytes, codes: dict[bytes, bytes]) -> bytes:
+def fill_codes(text: bytes, codes: Mapping[bytes, bytes]) -> bytes:
+    """Return one or more prestateTracer answers as JSON.
+
+    text: `prestate` unpacked, whatever stands around it. codes: all that it leaves
+    out, by their hashes.
+    """
+    digits = {
+        code_hash.hex().encode(): code.hex().encode()
+        for code_hash, code in codes.items()
+    }
+    parts = text.split(CODE)
+    filled = parts[:1]
+    for part in parts[1:]:
+        filled += digits[part[_HASH_BEHIND_CODE]], part
+    return b"".join(filled)
+
+
+def fill_prestate(packed: bytes, codes: Mapping[bytes, bytes]) -> bytes:
     """Return the prestateTracer answer as JSON; codes: by their hashes, all of them."""
-    return _CODE_HOLE.sub(
-        lambda hole: (
-            codes[bytes.fromhex(hole[1].decode())].hex().encode() + hole.group()[1:]
-        ),
-        unpack(packed),
-    )
+    return fill_codes(unpack(packed), codes)
 
 
 def stream_prestate(chunks: Iterable[bytes]) -> Iterator[bytes | CodeHole]:

@@ -395,41 +395,38 @@ class Lengths:
         self.made += 1
         parts = [transaction.calls, transaction.prestate, transaction.details]
         lengths = [len(unpack(part)) if part else None for part in parts]
-        code = sum(map(len, codes.values()))
-        return repr([transaction.index, *lengths, code]).encode()
+        return repr([transaction.index, *lengths]).encode()
 
 
-def test_derived_answers_read_what_they_need(network: Network) -> None:
+def test_derived_answers_read_what_they_need_and_are_kept(network: Network) -> None:
     block = [SHORT[0], Recorded("long", output=digits(100_000), details=b"x" * 50_000)]
     add_recorded_block(network, "one", 7, block)
     with serving() as running:
-        calls = Lengths("calls")
-        prestate = Lengths("prestate", "code")
-        both = [
+        calls, nothing = Lengths("calls"), Lengths()
+        answers = [
             read(running, "derived_block_trace", network, hash_of("one"), derivation)
-            for derivation in (calls, prestate, calls, prestate)
+            for derivation in (calls, nothing, calls, nothing)
         ]
-        assert calls.made == prestate.made == 2
+        assert calls.made == nothing.made == 2
         sizes = [len(unpack(one.packed_calls())) for one in block]
-        assert both[0] == both[2]
-        assert both[0] == entries(
+        assert answers[0] == answers[2]
+        assert answers[0] == entries(
             [
-                (block[0], repr([0, sizes[0], None, 7, 0]).encode()),
-                (block[1], repr([1, sizes[1], None, 50_000, 0]).encode()),
+                (block[0], repr([0, sizes[0], None, 7]).encode()),
+                (block[1], repr([1, sizes[1], None, 50_000]).encode()),
             ]
         )
-        sizes = [len(unpack(one.packed_prestate())) for one in block]
-        assert both[1] == both[3]
-        assert both[1] == entries(
+        assert answers[1] == answers[3]
+        assert answers[1] == entries(
             [
-                (block[0], repr([0, None, sizes[0], 7, len(TOKEN)]).encode()),
-                (block[1], repr([1, None, sizes[1], 50_000, 0]).encode()),
+                (block[0], repr([0, None, None, 7]).encode()),
+                (block[1], repr([1, None, None, 50_000]).encode()),
             ]
         )
-        arguments = (hash_of("one"), 1, prestate)
+        arguments = (hash_of("one"), 1, calls)
         single = read(running, "derived_transaction_trace", network, *arguments)
-        assert single == repr([1, None, sizes[1], 50_000, 0]).encode()
-        arguments = (hash_of("one"), 2, prestate)
+        assert single == repr([1, sizes[1], None, 50_000]).encode()
+        arguments = (hash_of("one"), 2, calls)
         assert read(running, "derived_transaction_trace", network, *arguments) is None
 
 
