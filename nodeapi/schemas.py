@@ -167,6 +167,56 @@ BLOCK = _component(
     ),
 )
 
+_STRING: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "integer", "minimum": 0}
+
+TRACE_OPTIONS = _component(
+    "TraceOptions",
+    _object(
+        {
+            "tracer": _STRING,
+            "tracerConfig": {},
+            "timeout": {"type": "string", "pattern": r"^[-+]?([0-9.]+[a-zµμ]+)+$|^0$"},
+            "enableMemory": BOOLEAN,
+            "disableStack": BOOLEAN,
+            "disableStorage": BOOLEAN,
+            "enableReturnData": BOOLEAN,
+            "limit": _NUMBER,
+            "fromTx": {"oneOf": [QUANTITY, _NUMBER]},
+            "toTx": {"oneOf": [QUANTITY, _NUMBER]},
+        },
+        optional="tracer tracerConfig timeout enableMemory disableStack disableStorage "
+        "enableReturnData limit fromTx toTx",
+    ),
+)
+
+TRACE = _component("Trace", {"description": "What the tracer has found."})
+
+BLOCK_TRACES = _array(
+    _object({"txHash": HASH32, "result": TRACE, "error": _STRING}, "result error")
+)
+
+_FLAT_TRACE = _component(
+    "FlatTrace",
+    _object(
+        {
+            "action": {"type": "object"},
+            "blockHash": HASH32,
+            "blockNumber": _NUMBER,
+            "error": _STRING,
+            "result": _or_null({"type": "object"}),
+            "subtraces": _NUMBER,
+            "traceAddress": _array(_NUMBER),
+            "transactionHash": _or_null(HASH32),
+            "transactionPosition": _or_null(_NUMBER),
+            "type": {"type": "string", "enum": ["call", "create", "suicide", "reward"]},
+        },
+        optional="error result",
+    ),
+)
+
+FLAT_TRACES_OR_NULL = _or_null(_array(_FLAT_TRACE))
+
 BLOCK_OR_NULL = _or_null(BLOCK)
 TRANSACTION_OR_NULL = _or_null(TRANSACTION)
 

@@ -5,7 +5,16 @@ Inside a method the order is always: decode, authorise, load, compute, encode.
 
 from __future__ import annotations
 
-from nodeapi.methods import eth, eth_transactions, net, rpc, web3
+from nodeapi.methods import debug, eth, eth_transactions, net, rpc, trace, web3
 from nodeapi.methods.catalog import registry
 
-__all__ = ["eth", "eth_transactions", "net", "registry", "rpc", "web3"]
+__all__ = [
+    "debug",
+    "eth",
+    "eth_transactions",
+    "net",
+    "registry",
+    "rpc",
+    "trace",
+    "web3",
+]

@@ -30,7 +30,7 @@ def api(module_db: None) -> Iterator[Api]:
     )
     network = Network.objects.get(slug="hive")
     configure_network(network=network, emit_total_difficulty=False)
-    with live_service() as live, live.api() as api:
+    with live_service() as live, live.api(key=live.new_key(may_trace=True)) as api:
         yield api
 
 
@@ -85,6 +85,8 @@ def test_recordings_of_each_documented_method_were_found() -> None:
         "eth_getStorageAt",
         "eth_getBlockByHash",
         "eth_getTransactionByBlockHashAndIndex",
+        "debug_traceBlockByHash",
+        "debug_traceBlockByNumber",
     }
 
 

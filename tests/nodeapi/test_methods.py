@@ -23,6 +23,7 @@ from tests.support import edge
 
 ACCOUNT = "0x" + "11" * 20
 BLOCK_HASH = "0x" + edge.BLOCK_HASH.hex()
+MODULES = ["debug", "eth", "net", "rpc", "trace", "web3"]
 UNKNOWN_HASH = "0x" + "12" * 32
 
 
@@ -62,7 +63,7 @@ def word(value):
         ("eth_syncing", False),
         ("net_version", "257"),
         ("net_listening", True),
-        ("rpc_modules", {"eth": "1.0", "net": "1.0", "rpc": "1.0", "web3": "1.0"}),
+        ("rpc_modules", dict.fromkeys(MODULES, "1.0")),
     ],
 )
 def test_first_questions_of_a_client_are_answered(method, expected):
@@ -146,12 +147,6 @@ def test_many_slots_have_a_limit():
 @pytest.mark.parametrize("asked", [{}, {ACCOUNT: []}, None])
 def test_no_slots_are_an_error(asked):
     assert error("eth_getStorageValues", asked) == (-32602, "empty request")
-
-
-def test_traces_are_not_served_yet():
-    method = "debug_traceBlockByHash"
-    expected = (-32601, f"the method {method} does not exist/is not available")
-    assert error(method, BLOCK_HASH) == expected
 
 
 def references(value):

@@ -1,0 +1,105 @@
+"""`trace_`: flat traces as Parity gave them, with what miners were paid.
+
+The entries are flatCallTracer's, in Parity's words for errors.
+Source: https://openethereum.github.io/JSONRPC-trace-module
+"""
+
+from __future__ import annotations
+
+import re
+
+from jsonrpc.params import Param
+from jsonrpc.stream import Stream
+from nodeapi import schemas
+from nodeapi.encoding import BlockReference, block_number_or_hash, hash32
+from nodeapi.errors import TransactionNotFound
+from nodeapi.evm import rlp
+from nodeapi.evm.headers import Header, header_from_items
+from nodeapi.evm.rewards import mining_rewards
+from nodeapi.methods import traces
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.derivations import derivation
+from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
+from nodeapi.methods.trace_options import FLAT_CALL, NativeTracer, TraceOptions
+from nodeapi.ports import Answer
+from nodeapi.store.base import settled
+
+_FLAT = NativeTracer(FLAT_CALL, frozenset({"convertParityErrors"}))
+_OPTIONS = TraceOptions(_FLAT)
+
+_UNPAID = re.compile(rb'"(difficulty|number)":"0x0"')
+"""In the objects of blocks that nobody was paid for: the first, and all since the merge."""
+
+
+@registry.method(
+    "trace_block",
+    params=[Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)],
+    result=schemas.named("traces", schemas.FLAT_TRACES_OR_NULL),
+    summary="Returns all calls of a block and its rewards, null when there is no block.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_block(context: Context, block: BlockReference) -> Answer | None:
+    """Return the flat traces of a block, canonical or not."""
+    traces.require_tracers(context, _OPTIONS)
+    store, network_id = context.store, context.network.id
+    block_hash = await traces.named_block(context, block)
+    if block_hash is None:
+        return None
+    answer = await settled(
+        store.derived_block_trace(network_id, block_hash, derivation(_FLAT))
+    )
+    if answer is None:
+        return None
+    rewards = await _rewards(context, block_hash)
+    if not isinstance(answer, Stream):
+        return flat_list(answer, rewards)
+    sizes = await store.trace_sizes(network_id, block_hash)
+    if sizes is None:
+        return None
+    return flat_stream(answer, sizes.transactions, rewards)
+
+
+async def _rewards(context: Context, block_hash: bytes) -> bytes:
+    """Return the entries of what a block has paid for being mined."""
+    store, network_id = context.store, context.network.id
+    document = await settled(store.block_by_hash(network_id, block_hash, False, False))
+    if document is None or _UNPAID.search(document) is not None:
+        return b""
+    raw = await store.raw_block(network_id, block_hash)
+    if raw is None:
+        return b""
+    header, uncles = _headers(raw)
+    config = await store.genesis_config(network_id)
+    rewards = mining_rewards(header, uncles, config)
+    return reward_traces(rewards, block_hash, header.number)
+
+
+def _headers(raw: bytes) -> tuple[Header, list[Header]]:
+    """Return the header of a block and those of its uncles."""
+    header, _, uncles = rlp.list_items(raw)[:3]
+    return (
+        header_from_items(rlp.decode(header)),
+        [header_from_items(items) for items in rlp.decode(uncles)],
+    )
+
+
+@registry.method(
+    "trace_transaction",
+    params=[Param("transactionHash", hash32, schemas.HASH32)],
+    result=schemas.named("traces", schemas.FLAT_TRACES_OR_NULL),
+    summary="Returns all calls of a transaction, null when there is none.",
+    credits=10,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_transaction(context: Context, transaction_hash: bytes) -> Answer | None:
+    """Return the flat traces of a transaction of the canonical chain."""
+    try:
+        return await settled(
+            traces.trace_transaction(context, transaction_hash, _OPTIONS)
+        )
+    except TransactionNotFound:
+        return None
