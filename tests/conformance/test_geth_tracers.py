@@ -1,7 +1,8 @@
 """go-ethereum's tracer tests: `pytest tests/conformance --geth-tracers DIR`.
 
 DIR holds a folder for each tracer. Each case is executed as the service executes a
-block, recorded, and answered from the record.
+block, recorded, and answered from the record; for the `…_legacy` folders our JavaScript
+tracers of these names run over it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from nodeapi.tracers.derived import (
     PrestateDerivation,
 )
 from nodeapi.tracers.flat_call import FlatCallConfig
+from nodeapi.tracers.javascript import BUNDLED_TRACERS
 from nodeapi.tracers.prestate import PrestateConfig
 from nodeapi.tracers.record import fill_calls, fill_prestate
 from tests.support.geth_tracers import Case, read_case, record
+from tests.support.programs import run_program
 
 Config = dict[str, Any]
 
@@ -100,7 +103,9 @@ def tracer_of(folder: str) -> str:
 
 
 def answer(case: Case, tracer: str) -> Any:
-    """Return what the service answers, from the record of a case's execution."""
+    """Return what the service answers: a program, or a case's record."""
+    if tracer in BUNDLED_TRACERS:
+        return run_program(case, tracer)
     recorded, codes = record(case)
     made = NATIVE[tracer](dict(case.tracer_config)).derive(recorded, codes)
     if not case.tracer_config and tracer in ("callTracer", "prestateTracer"):
@@ -135,6 +140,8 @@ def comparable(tracer: str, result: Any) -> Any:
         ]
     if tracer == "callTracer":
         with_numbered_logs(result)
+    if tracer == "callTracerLegacy":
+        with_decoded_members(result)
     return result
 
 
@@ -144,6 +151,16 @@ def without_zeros(value: Any) -> Any:
         return value
     kept = {k: v for k, v in value.items() if v and v.strip("0x") != ""}
     return kept or None
+
+
+def with_decoded_members(frame: Any) -> None:
+    """Make addresses lower-case, and an empty output absent."""
+    for key in frame.keys() & {"from", "to"}:
+        frame[key] = frame[key].lower()
+    if frame.get("output") == "0x":
+        del frame["output"]
+    for call in frame.get("calls", ()):
+        with_decoded_members(call)
 
 
 def with_numbered_logs(frame: Any) -> None:
