@@ -178,7 +178,6 @@ def test_transactions_by_hash_with_their_receipts(w3: Web3) -> None:
     for block in BLOCKS[:: len(BLOCKS) // 20]:
         number = block.header.number
         assert w3.eth.get_block_transaction_count(number) == len(block.transactions)
-        assert w3.eth.get_uncle_count(block.header.hash) == len(block.uncles)
         for index, transaction in enumerate(block.transactions[:5]):
             found = w3.eth.get_transaction(transaction.hash)
             check_transaction(found, block, index)
