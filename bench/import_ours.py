@@ -24,9 +24,10 @@ django.setup()
 
 from bench.racers import serve
 from bench.token_chain import in_folder
-from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.database import import_lock, importer_connection, questions
 from nodeapi.chain.importer import Importer, spare_garbage_collector
 from nodeapi.chain.networks import open_network
+from nodeapi.chain.sources import with_next
 
 
 def main(folder: Path, batch_blocks: int) -> None:
@@ -35,6 +36,7 @@ def main(folder: Path, batch_blocks: int) -> None:
     with (
         importer_connection() as connection,
         importer_connection() as writer,
+        questions() as asking,
         chain.blocks() as raw_blocks,
     ):
         network_id, config = open_network(
@@ -47,6 +49,7 @@ def main(folder: Path, batch_blocks: int) -> None:
                 config,
                 batch_blocks=batch_blocks,
                 writer=writer,
+                questions=asking,
             )
             spare_garbage_collector()
 
@@ -55,8 +58,8 @@ def main(folder: Path, batch_blocks: int) -> None:
                 assert len(blocks) == count
 
                 def work() -> None:
-                    for raw in blocks:
-                        importer.add(raw)
+                    for raw, following in with_next(blocks):
+                        importer.add(raw, following)
                     importer.commit()
 
                 return work

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from django.db import connection as django_connection
@@ -26,6 +26,34 @@ def importer_connection() -> Iterator[psycopg.Connection[Any]]:
         parameters.pop(name, None)
     with psycopg.connect(**parameters, autocommit=True) as connection:
         yield connection
+
+
+class Questions:
+    """A connection that is asked now and listened to later, of its own for that.
+
+    PostgreSQL works meanwhile, and so does who asked.
+    """
+
+    def __init__(
+        self, connection: psycopg.Connection[Any], pipeline: psycopg.Pipeline
+    ) -> None:
+        self._connection = connection
+        self._pipeline = pipeline
+
+    def ask(self, query: LiteralString, values: Sequence[Any]) -> psycopg.Cursor[Any]:
+        """Send a query; the cursor has its rows after `settle`."""
+        return self._connection.execute(query, values, binary=True, prepare=True)
+
+    def settle(self) -> None:
+        """Wait for the answers to all that was asked."""
+        self._pipeline.sync()
+
+
+@contextmanager
+def questions() -> Iterator[Questions]:
+    """Give a connection for questions."""
+    with importer_connection() as connection, connection.pipeline() as pipeline:
+        yield Questions(connection, pipeline)
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from eth_typing import Hash32
 from nodeapi.chain.batch import Batch
 from nodeapi.chain.branches import Branches, StoredBlock
 from nodeapi.chain.forkchoice import Forkchoice, set_forkchoice
+from nodeapi.chain.lookahead import Lookahead
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
-from nodeapi.chain.prefetch import Prefetch
 from nodeapi.chain.rows import Rows, block_row
 from nodeapi.chain.state_reader import (
     CachedState,
@@ -31,6 +31,7 @@ from nodeapi.evm.trie import NodeCache
 if TYPE_CHECKING:
     import psycopg
 
+    from nodeapi.chain.database import Questions
     from nodeapi.evm.chain_config import ChainConfig
 
 BULK_BATCH_BLOCKS = 32
@@ -76,6 +77,7 @@ class Importer:
         batch_blocks: int = 1,
         batch_gas: int = 200_000_000,
         writer: psycopg.Connection[Any] | None = None,
+        questions: Questions | None = None,
     ) -> None:
         """Take over at the network's head, which must exist: block 0 at least.
 
@@ -84,9 +86,12 @@ class Importer:
         when following, more when bulk loading.
         writer: a second connection, over which full batches are committed while the
         next one is executed; without it execution waits.
+        questions: over which what the block after one needs is read while that one is
+        executed; without it its turn has to come.
         """
         self._connection = connection
         self._writer = writer
+        self._questions = questions
         self._thread = ThreadPoolExecutor(1, "commit")
         self._commit_under_way: Future[None] | None = None
         self._network_id = network_id
@@ -96,7 +101,7 @@ class Importer:
         self._batch_gas = batch_gas
         self._rows = Rows(connection, network_id)
         self._branches = Branches(connection, network_id)
-        self._prefetch = Prefetch()
+        self._lookahead = Lookahead()
         self._open()
         if forkchoice is not None:
             self._adopt(forkchoice)
@@ -106,16 +111,17 @@ class Importer:
         """The newest canonical block, committed or not."""
         return self._head.block
 
-    def add(self, raw: bytes) -> Block | None:
+    def add(self, raw: bytes, following: bytes | None = None) -> Block | None:
         """Import a block, and return it; None for one that is already there.
 
+        following: the one that will be added after it, if that is known.
         It may wait for the next `commit`. Raises: InvalidBlock (of which UnknownParent
         is one) after committing everything before, RlpError for what is no block.
         """
-        block = decode_block(raw)
+        block = self._lookahead.decode(raw)
         try:
             if block.header.parent_hash == self.head.header.hash and not self._frozen:
-                self._extend(block, raw)
+                self._extend(block, raw, following)
                 return block
             return block if self._add_elsewhere(block) else None
         except InvalidBlock:
@@ -191,7 +197,8 @@ class Importer:
         self._batch, self._leaving = Batch(), Batch()
         self._stored_state = self._state_at(head.header.number)
         self._stored_nodes = StoredNodes(self._connection, self._network_id)
-        self._state = CachedState(self._stored_state)
+        self._state = CachedState(self._stored_state, self._questions)
+        self._lookahead.forget()
         self._trie = StateTrie(
             self._stored_nodes,
             NodeCache(NODES_CACHED),
@@ -235,13 +242,13 @@ class Importer:
 
     # A block on top of the head
 
-    def _extend(self, block: Block, raw: bytes) -> None:
-        guess = self._prefetch
-        self._state.fetch(guess.accounts(block), guess.slots(block))
+    def _extend(self, block: Block, raw: bytes, following: bytes | None = None) -> None:
+        self._lookahead.provide(block, self._state)
+        self._lookahead.prepare(following, self._state)
         verified = verify_block(
             block, self._head.parent(self._state, self._trie), self._config
         )
-        guess.learn(block, self._state.missed_slots)
+        self._lookahead.learn(block, self._state)
         number, batch = block.header.number, self._batch
         batch.raw.append(raw)
         batch.rows.append(block_row(verified, is_canonical=True))

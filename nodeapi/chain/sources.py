@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -11,6 +11,25 @@ from typing import BinaryIO, cast
 from nodeapi.evm.rlp import read_items
 
 _GZIP_MAGIC = b"\x1f\x8b"
+
+
+def with_next(items: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield each item with the one after it, None with the last.
+
+    An error of the source comes in its place: after the items before it.
+    """
+    iterator = iter(items)
+    item = next(iterator, None)
+    while item is not None:
+        following, error = None, None
+        try:
+            following = next(iterator, None)
+        except Exception as caught:
+            error = caught
+        yield item, following
+        if error is not None:
+            raise error
+        item = following
 
 
 class BlockFile:

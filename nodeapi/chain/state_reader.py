@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from eth_typing import Address, Hash32
 from lru import LRU
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
+    from nodeapi.chain.database import Questions
     from nodeapi.evm.state_trie import DirtyNodes
 
 ACCOUNTS_CACHED = 200_000
@@ -26,6 +28,26 @@ _CODES_CACHED = 2_000
 _UNKNOWN: Any = object()
 
 Slot = tuple[Address, int]
+Accounts = dict[Address, AccountValue | None]
+Slots = dict[Slot, int]
+Answer = Callable[[], tuple[Accounts, Slots]]
+"""Waits for what was asked."""
+
+_ACCOUNTS: LiteralString = (
+    "SELECT k.address, v.* FROM unnest(%b::bytea[]) AS k (address)"
+    " LEFT JOIN LATERAL ("
+    "SELECT nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
+    " WHERE network_id = %b AND address = k.address AND block_number <= %b"
+    " ORDER BY block_number DESC LIMIT 1) AS v ON true"
+)
+_SLOTS: LiteralString = (
+    "SELECT k.address, k.slot, v.value"
+    " FROM unnest(%b::bytea[], %b::bytea[]) AS k (address, slot)"
+    " LEFT JOIN LATERAL ("
+    "SELECT value FROM nodeapi_storageversion"
+    " WHERE network_id = %b AND address = k.address AND slot = k.slot"
+    " AND block_number <= %b ORDER BY block_number DESC LIMIT 1) AS v ON true"
+)
 
 
 class StoredState:
@@ -66,40 +88,41 @@ class StoredState:
         self, addresses: Collection[Address]
     ) -> dict[Address, AccountValue | None]:
         """Return several accounts, in one question."""
-        rows = self._connection.execute(
-            "SELECT k.address, v.* FROM unnest(%b::bytea[]) AS k (address)"
-            " LEFT JOIN LATERAL ("
-            "SELECT nonce, balance, code_hash, storage_root FROM nodeapi_accountversion"
-            " WHERE network_id = %b AND address = k.address AND block_number <= %b"
-            " ORDER BY block_number DESC LIMIT 1) AS v ON true",
-            (list(addresses), self._network_id, self._number),
-            binary=True,
-            prepare=True,
-        )
-        return {address: _account_value(value) for address, *value in rows}
+        return _found_accounts(self._ask(_ACCOUNTS, self._account_keys(addresses)))
 
     def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
         """Return the values of several slots, in one question."""
-        rows = self._connection.execute(
-            "SELECT k.address, k.slot, v.value"
-            " FROM unnest(%b::bytea[], %b::bytea[]) AS k (address, slot)"
-            " LEFT JOIN LATERAL ("
-            "SELECT value FROM nodeapi_storageversion"
-            " WHERE network_id = %b AND address = k.address AND slot = k.slot"
-            " AND block_number <= %b ORDER BY block_number DESC LIMIT 1) AS v ON true",
-            (
-                [address for address, _ in keys],
-                [slot.to_bytes(32, "big") for _, slot in keys],
-                self._network_id,
-                self._number,
-            ),
-            binary=True,
-            prepare=True,
+        return _found_slots(self._ask(_SLOTS, self._slot_keys(keys)))
+
+    def ask(
+        self,
+        questions: Questions,
+        addresses: Collection[Address],
+        keys: Collection[Slot],
+    ) -> Answer:
+        """Ask for accounts and slots, for an answer that is wanted later."""
+        accounts = questions.ask(_ACCOUNTS, self._account_keys(addresses))
+        slots = questions.ask(_SLOTS, self._slot_keys(keys))
+
+        def answer() -> tuple[Accounts, Slots]:
+            questions.settle()
+            return _found_accounts(accounts), _found_slots(slots)
+
+        return answer
+
+    def _ask(self, query: LiteralString, keys: Sequence[Any]) -> Iterable[Any]:
+        return self._connection.execute(query, keys, binary=True, prepare=True)
+
+    def _account_keys(self, addresses: Collection[Address]) -> Sequence[Any]:
+        return list(addresses), self._network_id, self._number
+
+    def _slot_keys(self, keys: Collection[Slot]) -> Sequence[Any]:
+        return (
+            [address for address, _ in keys],
+            [slot.to_bytes(32, "big") for _, slot in keys],
+            self._network_id,
+            self._number,
         )
-        return {
-            (address, int.from_bytes(slot, "big")): int.from_bytes(value or b"", "big")
-            for address, slot, value in rows
-        }
 
     def live_slots(self, address: Address) -> Iterable[int]:
         """Return the slots of an account that are not zero."""
@@ -130,6 +153,17 @@ def _account_value(columns: Sequence[Any]) -> AccountValue | None:
     )
 
 
+def _found_accounts(rows: Iterable[Any]) -> Accounts:
+    return {address: _account_value(value) for address, *value in rows}
+
+
+def _found_slots(rows: Iterable[Any]) -> Slots:
+    return {
+        (address, int.from_bytes(slot, "big")): int.from_bytes(value or b"", "big")
+        for address, slot, value in rows
+    }
+
+
 class OverlayState:
     """A state with a difference on top."""
 
@@ -148,24 +182,53 @@ class OverlayState:
         value = self._changes.storage.get(address, {}).get(slot)
         return self._below.storage(address, slot) if value is None else value
 
-    def accounts(
-        self, addresses: Collection[Address]
-    ) -> dict[Address, AccountValue | None]:
+    def accounts(self, addresses: Collection[Address]) -> Accounts:
         """Return several accounts, in one question."""
-        changed = self._changes.accounts
-        found = self._below.accounts([a for a in addresses if a not in changed])
-        found.update((a, changed[a]) for a in addresses if a in changed)
-        return found
+        changed = self._changed_accounts(addresses)
+        return (
+            self._below.accounts([a for a in addresses if a not in changed]) | changed
+        )
 
-    def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
+    def slots(self, keys: Collection[Slot]) -> Slots:
         """Return the values of several slots, in one question."""
-        changed = {
+        changed = self._changed_slots(keys)
+        return self._below.slots([key for key in keys if key not in changed]) | changed
+
+    def ask(
+        self,
+        questions: Questions,
+        addresses: Collection[Address],
+        keys: Collection[Slot],
+    ) -> Answer:
+        """Ask for accounts and slots, for an answer that is wanted later."""
+        changed, changed_slots = (
+            self._changed_accounts(addresses),
+            self._changed_slots(keys),
+        )
+        below = self._below.ask(
+            questions,
+            [address for address in addresses if address not in changed],
+            [key for key in keys if key not in changed_slots],
+        )
+
+        def answer() -> tuple[Accounts, Slots]:
+            accounts, slots = below()
+            return accounts | changed, slots | changed_slots
+
+        return answer
+
+    def _changed_accounts(self, addresses: Collection[Address]) -> Accounts:
+        changed = self._changes.accounts
+        return {
+            address: changed[address] for address in addresses if address in changed
+        }
+
+    def _changed_slots(self, keys: Collection[Slot]) -> Slots:
+        return {
             key: value
             for key in keys
             if (value := self._changes.storage.get(key[0], {}).get(key[1])) is not None
         }
-        found = self._below.slots([key for key in keys if key not in changed])
-        return found | changed
 
     def live_slots(self, address: Address) -> Iterable[int]:
         """Return the slots of an account that are not zero."""
@@ -182,23 +245,52 @@ class OverlayState:
 class CachedState:
     """A stored state, moved on by the importer, with what was read kept in memory."""
 
-    def __init__(self, below: StoredState | OverlayState) -> None:
+    def __init__(
+        self,
+        below: StoredState | OverlayState,
+        questions: Questions | None = None,
+    ) -> None:
+        """Stand on a state.
+
+        questions: over which `expect` asks; without it everything waits for `fetch`.
+        """
         self._below = below
+        self._questions = questions
+        self._answer: Answer | None = None
+        """To what is expected."""
         self._accounts: Any = LRU(ACCOUNTS_CACHED)
         self._slots: Any = LRU(SLOTS_CACHED)
         self._codes: Any = LRU(_CODES_CACHED)
         self.missed_slots: set[Slot] = set()
-        """What had to be read on its own since the last `fetch`."""
+        """What had to be read on its own on top of this state."""
 
     def fetch(self, addresses: Iterable[Address], slots: Iterable[Slot]) -> None:
         """Read what will be needed and is not known, in two questions at most."""
-        self.missed_slots = set()
-        unknown = [a for a in addresses if a not in self._accounts]
+        unknown, unknown_slots = self._unknown(addresses, slots)
         if unknown:
             self._accounts.update(self._below.accounts(unknown))
-        unknown_slots = [key for key in slots if key not in self._slots]
         if unknown_slots:
             self._slots.update(self._below.slots(unknown_slots))
+
+    def expect(self, addresses: Iterable[Address], slots: Iterable[Slot]) -> bool:
+        """Have the same read in the background, to be there with the next state.
+
+        False: it can't be, or one such question is open already.
+        """
+        if self._questions is None or self._answer is not None:
+            return False
+        unknown = self._unknown(addresses, slots)
+        if any(unknown):
+            self._answer = self._below.ask(self._questions, *unknown)
+        return True
+
+    def _unknown(
+        self, addresses: Iterable[Address], slots: Iterable[Slot]
+    ) -> tuple[list[Address], list[Slot]]:
+        return (
+            [address for address in addresses if address not in self._accounts],
+            [key for key in slots if key not in self._slots],
+        )
 
     def account(self, address: Address) -> AccountValue | None:
         """Return an account, None when there is none."""
@@ -230,7 +322,13 @@ class CachedState:
 
     def absorb(self, changes: Changes, below: StoredState | OverlayState) -> None:
         """Stand on a later state, which differs from the last by the changes."""
+        if self._answer is not None:  # which is about the state that is left here
+            accounts, slots = self._answer()
+            self._answer = None
+            self._accounts.update(accounts)
+            self._slots.update(slots)
         self._below = below
+        self.missed_slots = set()
         self._accounts.update(changes.accounts)
         for address, values in changes.storage.items():
             for slot, value in values.items():

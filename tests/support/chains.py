@@ -10,10 +10,11 @@ from typing import Any
 import psycopg
 
 from nodeapi.chain.audit import audit_block
-from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.database import import_lock, importer_connection, questions
 from nodeapi.chain.forkchoice import Forkchoice
 from nodeapi.chain.importer import Importer
 from nodeapi.chain.networks import open_network
+from nodeapi.chain.sources import with_next
 from nodeapi.evm.blocks import Block, encode_block
 
 # What must be equal after the same blocks, however they came in. Ids are not named.
@@ -47,7 +48,11 @@ def importer(
     batch_blocks: int = 8,
 ) -> Iterator[Importer]:
     """Give an importer into a network, made from its genesis when it is new."""
-    with importer_connection() as connection, importer_connection() as writer:
+    with (
+        importer_connection() as connection,
+        importer_connection() as writer,
+        questions() as asking,
+    ):
         network_id, config = open_network(connection, slug, genesis=genesis)
         with import_lock(connection, network_id):
             target = Importer(
@@ -57,6 +62,7 @@ def importer(
                 forkchoice=forkchoice,
                 batch_blocks=batch_blocks,
                 writer=writer,
+                questions=asking,
             )
             try:
                 yield target
@@ -69,8 +75,9 @@ def import_blocks(
 ) -> None:
     """Import blocks into a network and commit them."""
     with importer(slug, genesis, **options) as target:
-        for block in blocks:
-            target.add(block if isinstance(block, bytes) else encode_block(block))
+        raws = (b if isinstance(b, bytes) else encode_block(b) for b in blocks)
+        for raw, following in with_next(raws):
+            target.add(raw, following)
         target.commit()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,12 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DjangoDatabaseError
 
-from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
+from nodeapi.chain.database import (
+    ImportRunning,
+    import_lock,
+    importer_connection,
+    questions,
+)
 from nodeapi.chain.forkchoice import Forkchoice, parse_forkchoice
 from nodeapi.chain.importer import (
     BULK_BATCH_BLOCKS,
@@ -22,7 +28,7 @@ from nodeapi.chain.importer import (
 )
 from nodeapi.chain.networks import NetworkMismatch, open_network
 from nodeapi.chain.progress import Progress
-from nodeapi.chain.sources import BlockFile
+from nodeapi.chain.sources import BlockFile, with_next
 from nodeapi.evm.chain_config import InvalidChainConfig
 from nodeapi.evm.errors import InvalidBlock
 from nodeapi.evm.genesis import GenesisError
@@ -59,7 +65,11 @@ class Command(BaseCommand):
         files = [_block_file(path) for path in options["chain"]]
         forkchoice = _forkchoice(options["forkchoice"])
         try:
-            with importer_connection() as connection, importer_connection() as writer:
+            with (
+                importer_connection() as connection,
+                importer_connection() as writer,
+                questions() as asking,
+            ):
                 network_id, config = open_network(
                     connection,
                     options["network"],
@@ -74,12 +84,11 @@ class Command(BaseCommand):
                         forkchoice=forkchoice,
                         batch_blocks=max(options["batch"], 1),
                         writer=writer,
+                        questions=asking,
                     )
-                    spare_garbage_collector()
-                    try:
+                    with closing(importer):
+                        spare_garbage_collector()
                         self._import(importer, files)
-                    finally:
-                        importer.close()
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
@@ -101,8 +110,8 @@ class Command(BaseCommand):
         try:
             for file in files:
                 with file.open() as blocks:
-                    for raw in blocks:
-                        block = importer.add(raw)
+                    for raw, following in with_next(blocks):
+                        block = importer.add(raw, following)
                         if block is None:
                             progress.known_blocks += 1
                             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,10 @@ from eth_typing import Address
 from nodeapi.chain.abi import call_data, mapping_slot
 from nodeapi.chain.builder import ChainBuilder
 from nodeapi.chain.contracts import contract
-from nodeapi.chain.database import importer_connection
+from nodeapi.chain.database import importer_connection, questions
 from nodeapi.chain.prefetch import Prefetch
 from nodeapi.chain.signers import Signer
+from nodeapi.chain.sources import with_next
 from nodeapi.chain.state_reader import CachedState, OverlayState, StoredState
 from nodeapi.evm.changes import AccountValue, Changes
 from nodeapi.evm.world import EMPTY_CODE_HASH
@@ -126,3 +128,41 @@ def test_bulk_reads_see_what_is_not_committed_yet() -> None:
     assert cached.storage(*slot) == 0
     assert cached.storage(TOKEN, 1) == 0
     assert cached.missed_slots == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_expected_is_there_with_the_next_state_and_gives_way_to_it() -> None:
+    chains.import_blocks("bulk", genesis(), [])
+    kept, changed, gone = (holder.address for holder in HOLDERS[:3])
+    slots = [(TOKEN, mapping_slot(address, 0)) for address in (kept, changed)]
+    pending = Changes(accounts={gone: None})
+    value = AccountValue(3, 4, EMPTY_CODE_HASH, None)
+    changes = Changes(accounts={changed: value}, storage={TOKEN: {slots[1][1]: 7}})
+    with importer_connection() as connection, questions() as asking:
+        stored = StoredState(connection, chains.network_id(connection, "bulk"), 0)
+        before = stored.account(kept)
+        state = CachedState(OverlayState(stored, pending), asking)
+        assert state.expect([kept, changed, gone], slots)
+        assert not state.expect([TOKEN], []), "one question is open"
+        state.absorb(changes, stored)
+        assert state.expect([kept, changed], slots), "which asks nothing"
+    # The connections are closed: what follows is answered from memory.
+    state.absorb(Changes(), stored)
+    assert state.account(kept) == before
+    assert state.account(changed) == value
+    assert state.account(gone) is None
+    assert [state.storage(*slot) for slot in slots] == [1000, 7]
+
+
+def test_items_come_with_the_next_one_and_errors_in_their_place() -> None:
+    def source() -> Iterator[bytes]:
+        yield b"1"
+        yield b"2"
+        raise EOFError("cut short")
+
+    assert list(with_next([])) == []
+    assert list(with_next([b"1", b"2"])) == [(b"1", b"2"), (b"2", None)]
+    pairs = with_next(source())
+    assert [next(pairs), next(pairs)] == [(b"1", b"2"), (b"2", None)]
+    with pytest.raises(EOFError, match="cut short"):
+        next(pairs)
