@@ -29,9 +29,11 @@ from nodeapi.evm.trie_nodes import (
     Extension,
     Leaf,
     Node,
+    child_offset,
     decode_node,
     extension_path_rlp,
     from_nibbles,
+    hash_reference,
     leaf_rlp,
     list_rlp,
     melt,
@@ -138,22 +140,23 @@ class PathTrie:
 
     # Nodes that come in
 
-    def _read(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
-        """Decode a node that is not in the cache, None where it has to be read.
+    def _find(self, reference: bytes, path: bytes) -> bytes | None:
+        """Return a node's RLP from memory, None where it has to be read.
 
-        near: any key below it.
         Raises: CorruptTrieNode when what was read is not what was referred to.
         """
         if len(reference) != HASHED_SIZE:
-            return decode_node(reference, len(path), near)
-        rlp = self._rows.get(path)
-        if rlp is None:
-            rlp = self._loaded.get(path)
-            if rlp is None:
-                return None
-            if keccak_256(rlp).digest() != reference[1:]:
+            return reference
+        node = (
+            self._cache.young.get(reference)
+            or self._cache.old.get(reference)
+            or self._rows.get(path)
+        )
+        if node is None:
+            node = self._loaded.get(path)
+            if node is not None and keccak_256(node).digest() != reference[1:]:
                 raise CorruptTrieNode(self.owner, path)
-        return decode_node(rlp, len(path), near)
+        return node
 
     def _load(self, needed: Collection[bytes], likely: Collection[bytes]) -> None:
         """Read nodes that must exist, and with them some that may."""
@@ -169,7 +172,7 @@ class PathTrie:
 
     def _descend(self, places: list[Place], batch: Batch) -> list[Place]:
         """Bring changes down as far as memory goes; return the places it lacks."""
-        keys, nibbles, leaves, recall = batch
+        keys, nibbles, leaves, _ = batch
         note = self._open_places.append
         missing = []
         while places:
@@ -181,14 +184,13 @@ class PathTrie:
                     holder[index] = batch.grow(low, high, depth, None)
                     note((holder, index, path))
                     continue
-                reference = node
-                node = self._open(reference, path, keys[low])
-                if node is None and recall is not None and high - low == 1:
-                    node = self._recall_leaf(reference, path, keys[low], recall)
+                node = self._enter(place, batch)
                 if node is None:
                     missing.append(place)
                     continue
                 holder[index] = node
+                if type(node) is bytes:
+                    continue
                 note((holder, index, path))
             kind = type(node)
             if kind is list:
@@ -208,30 +210,84 @@ class PathTrie:
                 places.append(batch.enter_extension(place, node))
         return missing
 
-    def _open(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
-        """Take a node out of its row, to be changed; None where it has to be read."""
-        cache = self._cache
-        node: Node | None = cache.young.pop(reference, None)
-        if node is None:
-            node = cache.old.pop(reference, None)
-        if node is None:
-            node = self._read(reference, path, near)
-            if node is None:
-                return None
-        if len(reference) == HASHED_SIZE:
-            self._rows[path] = None
+    def _enter(self, place: Place, batch: Batch) -> Node | bytes | None:
+        """Return what stands for a sealed node now that changes go down there.
+
+        That is the node opened, or its new reference if no more is to be done; None
+        where it has to be read.
+        """
+        holder, index, path, low, high = place
+        reference: bytes = holder[index]
+        if high - low == 1:
+            swapped = self._swap_leaf(reference, len(path), batch, low)
+            if swapped is not None:
+                return swapped
+        node = self._open(reference, path, batch.keys[low])
+        if node is None and high - low == 1:
+            return self._recall_deleted(reference, path, batch, low)
         return node
 
-    def _recall_leaf(
-        self, reference: bytes, path: bytes, key: bytes, recall: Recall
+    def _open(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
+        """Take a node out of its row and decode it, None where it has to be read."""
+        rlp = self._find(reference, path)
+        if rlp is None:
+            return None
+        if len(reference) == HASHED_SIZE:
+            self._rows[path] = None
+            self._cache.young.pop(reference, None)
+        return decode_node(rlp, len(path), near)
+
+    def _swap_leaf(
+        self, reference: bytes, depth: int, batch: Batch, change: int
+    ) -> bytes | None:
+        """Change the value of a leaf below a sealed node; return the new reference.
+
+        Most changes in a large trie are so simple, and need no node decoded. None, and
+        nothing is done, where it is not: the leaf's key differs or goes away, the value
+        that it has had is not known, a node on the way is not in the cache or unusual.
+        """
+        leaf, recall = batch.leaves[change], batch.recall
+        value = recall(batch.keys[change]) if leaf and recall else b""
+        if not leaf or not value:
+            return None
+        nibbles = batch.nibbles[change]
+        young, old = self._cache.young, self._cache.old
+        spine = []
+        while (rlp := young.get(reference) or old.get(reference)) is not None:
+            at = child_offset(rlp, nibbles[depth])
+            if at is None:
+                return None
+            spine.append((reference, rlp, at))
+            reference = rlp[at : at + HASHED_SIZE]
+            depth += 1
+        if hash_reference(leaf_rlp((leaf[0], string_rlp(value)), depth)) != reference:
+            return None  # a node that has to be read, or what is remembered is wrong
+        rlp = leaf_rlp(leaf, depth)
+        if len(rlp) < 32:
+            return None
+        rows = self._rows
+        rows[nibbles[:depth]] = rlp
+        reference = hash_reference(rlp)
+        for replaced, branch, at in reversed(spine):
+            depth -= 1
+            rlp = branch[:at] + reference + branch[at + HASHED_SIZE :]
+            rows[nibbles[:depth]] = rlp
+            reference = hash_reference(rlp)
+            young.pop(replaced, None)
+            young[reference] = rlp
+        return reference
+
+    def _recall_deleted(
+        self, reference: bytes, path: bytes, batch: Batch, change: int
     ) -> Leaf | None:
-        """Return the leaf of a key, made of the value that it had, if it stands here."""
-        value = recall(key)
+        """Return the leaf of a deleted key, made of the value that it had, if it is here."""
+        key, recall = batch.keys[change], batch.recall
+        value = recall(key) if recall and batch.leaves[change] is None else b""
         if not value:
             return None
         leaf = (key, string_rlp(value))
-        if HASH_HEAD + keccak_256(leaf_rlp(leaf, len(path))).digest() != reference:
-            return None  # a node further up, or what is remembered is wrong
+        if hash_reference(leaf_rlp(leaf, len(path))) != reference:
+            return None
         self._rows[path] = None
         return leaf
 
@@ -271,26 +327,20 @@ class PathTrie:
         )
         child_path = path + NIBBLES[nibble]
         if type(child) is bytes:
-            opened = self._open_unless_branch(child, child_path)
-            if opened is None:
+            rlp = self._find(child, child_path)
+            if rlp is None:
                 wanted.add(child_path)
                 return node
-            child = opened
+            child = self._open_unless_branch(child, rlp, child_path)
         return melt(NIBBLES[nibble], child)
 
-    def _open_unless_branch(self, reference: bytes, path: bytes) -> Any:
-        """Return an only child, opened if it is going to melt into its parent.
-
-        None where it has to be read.
-        """
-        cache = self._cache
-        node: Node | None = cache.young.get(reference) or cache.old.get(reference)
-        if node is None:
-            near = from_nibbles(path.ljust(64, b"\0"))
-            node = self._read(reference, path, near)
+    def _open_unless_branch(self, reference: bytes, rlp: bytes, path: bytes) -> Any:
+        """Return an only child, opened if it is going to melt into its parent."""
+        near = from_nibbles(path.ljust(64, b"\0"))
+        node = decode_node(rlp, len(path), near)
         if type(node) is list:
             return reference
-        if node is not None and len(reference) == HASHED_SIZE:
+        if len(reference) == HASHED_SIZE:
             self._rows[path] = None
         return node
 
@@ -338,8 +388,8 @@ class PathTrie:
             rlp = list_rlp(extension_path_rlp(node.nibbles) + node[0])
         if len(rlp) < 32:  # never the root: keys alone are that long
             return rlp
-        reference: bytes = HASH_HEAD + keccak_256(rlp).digest()
+        reference: bytes = hash_reference(rlp)
         self._rows[path] = rlp
         if kind is not tuple:  # leaves are most of all nodes, and can be recalled
-            self._cache.young[reference] = node
+            self._cache.young[reference] = rlp
         return reference

@@ -36,6 +36,12 @@ HASH_HEAD = b"\xa0"
 HASHED_SIZE = 33
 """Length in bytes of a reference by hash; every other reference is shorter."""
 
+_FULL_BRANCH_SIZE = 3 + 16 * HASHED_SIZE + 1
+"""Length in bytes of a branch's RLP with sixteen hashes: no other has it."""
+
+_BRANCH_SIZE = 2 + 2 * HASHED_SIZE + 15
+"""The same with two; an extension is shorter, its path having 33 bytes at most."""
+
 NIBBLES = tuple(bytes([nibble]) for nibble in range(16))
 """Each nibble as a path of length one."""
 
@@ -99,6 +105,36 @@ def _item_bounds(rlp: bytes, position: int) -> tuple[int, int]:
         begin += size - 55
         size = int.from_bytes(rlp[position + 1 : begin], "big")
     return begin, begin + size
+
+
+def hash_reference(rlp: bytes) -> bytes:
+    """Return the reference to a node whose RLP is not shorter than 32 bytes."""
+    reference: bytes = HASH_HEAD + sha3.keccak_256(rlp).digest()
+    return reference
+
+
+def child_offset(rlp: bytes, nibble: int) -> int | None:
+    """Return where in a branch's RLP the reference to a child begins.
+
+    rlp: of a branch or an extension.
+    None: it is an extension, the child is not referred to by hash, or one before it
+    stands inside the branch.
+    """
+    size = len(rlp)
+    if size == _FULL_BRANCH_SIZE:
+        return 3 + HASHED_SIZE * nibble
+    if size < _BRANCH_SIZE:
+        return None
+    at = 2 if rlp[0] == 0xF8 else 3
+    for _ in range(nibble):
+        first = rlp[at]
+        if first == 0xA0:
+            at += HASHED_SIZE
+        elif first == 0x80:
+            at += 1
+        else:
+            return None
+    return at if rlp[at] == 0xA0 else None
 
 
 # Paths

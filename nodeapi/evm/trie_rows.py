@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from nodeapi.evm.trie_nodes import Branch, Extension
-
 
 class NodeReader(Protocol):
     """Where the nodes of tries are kept."""
@@ -45,21 +43,19 @@ class CorruptTrieNode(TrieNodeError):
 
 
 class NodeCache:
-    """Decoded nodes by reference, for all tries of a network.
+    """Encoded nodes by reference, for all tries of a network.
 
     A reference contains the hash, so what is found here can't be out of date, and
-    losing it costs only reads. Whoever changes a node takes it out, and puts it back
-    under its new reference; its children are references as long as it is in here.
-
-    Two generations stand in for an order of use: nodes in use move to the young one,
-    which becomes the old one when it is half of the whole. The nodes of one update may
-    stand above the limit; those to be written to rows are kept by their trie besides.
+    losing it costs only reads. Two generations stand in for an order of use: nodes in
+    use move to the young one, which becomes the old one when it is half of the whole.
+    The nodes of one update may stand above the limit; those to be written to rows are
+    kept by their trie besides.
     """
 
     def __init__(self, max_nodes: int) -> None:
         self._half = max_nodes // 2
-        self.young: dict[bytes, Branch | Extension] = {}
-        self.old: dict[bytes, Branch | Extension] = {}
+        self.young: dict[bytes, bytes] = {}
+        self.old: dict[bytes, bytes] = {}
 
     def __len__(self) -> int:
         return len(self.young) + len(self.old)

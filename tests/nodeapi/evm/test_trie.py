@@ -111,16 +111,24 @@ _batches = st.lists(
 
 
 @settings(max_examples=200, deadline=None)
-@given(batches=_batches, cache_size=st.sampled_from([None, 0, 4, 1000]))
+@given(
+    batches=_batches,
+    cache_size=st.sampled_from([None, 0, 4, 1000]),
+    remembered=st.sampled_from(["nothing", "all", "what was stored"]),
+)
 def test_any_sequence_of_batches_gives_the_root_and_rows_of_the_reference(
-    batches, cache_size
+    batches, cache_size, remembered
 ):
     cache = None if cache_size is None else NodeCache(cache_size)
     rows = Rows()
     reference = HexaryTrie({})
     trie = PathTrie(OWNER, rows, None, cache)
+    content: dict[bytes, bytes] = {}
+    stored: dict[bytes, bytes] = {}
+    memory = {"nothing": {}, "all": content, "what was stored": stored}[remembered]
     for changes, then in batches:
-        trie.update(changes)
+        trie.update(changes, lambda key: memory.get(key, b""))
+        content.update(changes)
         for key, value in changes.items():
             if value:
                 reference[key] = value
@@ -131,6 +139,7 @@ def test_any_sequence_of_batches_gives_the_root_and_rows_of_the_reference(
         assert trie.root_hash() == reference.root_hash
         if then in ("store", "reopen"):
             rows.store(trie)
+            stored.update(content)
             assert rows.rows == reachable_rows(reference)
         if then == "reopen":
             trie = PathTrie(OWNER, rows, reference.root_hash, cache)
@@ -240,6 +249,29 @@ def test_collapsing_branches_ask_for_all_their_siblings_at_once():
     trie.root_hash()
     assert 1 <= len(rows.questions) - descending <= 2
     assert len(rows.questions[-1]) > 10
+
+
+def test_values_that_are_known_are_changed_without_a_look_at_their_leaves():
+    rows, root, keys = grown(3000)
+    content = {key: b"value of " + key for key in keys}
+    cache = NodeCache(10_000)
+    warm = PathTrie(OWNER, rows, root, cache)
+    warm.update(content)  # which changes nothing, and fills the cache
+    assert warm.root_hash() == root
+    rows.store(warm)
+    rows.questions.clear()
+    source = random.Random(4)
+    for _ in range(5):
+        changes = {key: source.randbytes(40) for key in source.sample(keys, 60)}
+        trie = PathTrie(OWNER, rows, root, cache)
+        trie.update(changes, content.__getitem__)
+        root = trie.root_hash()
+        rows.store(trie)
+        content |= changes
+    assert rows.questions == []
+    reference = reference_of(content)
+    assert root == reference.root_hash
+    assert rows.rows == reachable_rows(reference)
 
 
 def test_a_warm_update_asks_nothing():
