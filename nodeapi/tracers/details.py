@@ -19,6 +19,7 @@ from nodeapi.tracers.touched import EMPTY, TouchedAccount
 
 _FORKS = tuple(LADDER)
 """What a fork's number refers to; new ones come at the end."""
+_NUMBERS = {name: number for number, name in enumerate(_FORKS)}
 
 _BALANCE, _NONCE, _CODE, _DESTROYED, _WAS_EMPTY, _SLOTS = 1, 2, 4, 8, 16, 32
 _UNCHANGED = 0xFF
@@ -30,12 +31,11 @@ class Damaged(ValueError):
 
 
 def encode_details(
-    fork_name: str, top: CallFrame, touched: Iterable[TouchedAccount]
+    fork_name: str, top: CallFrame | None, touched: Iterable[TouchedAccount]
 ) -> bytes:
-    """Return the details of a transaction."""
-    name = fork_name if fork_name in LADDER else _FORKS[-1]
-    out = bytearray((_FORKS.index(name),))
-    logs = list(standing_logs(top))
+    """Return the details of a transaction; top: None where it was too large."""
+    out = bytearray((_NUMBERS.get(fork_name, len(_FORKS) - 1),))
+    logs = [] if top is None else list(standing_logs(top))
     _number(out, len(logs))
     if logs:
         first = min(log.index for _, log in logs)
@@ -49,6 +49,10 @@ def encode_details(
 
 def standing_logs(top: CallFrame) -> Iterator[tuple[int, FrameLog]]:
     """Yield the logs that nothing undid, with their frames' numbers."""
+    if not top.calls:
+        if top.error is None:
+            yield from [(0, log) for log in top.logs]
+        return
     for number, (frame, is_void) in enumerate(_frames(top)):
         if frame.logs and not is_void:
             for log in frame.logs:
@@ -82,16 +86,24 @@ def _word(out: bytearray, value: int) -> None:
     out += value.to_bytes(size, "big")
 
 
+def _short(out: bytearray, word: bytes) -> None:
+    """Write a word that is there as 32 bytes."""
+    significant = word.lstrip(b"\x00")
+    out.append(len(significant))
+    out += significant
+
+
 def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
-    for value in (number, log.position, log.index - first, len(log.topics)):
+    topics, data = log.topics, log.data
+    for value in (number, log.position, log.index - first):
         _number(out, value)
-    for topic in log.topics:
-        _word(out, int.from_bytes(topic, "big"))
-    data = log.data
+    out.append(len(topics))
+    for topic in topics:
+        _short(out, topic)
     # One word is what most logs say, and mostly a small number.
     if len(data) == 32:
-        _number(out, 1)
-        _word(out, int.from_bytes(data, "big"))
+        out.append(1)
+        _short(out, data)
     else:
         _number(out, len(data) * 2)
         out += data

@@ -5,7 +5,7 @@ Source: go-ethereum, eth/tracers/native/prestate.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -13,7 +13,7 @@ from eth_typing import Hash32
 
 from nodeapi.evm.world import EMPTY_CODE_HASH, Account
 from nodeapi.tracers.record import CODE
-from nodeapi.tracers.touched import EMPTY, TouchedAccount
+from nodeapi.tracers.touched import EMPTY, Slot, TouchedAccount
 
 CodeText = Callable[[bytes], str]
 """Gives the hex digits of the code with a hash, or what stands for them."""
@@ -51,9 +51,8 @@ def prestate_json(
     members = []
     for account in touched:
         if account.before != EMPTY or config.include_empty:
-            values = {slot: before for slot, before, _ in account.slots}
             members.append(
-                _account(account.address, account.before, values, config, code)
+                _account(account.address, account.before, account.slots, config, code)
             )
     return "{" + ",".join(members) + "}"
 
@@ -61,7 +60,7 @@ def prestate_json(
 def _account(
     address: bytes,
     account: Account,
-    values: Mapping[int, int],
+    slots: Sequence[Slot],
     config: PrestateConfig,
     code: CodeText,
 ) -> str:
@@ -74,15 +73,10 @@ def _account(
         text += f',"codeHash":"0x{code_hash.hex()}"'
     if nonce:
         text += f',"nonce":{nonce}'
-    if values and not config.disable_storage:
-        text += f',"storage":{{{_storage(values)}}}'
+    if slots and not config.disable_storage:
+        values = [f'"0x{slot:064x}":"0x{old:064x}"' for slot, old, _ in slots]
+        text += f',"storage":{{{",".join(values)}}}'
     return text + "}"
-
-
-def _storage(values: Mapping[int, int]) -> str:
-    return ",".join(
-        [f'"0x{slot:064x}":"0x{value:064x}"' for slot, value in values.items()]
-    )
 
 
 def _difference(
@@ -94,9 +88,8 @@ def _difference(
         if account.is_destroyed:
             # It stays as it was before, zero slots too, and has no after.
             if not is_new:
-                values = {slot: old for slot, old, _ in slots}
                 before.append(
-                    _account(account.address, account.before, values, config, code)
+                    _account(account.address, account.before, slots, config, code)
                 )
             continue
         changed = [] if config.disable_storage else [s for s in slots if s[1] != s[2]]
@@ -104,7 +97,7 @@ def _difference(
             continue
         after.append(_changes(account, changed, config, code))
         if not is_new:
-            values = {slot: old for slot, old, _ in changed if old}
+            values = [slot for slot in changed if slot[1]]
             before.append(
                 _account(account.address, account.before, values, config, code)
             )
@@ -113,7 +106,7 @@ def _difference(
 
 def _changes(
     account: TouchedAccount,
-    changed: list[tuple[int, int, int]],
+    changed: Iterable[Slot],
     config: PrestateConfig,
     code: CodeText,
 ) -> str:
@@ -130,9 +123,9 @@ def _changes(
         members.append(f'"codeHash":"0x{after.code_hash.hex()}"')
     if before.nonce != after.nonce and after.nonce:
         members.append(f'"nonce":{after.nonce}')
-    values = {slot: new for slot, _, new in changed if new}
+    values = [f'"0x{slot:064x}":"0x{new:064x}"' for slot, _, new in changed if new]
     if values:
-        members.append(f'"storage":{{{_storage(values)}}}')
+        members.append(f'"storage":{{{",".join(values)}}}')
     return f'"0x{account.address.hex()}":{{{",".join(members)}}}'
 
 

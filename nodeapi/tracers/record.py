@@ -39,7 +39,7 @@ _HOLES = re.compile(rb"[\x01-\x04]")
 
 _MEMBERS = re.compile(
     rb'("from":"0x\w+"),("to":(?:null|"0x\w+")),"nonce":"0x\w+",("gas":"0x\w+")'
-    rb',"gasPrice":"0x\w+",("value":"0x\w+"),("input":"0x\w*")'
+    rb',"gasPrice":"0x\w+",.*?("value":"0x\w+"),("input":"0x\w*")'
 )
 """What the outermost call shares with `nodeapi.documents.transaction_document`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nodeapi.evm.world import EMPTY_CODE_HASH
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from nodeapi.evm.transactions import Transaction
     from nodeapi.evm.world import World
+    from nodeapi.tracers.frames import CallFrame
     from nodeapi.tracers.touched import TouchedAccount
 
 RECORD_LIMIT_BYTES = 64 * 2**20
@@ -24,6 +26,9 @@ RECORD_LIMIT_BYTES = 64 * 2**20
 times with a megabyte of input must not take the importer's memory."""
 ACCOUNT_BYTES, SLOT_BYTES = 256, 128
 """What an account and a slot count for in the same limit."""
+
+WAITING_BYTES = 2**20
+"""Of the same data, kept until records are made of it."""
 
 _DEFAULT = PrestateConfig()
 
@@ -34,47 +39,80 @@ class Recorder(Watcher):
     def __init__(self, limit_bytes: int = RECORD_LIMIT_BYTES) -> None:
         """Begin a block; limit_bytes: see `RECORD_LIMIT_BYTES`."""
         super().__init__(limit_bytes)
-        self.records: list[TransactionRecord] = []
         self.codes: dict[Hash32, bytes] = {}
         """Code that was set in this block, and that records name, by hash."""
+        self._records: list[TransactionRecord] = []
+        self._waiting: list[_Executed] = []
+        self._waiting_bytes = 0
+
+    @property
+    def records(self) -> list[TransactionRecord]:
+        """One for each transaction so far."""
+        self._make_records()
+        return self._records
 
     def end(self, state: Any, transaction: Transaction, gas_used: int) -> None:
-        """Record what the transaction did."""
+        """Keep what the transaction did."""
         super().end(state, transaction, gas_used)
         world: World = state._account_db
-        calls, calls_size = TOO_LARGE, 0
-        if not self.is_overflown:
-            text, calls_size = recorded_call_json(self.top)
-            calls = pack(text.encode())
-        prestate, details, prestate_size = TOO_LARGE, TOO_LARGE, 0
-        if self._state_bytes() <= self._limit_bytes:
+        top = None if self.is_overflown else self.top
+        touched = None
+        size = self._state_bytes()
+        if size <= self._limit_bytes:
             touched = touched_accounts(self, world)
-            plain = prestate_json(touched, _DEFAULT, leave_out).encode()
-            prestate = pack(plain)
-            details = pack(encode_details(state.fork.name, self.top, touched))
-            prestate_size = len(plain) + self._code_digits(touched, world)
-        self.records.append(
-            TransactionRecord(calls, prestate, details, calls_size, prestate_size)
-        )
+            for account in touched:
+                if account.before.code_hash != account.after.code_hash:
+                    self._keep(account.after.code_hash, world)
+        self._waiting.append(_Executed(state.fork.name, world, top, touched))
+        self._waiting_bytes += self._bytes + size
+        if self._waiting_bytes > WAITING_BYTES:
+            self._make_records()
+
+    def _make_records(self) -> None:
+        """Make the records of what has been executed.
+
+        Many at a time: the same few functions for each, out of the processor's cache,
+        take half of what they take between two executions.
+        """
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        self._records += map(_record, waiting)
 
     def _state_bytes(self) -> int:
         slots = sum(map(len, self.slots.values()))
         return ACCOUNT_BYTES * len(self.accounts) + SLOT_BYTES * slots
-
-    def _code_digits(self, touched: list[TouchedAccount], world: World) -> int:
-        """Return what the code that was left out adds, holes taken off."""
-        added = 0
-        for account in touched:
-            before, after = account.before.code_hash, account.after.code_hash
-            if before != EMPTY_CODE_HASH:
-                added += 2 * len(world.code(before)) - 1
-                self._keep(before, world)
-            if after != before:
-                self._keep(after, world)
-        return added
 
     def _keep(self, code_hash: Hash32, world: World) -> None:
         """Remember code that the block brought, and that may be gone at its end."""
         code = world.new_code(code_hash)
         if code:
             self.codes[code_hash] = code
+
+
+@dataclass(slots=True)
+class _Executed:
+    """A transaction that waits for its record; None: it was too much."""
+
+    fork_name: str
+    world: World
+    top: CallFrame | None
+    touched: list[TouchedAccount] | None
+
+
+def _record(executed: _Executed) -> TransactionRecord:
+    calls, calls_size = TOO_LARGE, 0
+    if executed.top is not None:
+        text, calls_size = recorded_call_json(executed.top)
+        calls = pack(text.encode())
+    touched = executed.touched
+    if touched is None:
+        return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
+    plain = prestate_json(touched, _DEFAULT, leave_out).encode()
+    details = pack(encode_details(executed.fork_name, executed.top, touched))
+    prestate_size = len(plain) + _code_digits(touched, executed.world)
+    return TransactionRecord(calls, pack(plain), details, calls_size, prestate_size)
+
+
+def _code_digits(touched: list[TouchedAccount], world: World) -> int:
+    """Return what the code that was left out adds, its holes taken off."""
+    hashes = [account.before.code_hash for account in touched]
+    return sum([2 * len(world.code(h)) - 1 for h in hashes if h != EMPTY_CODE_HASH])

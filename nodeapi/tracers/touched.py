@@ -6,7 +6,8 @@ it is touched, so that this is the value at the transaction's start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from nodeapi.evm.world import EMPTY_CODE_HASH, Account
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 EMPTY = Account(0, 0, EMPTY_CODE_HASH)
 """An account that is not there, too: https://eips.ethereum.org/EIPS/eip-161."""
 
+Slot = tuple[int, int, int]
+"""Slot, its value before, its value after."""
+
 
 @dataclass(slots=True)
 class TouchedAccount:
@@ -28,8 +32,8 @@ class TouchedAccount:
     address: bytes
     before: Account
     after: Account
-    slots: list[tuple[int, int, int]] = field(default_factory=list)
-    """(slot, value before, value after), by slot."""
+    slots: Sequence[Slot] = ()
+    """In their order."""
     is_destroyed: bool = False
     """Whether it destroyed itself for good, even where that was undone."""
 
@@ -38,18 +42,19 @@ def touched_accounts(watcher: Watcher, world: World) -> list[TouchedAccount]:
     """Return what the world's last transaction touched, by address."""
     replaced, current = world.replaced_accounts(), world.account
     slots, destroyed = watcher.slots, watcher.destroyed
+    get = world.get_storage
     touched = []
     for address in cast("list[Address]", sorted(watcher.accounts)):
         after = current(address) or EMPTY
         before = replaced.get(address, after) or EMPTY
-        account = TouchedAccount(address, before, after)
-        if slots.get(address):
-            get = world.get_storage
-            account.slots = [
+        used = slots.get(address)
+        values: Sequence[Slot] = ()
+        if used:
+            values = [
                 (slot, get(address, slot, False), get(address, slot))
-                for slot in sorted(slots[address])
+                for slot in sorted(used)
             ]
-        if address in destroyed:
-            account.is_destroyed = True
-        touched.append(account)
+        touched.append(
+            TouchedAccount(address, before, after, values, address in destroyed)
+        )
     return touched

@@ -20,7 +20,6 @@ from eth.vm.logic.invalid import InvalidOpcode
 from eth.vm.logic.system import CreateOpcodeStackData
 
 from nodeapi.evm.computation import memory_gas
-from nodeapi.evm.delegations import delegate_of
 from nodeapi.evm.executor import MAX_NONCE
 from nodeapi.evm.interpreter import OPERATE, OpcodeTable
 from nodeapi.tracers.costs import address_of
@@ -124,9 +123,7 @@ def _refuse_call(frame: Any, items: list[int]) -> None:
         error=DEPTH if too_deep else BALANCE,
     )
     if frame.state.fork.has_delegations:
-        delegate = delegate_of(frame.state.get_code(to))
-        if delegate is not None:
-            frame.watcher.accounts.add(delegate)
+        frame.watcher.look_at_delegate(frame.state, to)
     frame.watcher.enter(call)
     frame.watcher.exit(call)
 

@@ -20,7 +20,6 @@ from nodeapi.evm.delegations import delegate_of
 from nodeapi.evm.executor import TransactionExecutor
 from nodeapi.evm.interpreter import OpcodeTable
 from nodeapi.evm.signatures import CURVE_ORDER
-from nodeapi.evm.transactions import CREATE_ADDRESS
 from nodeapi.tracers.failures import creation_failure, failure
 from nodeapi.tracers.frames import CREATIONS, CallFrame, FrameLog
 from nodeapi.tracers.watched_opcodes import COLLISION, watch_opcodes
@@ -86,10 +85,10 @@ class Watcher:
         accounts = self.accounts
         accounts.add(transaction.sender)
         accounts.add(state.coinbase)
-        if fork.has_delegations and transaction.to != CREATE_ADDRESS:
-            delegate = delegate_of(state.get_code(transaction.to))
-            if delegate is not None:
-                accounts.add(delegate)
+        if not transaction.authorization_list:
+            return
+        # They may change whose code the receiver runs: what counts is what was.
+        self.look_at_delegate(state, transaction.to)
         for authorization in transaction.authorization_list:
             # Whose it is counts, not whether it holds.
             if authorization.s <= CURVE_ORDER // 2:
@@ -99,6 +98,12 @@ class Watcher:
     def end(self, state: Any, transaction: Transaction, gas_used: int) -> None:
         """See it when it is over, its fees booked."""
         self.top.gas_used = gas_used
+
+    def look_at_delegate(self, state: Any, address: bytes) -> None:
+        """See whose code an account runs, if it delegates."""
+        delegate = delegate_of(state.get_code(address))
+        if delegate is not None:
+            self.accounts.add(delegate)
 
     # Frames
 
@@ -279,6 +284,8 @@ class WatchedExecutor(TransactionExecutor):
             value=transaction.value,
             depth=0,
         )
+        if message.is_delegation and not transaction.authorization_list:
+            watcher.look_at_delegate(self.vm_state, transaction.to)
         watcher.enter(frame)
         computation = super().build_computation(message, transaction)
         conclude(frame, computation)
