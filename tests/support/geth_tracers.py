@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from nodeapi.chain.memory_state import MemoryState
+from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents import transaction_document
 from nodeapi.evm.blob_gas import BlobParameters
+from nodeapi.evm.blocks import Block
 from nodeapi.evm.chain_config import BLOCK_FORKS, LADDER, TIME_FORKS
 from nodeapi.evm.changes import AccountValue, Changes
 from nodeapi.evm.execution import BlockExecution
@@ -28,7 +30,10 @@ from nodeapi.evm.signatures import keccak
 from nodeapi.evm.transactions import Transaction, decode_transaction
 from nodeapi.evm.world import World
 from nodeapi.tracers.recorder import Recorder
+from nodeapi.tracing.execution import new_program
+from nodeapi.tracing.jobs import JavaScriptProgram
 
+TIMEOUT_SECONDS = 60.0
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -64,6 +69,10 @@ class _Config:
     """What the execution of transactions asks of a chain's config."""
 
     chain_id: int
+
+    def is_dao_fork(self, number: int) -> bool:
+        """Return that the state is as it was right before the transaction."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +127,20 @@ def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
         kept.prestate_size,
     )
     return recorded, codes
+
+
+def run_javascript(case: Case, name: str) -> Any:
+    """Return what a JavaScript tracer answers that is executed with a case."""
+    # The state is that right before the transaction: no system calls come before it.
+    fork = replace(case.fork, has_history_contract=False)
+    header = replace(case.header, parent_beacon_root=None, requests_hash=None)
+    config: Any = _Config(case.chain_id)
+    block = Block(header, transactions=(case.transaction,))
+    replay = Replay(Origin(block, fork, config, case.state, ()))
+    program = JavaScriptProgram(name, json.dumps(case.tracer_config))
+    tracer = new_program(program, TIMEOUT_SECONDS)
+    replay.trace(tracer, TIMEOUT_SECONDS)
+    return json.loads(tracer.result())
 
 
 def _number(value: Any) -> int:
