@@ -1,1 +1,34 @@
-"""Area B: a hosted multichain wallet and the sessions that dapps hold with it."""
+"""Area B: a hosted multichain wallet and the sessions that dapps hold with it.
+
+From the bottom up; everything is reached through these:
+
+- `caip`, `scopes`, `permissions`, `proposals`, `identity`, `errors`: what may be asked for
+  and granted, as pure functions. They know no Django, no database and no clock.
+- `models`; `offers` and `consents`: what a user's wallet can do, and what he is asked.
+- `services`: every write. Each logs and announces itself with its commit (`changes`).
+- `store`, `watch`, `service`: what a serving process reads, and how it learns to look.
+- `methods.outer.answer`: what a dapp's call is answered with.
+
+What a socket for dapps does with it:
+
+1. Handshake: `services.pairing.authenticate` gives the token with its dapp, or None. One
+   socket is one dapp's as long as it lives, and has a name of its own (`Peer.socket`).
+2. Frames: envelope, batches and ids are the socket's. For each call it runs
+   `answer(Context(…), method, params)`, which returns an `Answer` or raises WalletError or
+   RpcError; both have code, message and data. A wallet_createSession takes minutes: calls
+   run side by side. Writing an answer and taking over its `session` is one step.
+3. Changes: `watch.follow_dapp` calls back, `store.dapp` says what holds. A newer version
+   whose scopes differ from what this socket was told is a wallet_sessionChanged, unless
+   `changed_by` is this socket: its own answer tells it. Before that frame is written,
+   subscriptions of scopes that are gone, or no longer hold them, end. A socket whose
+   token is not among `live_tokens`, or whose dapp is not welcome, is closed.
+4. Heads: the listener hears of them in one order with the changes, that of the commits.
+   Before a head is sent, changes that were heard of first have been looked at.
+5. Close: `services.consent.withdraw_requests` with the socket's name.
+
+What the pages do: `services` for all that is decided, `consents.get_consent` with its
+digest for the consent page, `watch.follow_user` for the inbox.
+
+Methods that ask the user (signatures) are registered in `methods.catalog.chain_methods`,
+with names that `permissions` knows; they are offered from then on.
+"""

@@ -117,9 +117,9 @@ class Rig:
             call = answer(context, "wallet_createSession", params)
             task = asyncio.create_task(call)
             dapps = self.wallet.watch._dapps
-            followers = len(dapps.get(socket.dapp_id, ()))
+            before = set(dapps.get(socket.dapp_id, ()))
             async with asyncio.timeout(5):
-                while len(dapps.get(socket.dapp_id, ())) == followers:
+                while not set(dapps.get(socket.dapp_id, ())) - before:
                     if task.done():
                         break
                     await asyncio.sleep(0.002)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from keys.models import User
+from tests.support.rows import make_network
+from tests.support.wallet import A1, BY_USER, new_user
+from wallets import scopes
+from wallets.models import Activity, Actor, BlockedDapp, Dapp, DappKind, Event, Session
+from wallets.scopes import ScopeObject
+from wallets.services import pairing
+from wallets.services.accounts import add_account
+from wallets.services.sessions import lock_session, write_session
+
+pytestmark = pytest.mark.django_db
+MODELS = [
+    "account",
+    "activity",
+    "blockeddapp",
+    "consentrequest",
+    "dapp",
+    "pairing",
+    "session",
+]
+
+
+@pytest.fixture
+def staff() -> Client:
+    """Return the browser of somebody who may do everything."""
+    user = User.objects.create_superuser("staff@example.org", "a password")
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def dapp(db: None) -> Dapp:
+    """Return a dapp with a session and a token."""
+    make_network("main", chain_id=1, head_number=1)
+    user = new_user()
+    add_account(user=user, address=A1, cause=BY_USER)
+    code = pairing.start_program_pairing(user=user, label="bot")
+    dapp = pairing.redeem_program_code(code=code, cause=BY_USER).token.dapp
+    granted = {"eip155:1": ScopeObject(("eth_chainId",), (), (f"eip155:1:{A1}",))}
+    write_session(lock_session(dapp.pk), granted, event=Event.GRANTED, cause=BY_USER)
+    return dapp
+
+
+def act(client: Client, model: str, action: str, *rows) -> None:
+    data = {"action": action, "_selected_action": [row.pk for row in rows]}
+    url = reverse(f"admin:wallets_{model}_changelist")
+    response = client.post(url, data, follow=True)
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_everything_can_be_looked_at_and_shows_no_secret(staff, dapp, model):
+    response = staff.get(reverse(f"admin:wallets_{model}_changelist"))
+    assert response.status_code == 200
+    pages = [response.content.decode()]
+    objects = response.context["cl"].queryset
+    for row in objects:
+        page = staff.get(reverse(f"admin:wallets_{model}_change", args=[row.pk]))
+        assert page.status_code == 200
+        pages.append(page.content.decode())
+    for digest in [
+        *dapp.tokens.values_list("digest", flat=True),
+        *pairing.Pairing.objects.values_list("digest", flat=True),
+    ]:
+        assert not [page for page in pages if digest in page]
+
+
+@pytest.mark.parametrize("model", sorted(set(MODELS) - {"blockeddapp"}))
+def test_staff_make_and_delete_nothing(staff, dapp, model):
+    assert staff.get(reverse(f"admin:wallets_{model}_add")).status_code == 403
+
+
+def test_lists_are_found_by_the_user(staff, dapp):
+    for model in ("dapp", "session", "activity"):
+        url = reverse(f"admin:wallets_{model}_changelist")
+        found = staff.get(url, {"q": dapp.user.email}).context["cl"].queryset
+        assert found.count() > 0
+        assert staff.get(url, {"q": "nobody@"}).context["cl"].queryset.count() == 0
+
+
+def test_staff_end_a_session(staff, dapp):
+    act(staff, "session", "end", Session.objects.get())
+    assert Session.objects.get().scopes == {}
+    last = Activity.objects.latest("id")
+    assert (last.event, last.actor, last.user) == (
+        Event.REVOKED,
+        Actor.STAFF,
+        dapp.user,
+    )
+    listed = staff.get(reverse("admin:wallets_session_changelist"))
+    assert listed.context["cl"].queryset.count() == 0
+
+
+def test_staff_disconnect_block_and_let_in_again(staff, dapp):
+    act(staff, "dapp", "disconnect", dapp)
+    assert Session.objects.get().scopes == {}
+    assert not dapp.tokens.live().exists()
+    act(staff, "dapp", "block", dapp)
+    dapp.refresh_from_db()
+    assert dapp.blocked_at is not None
+    act(staff, "dapp", "unblock", dapp)
+    dapp.refresh_from_db()
+    assert dapp.blocked_at is None
+
+
+def test_staff_who_may_only_look_have_no_actions(dapp):
+    viewer = User.objects.create_user("viewer@example.org", "a password", is_staff=True)
+    viewer.user_permissions.add(
+        *Permission.objects.filter(codename__in=["view_dapp", "view_session"])
+    )
+    client = Client()
+    client.force_login(viewer)
+    act(client, "dapp", "block", dapp)
+    act(client, "session", "end", dapp.session)
+    dapp.refresh_from_db()
+    assert dapp.blocked_at is None
+    assert scopes.to_json(Session.objects.get().scopes)
+
+
+def test_staff_block_an_identity_for_all(staff, dapp):
+    url = reverse("admin:wallets_blockeddapp_add")
+    data = {"kind": DappKind.APP, "ident": dapp.ident, "reason": "phishing"}
+    assert staff.post(url, data).status_code == 302
+    blocked = BlockedDapp.objects.get()
+    assert blocked.blocked_by is not None
+    assert Session.objects.get().scopes == {}
+    assert "blocked already" in staff.post(url, data).content.decode()
+    listed = staff.get(reverse("admin:wallets_blockeddapp_changelist"))
+    assert ">1<" in listed.content.decode()

@@ -1,0 +1,302 @@
+"""Cases 8, 9 and 94–119 as far as no socket is needed: what a session lets through."""
+
+from __future__ import annotations
+
+import asyncio
+
+import orjson
+import pytest
+from django.db import connection
+
+from jsonrpc.errors import RpcError
+from keys.models import Entitlement, KeyVersion
+from keys.services import grant_entitlement
+from networks.models import Network
+from nodeapi.http import RequestId
+from tests.support.rows import announce_network, document, hash_of
+from tests.support.wallet import A1, A2, BY_USER, M0, UNAUTHORIZED, Rig, Socket
+from wallets import internal_key
+from wallets.context import Context
+from wallets.errors import InternalError, Unauthorized
+from wallets.methods.invocation import Invocation
+from wallets.methods.outer import answer
+from wallets.permissions import Group
+from wallets.scopes import ScopeObject
+from wallets.services import accounts
+
+INVOKE = "wallet_invokeMethod"
+CHAIN_ID = {"method": "eth_chainId"}
+
+
+def refusal(rig: Rig, scope: str, method: str, *params: object) -> tuple[int, str]:
+    error = rig.error(rig.s1, INVOKE, rig.invoke(scope, method, *params))
+    assert error.data is None
+    return error.code, error.message
+
+
+def called(rig: Rig, scope: str, method: str, *params: object):
+    return rig.result(rig.s1, INVOKE, rig.invoke(scope, method, *params))
+
+
+@pytest.mark.parametrize(
+    "name", ["eth_chainId", "wallet_notify", "wallet_sessionChanged", "", "x" * 500]
+)
+def test_unknown_methods_are_not_there(rig: Rig, name):
+    error = rig.error(rig.s1, name, {})
+    assert (error.code, error.message) == (
+        -32601,
+        "The method does not exist / is not available.",
+    )
+    assert error.data == {"method": name[:128]}
+
+
+def test_without_a_session_nothing_is_authorised(rig: Rig):
+    assert refusal(rig, "eip155:1", "eth_chainId") == UNAUTHORIZED
+
+
+@pytest.mark.parametrize(
+    ("params", "param", "path"),
+    [
+        (["x"], "", ""),
+        (None, "", ""),
+        ("x", "", ""),
+        ({"request": CHAIN_ID}, "scope", ""),
+        ({"scope": 5, "request": CHAIN_ID}, "scope", ""),
+        ({"scope": None, "request": CHAIN_ID}, "scope", ""),
+        ({"scope": "foo bar", "request": CHAIN_ID}, "scope", ""),
+        ({"scope": "eip155:1\n", "request": CHAIN_ID}, "scope", ""),
+        ({"scope": "eip155:1"}, "request", ""),
+        ({"scope": "eip155:1", "request": "x"}, "request", ""),
+        ({"scope": "eip155:1", "request": {}}, "request", "method"),
+        ({"scope": "eip155:1", "request": {"method": {}}}, "request", "method"),
+        ({"scope": "eip155:1", "request": {"method": ""}}, "request", "method"),
+        (
+            {"scope": "eip155:1", "request": {**CHAIN_ID, "params": 5}},
+            "request",
+            "params",
+        ),
+    ],
+)
+def test_wrong_types_are_refused_with_their_place(rig: Rig, params, param, path):
+    error = rig.error(rig.s1, INVOKE, params)
+    assert error.code == -32602
+    assert [(fault["param"], fault["path"]) for fault in error.data] == [(param, path)]
+
+
+@pytest.mark.parametrize(
+    ("scope", "method"),
+    [
+        ("eip155", "eth_chainId"),
+        ("eip155:999", "eth_chainId"),
+        ("eip155:137", "eth_chainId"),
+        ("wallet", "eth_chainId"),
+        ("eip155:1", "eth_blockNumber"),
+        ("eip155:1", "eth_accounts"),
+        ("eip155:1", "eth_requestAccounts"),
+        ("eip155:1", "wallet_switchEthereumChain"),
+        ("eip155:1", "net_version"),
+        ("eip155:1", "eth_sendTransaction"),
+        ("eip155:1", "debug_traceBlockByHash"),
+        ("eip155:1", "\ud800"),
+    ],
+)
+def test_whatever_was_not_granted_is_refused_alike(rig: Rig, scope, method):
+    task = rig.start(
+        rig.s1, {"optionalScopes": {"eip155:1": {**M0, "methods": ["eth_chainId"]}}}
+    )
+    rig.approve()
+    rig.finish(task)
+    assert refusal(rig, scope, method, "anything") == UNAUTHORIZED
+
+
+@pytest.mark.parametrize("more", [{}, {"params": []}, {"params": {}}, {"params": None}])
+def test_result_is_the_inner_methods_own(rig: Rig, more):
+    rig.create("eip155:1337")
+    params = {"scope": "eip155:1337", "request": {**CHAIN_ID, **more}, "sessionId": 5}
+    assert rig.answer(rig.s1, INVOKE, params).result == b'"0x539"'
+
+
+def test_chains_are_asked_at_the_same_time(rig: Rig):
+    rig.create("eip155:1", "eip155:137")
+
+    async def both() -> list[bytes]:
+        context = Context(RequestId(), rig.s1, rig.wallet)
+        calls = (
+            answer(context, INVOKE, {"scope": scope, "request": CHAIN_ID})
+            for scope in ("eip155:1", "eip155:137")
+        )
+        return [found.result for found in await asyncio.gather(*calls)]
+
+    assert rig.run(both()) == [b'"0x1"', b'"0x89"']
+
+
+def test_blocks_are_read_as_the_node_gives_them(rig: Rig):
+    rig.create("eip155:1")
+    params = rig.invoke(
+        "eip155:1", "eth_getBlockByHash", "0x" + hash_of("main-5").hex(), False
+    )
+    assert rig.answer(rig.s1, INVOKE, params).result == document("main-5", 5)
+    assert called(rig, "eip155:1", "eth_blockNumber") == "0x5"
+
+
+def test_errors_of_the_node_are_passed_on(rig: Rig):
+    rig.create("eip155:1")
+    storage = ("eth_getStorageAt", A1, "0x0", "0xfffff")
+    error = rig.error(rig.s1, INVOKE, rig.invoke("eip155:1", *storage))
+    assert isinstance(error, RpcError)
+    assert (error.code, error.message) == (-32000, "header not found")
+    error = rig.error(rig.s1, INVOKE, rig.invoke("eip155:1", "eth_getBlockByHash"))
+    assert (error.code, error.message) == (
+        -32602,
+        "missing value for required argument 0",
+    )
+    named = {"method": "eth_getBlockByHash", "params": {"hash": "0x"}}
+    error = rig.error(rig.s1, INVOKE, {"scope": "eip155:1", "request": named})
+    assert (error.code, error.message) == (-32602, "non-array args")
+
+
+def test_after_a_revocation_every_scope_is_closed(rig: Rig):
+    scopes = ["eip155:1", "eip155:137"]
+    rig.create(*scopes)
+    rig.result(rig.s2, "wallet_revokeSession")
+    for scope in scopes:
+        assert refusal(rig, scope, "eth_chainId") == UNAUTHORIZED
+
+
+def test_group_that_the_user_has_unticked_is_closed(rig: Rig):
+    rig.create("eip155:1", groups=frozenset({Group.READ, Group.SIGN}))
+    assert refusal(rig, "eip155:1", "eth_subscribe", "newHeads") == UNAUTHORIZED
+    assert called(rig, "eip155:1", "eth_chainId") == "0x1"
+
+
+def test_chain_that_is_withdrawn_is_closed(rig: Rig):
+    rig.create("eip155:137", "eip155:1")
+    network = Network.objects.get(chain_id=137)
+    Network.objects.filter(pk=network.pk).update(chain_id=138)
+    try:
+        announce_network(network)
+        rig.run(_refresh(rig))
+        assert refusal(rig, "eip155:137", "eth_chainId") == UNAUTHORIZED
+        assert called(rig, "eip155:1", "eth_chainId") == "0x1"
+    finally:
+        Network.objects.filter(pk=network.pk).update(chain_id=137)
+        announce_network(network)
+        rig.run(_refresh(rig))
+
+
+async def _refresh(rig: Rig) -> None:
+    await rig.wallet.node.directory.refresh()
+
+
+def test_reads_are_those_of_the_wallets_api_key(rig: Rig):
+    rig.create("eip155:1")
+    assert called(rig, "eip155:1", "eth_blockNumber") == "0x5"
+    granted = rig.run(rig.wallet.grant())
+    api_key = internal_key.find()
+    assert api_key is not None
+    assert granted.api_key_id == api_key.pk
+    assert internal_key.ensure() == api_key
+    assert KeyVersion.objects.filter(api_key=api_key).count() == 1
+
+
+def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig):
+    api_key = internal_key.ensure()
+    network = Network.objects.get(chain_id=1)
+    entitlement = grant_entitlement(
+        api_key=api_key, network=network, capability="trace", granted_by=None
+    )
+    try:
+        named = {**M0, "methods": ["debug_traceBlockByHash", "eth_chainId"]}
+        wanted = {"eip155:1": named, "eip155:137": named}
+        task = rig.start(rig.s1, {"optionalScopes": wanted})
+        rig.approve()
+        found = rig.finish(task)["sessionScopes"]
+        assert found["eip155:137"]["methods"] == ["eth_chainId"]
+        assert found["eip155:1"]["methods"] == ["eth_chainId", "debug_traceBlockByHash"]
+        plain = rig.create(
+            "eip155:1", socket=Socket(rig.pair("https://z.example"), "z")
+        )
+        assert "debug_traceBlockByHash" not in str(plain)
+    finally:
+        Entitlement.objects.filter(pk=entitlement.pk).delete()
+
+
+def test_subscriptions_are_the_sockets(rig: Rig):
+    rig.create("eip155:1", "eip155:137")
+    first = called(rig, "eip155:1", "eth_subscribe", "newHeads")
+    second = called(rig, "eip155:137", "eth_subscribe", "logs", {"address": A1})
+    assert rig.s1.subscriptions == {
+        first: ("eip155:1", "newHeads", []),
+        second: ("eip155:137", "logs", [{"address": A1}]),
+    }
+    assert called(rig, "eip155:137", "eth_unsubscribe", first) is False
+    other = rig.invoke("eip155:1", "eth_unsubscribe", first)
+    assert rig.result(rig.s2, INVOKE, other) is False
+    assert called(rig, "eip155:1", "eth_unsubscribe", first) is True
+    assert called(rig, "eip155:1", "eth_unsubscribe", first) is False
+
+
+@pytest.mark.parametrize("params", [("bogus",), (), (5,), (["newHeads"],), ({},)])
+def test_what_cannot_be_subscribed_to_is_refused(rig: Rig, params):
+    rig.create("eip155:1")
+    params = rig.invoke("eip155:1", "eth_subscribe", *params)
+    assert rig.code(rig.s1, INVOKE, params) == -32602
+    assert rig.s1.subscriptions == {}
+
+
+def test_chain_that_is_served_needs_no_adding(rig: Rig):
+    rig.create("eip155:1", "wallet:eip155")
+    method = "wallet_addEthereumChain"
+    assert called(rig, "wallet:eip155", method, {"chainId": "0x89"}) is None
+    for bad in ({"chainId": "0x1234"}, {"chainId": "0x01"}, {"chainId": 1}, {}, "x"):
+        params = rig.invoke("wallet:eip155", method, bad)
+        assert rig.code(rig.s1, INVOKE, params) == -32602
+    assert refusal(rig, "eip155:1", method, {"chainId": "0x89"}) == UNAUTHORIZED
+
+
+def test_only_accounts_of_the_scope_may_be_used(rig: Rig):
+    granted = ScopeObject(accounts=(f"eip155:1:{A1}",))
+    context = Context(RequestId(), rig.s1, rig.wallet)
+    invocation = Invocation(context, "eip155:1", granted, None)
+    assert invocation.require_account("0x" + A1[2:].upper()).address == A1
+    for other in (A2, "", "garbage", f"eip155:1:{A1}"):
+        with pytest.raises(Unauthorized):
+            invocation.require_account(other)
+
+
+def cut_connections() -> None:
+    """End the connections of the parts under test, as a database that restarts does."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'portcullis' AND datname = current_database()"
+        )
+
+
+def test_request_outlives_a_database_that_hangs_up(rig: Rig):
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:1": M0}})
+    cut_connections()
+    rig.approve()
+    assert "eip155:1" in rig.finish(task)["sessionScopes"]
+
+
+def test_call_without_the_database_is_an_error_of_ours_and_the_next_one_works(rig: Rig):
+    rig.create("eip155:1")
+    cut_connections()
+    params = rig.invoke("eip155:1", "eth_chainId")
+    results = []
+    for _ in range(20):
+        try:
+            results.append(rig.answer(rig.s1, INVOKE, params).result)
+        except InternalError as error:
+            assert (error.message, error.data) == ("Internal JSON-RPC error.", None)
+            rig.run(asyncio.sleep(0.1))
+    assert results[-1] == b'"0x1"'
+
+
+def test_result_of_a_session_is_json(rig: Rig):
+    rig.create("eip155:1", accounts={A1, A2})
+    raw = rig.answer(rig.s1, "wallet_getSession").result
+    assert orjson.loads(raw) == rig.session()
+    accounts.make_primary(account=rig.account2, cause=BY_USER)
+    assert rig.session()["sessionScopes"]["eip155:1"]["accounts"][0] == f"eip155:1:{A2}"

@@ -1,0 +1,298 @@
+"""Cases 14–19 and 83–92: sessions end and change, by the dapp, the user, and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket
+from wallets.caip import Address
+from wallets.changes import Cause
+from wallets.models import Activity, Actor, Event, Session
+from wallets.permissions import Group
+from wallets.proposals import Choice, NothingChosen
+from wallets.services import accounts, dapps, sessions
+from wallets.store import SessionState
+
+NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
+
+
+@pytest.fixture
+def heard(rig: Rig) -> Iterator[list[SessionState]]:
+    """Return the states of the session that announcements have led to."""
+    states: list[SessionState] = []
+    tasks = []
+
+    async def look() -> None:
+        states.append(await rig.wallet.store.session(rig.dapp.pk))
+
+    def changed() -> None:
+        tasks.append(rig._runner.get_loop().create_task(look()))
+
+    unfollow = rig.wallet.watch.follow_dapp(rig.dapp.pk, changed)
+    yield states
+    unfollow()
+
+
+def settle(rig: Rig) -> None:
+    """Let announcements that were committed arrive, and what they lead to happen."""
+
+    async def wait() -> None:
+        await rig.wallet.node.directory.refresh()
+        await asyncio.sleep(0.1)
+
+    rig.run(wait())
+
+
+def edit(rig: Rig, names: set[str], ticked: set[str] | None = None, **more: object):
+    own = {Address("eip155", address) for address in (ticked or {A1})}
+    row = Session.objects.get(dapp=rig.dapp)
+    return sessions.edit_session(
+        dapp=rig.dapp,
+        choice=Choice(frozenset(names), addresses=frozenset(own), **more),
+        version=row.version,
+        cause=BY_USER,
+    )
+
+
+@pytest.mark.parametrize("params", [{}, [], None, ["x"], {"sessionId": "0xdead"}])
+def test_without_a_session_there_is_an_empty_one(rig: Rig, params):
+    assert rig.result(rig.s1, "wallet_getSession", params) == NO_SESSION
+
+
+@pytest.mark.parametrize("method", ["wallet_getSession", "wallet_revokeSession"])
+def test_parameters_that_are_no_container_are_refused(rig: Rig, method):
+    assert rig.code(rig.s1, method, "x") == -32602
+
+
+@pytest.mark.parametrize(
+    "params", [{}, [], None, {"sessionId": "x"}, {"scopes": ["eip155:1"]}]
+)
+def test_revoking_nothing_succeeds_and_is_not_announced(rig: Rig, heard, params):
+    assert rig.result(rig.s1, "wallet_revokeSession", params) is True
+    settle(rig)
+    assert heard == []
+    assert Session.objects.get(dapp=rig.dapp).version == 0
+
+
+@pytest.mark.parametrize("names", ["eip155:1", None, {}, [1], ["eip155:1", None]])
+def test_scopes_that_are_no_list_of_strings_are_refused(rig: Rig, names):
+    created = rig.create()
+    error = rig.error(rig.s1, "wallet_revokeSession", {"scopes": names})
+    assert (error.code, error.data[0]["param"]) == (-32602, "scopes")
+    assert rig.session() == created
+
+
+@pytest.mark.parametrize("params", [{}, [], None, {"scopes": []}])
+def test_dapp_ends_its_session(rig: Rig, heard, params):
+    rig.create()
+    settle(rig)
+    heard.clear()
+    answered = rig.answer(rig.s1, "wallet_revokeSession", params)
+    assert answered.result == b"true"
+    assert answered.session == SessionState(2, {}, "s1", None)
+    assert rig.session(rig.s1) == rig.session(rig.s2) == NO_SESSION
+    settle(rig)
+    assert heard[-1] == answered.session
+    log = Activity.objects.filter(dapp=rig.dapp).latest("id")
+    assert (log.event, log.actor, log.details) == (
+        Event.REVOKED,
+        Actor.DAPP,
+        {"removed": ["eip155:1"]},
+    )
+
+
+def test_dapp_gives_one_scope_back(rig: Rig, heard):
+    rig.create("eip155:1", "eip155:137")
+    rig.result(rig.s1, "wallet_revokeSession", {"scopes": ["eip155:1", "x"]})
+    settle(rig)
+    assert list(heard[-1].scopes) == ["eip155:137"]
+    assert list(rig.session()["sessionScopes"]) == ["eip155:137"]
+
+
+def test_session_ends_with_its_last_chain(rig: Rig):
+    rig.create("eip155:1", "eip155:137", "wallet", "wallet:eip155")
+    params = {"scopes": ["eip155:1", "eip155:137"]}
+    assert rig.result(rig.s1, "wallet_revokeSession", params) is True
+    assert rig.session() == NO_SESSION
+
+
+def test_giving_back_what_was_not_granted_changes_nothing(rig: Rig, heard):
+    created = rig.create()
+    settle(rig)
+    heard.clear()
+    assert rig.result(rig.s1, "wallet_revokeSession", {"scopes": ["eip155:999"]})
+    settle(rig)
+    assert heard == []
+    assert rig.session() == created
+
+
+def test_user_takes_a_network_away(rig: Rig, heard):
+    rig.create("eip155:1", "eip155:137")
+    edit(rig, {"eip155:137"})
+    settle(rig)
+    assert (heard[-1].version, heard[-1].changed_by) == (2, "")
+    assert list(heard[-1].scopes) == ["eip155:137"]
+    assert list(rig.session(rig.s2)["sessionScopes"]) == ["eip155:137"]
+
+
+def test_user_adds_a_network_and_an_account(rig: Rig):
+    rig.create(groups=frozenset({Group.READ}))
+    groups = frozenset({Group.READ})
+    edit(rig, {"eip155:1", "eip155:137"}, {A1, A2}, groups=groups)
+    found = rig.session()["sessionScopes"]
+    assert found["eip155:137"]["accounts"] == [f"eip155:137:{A1}", f"eip155:137:{A2}"]
+    assert "eth_chainId" in found["eip155:137"]["methods"]
+    assert "eth_subscribe" not in found["eip155:137"]["methods"]
+
+
+def test_user_takes_a_permission_away_and_gives_it_again(rig: Rig):
+    wanted = {"eip155:1": {**M0, "methods": ["eth_chainId", "eth_subscribe"]}}
+    task = rig.start(rig.s1, {"optionalScopes": wanted})
+    rig.approve()
+    rig.finish(task)
+    edit(rig, {"eip155:1"}, groups=frozenset({Group.READ}))
+    found = rig.session()["sessionScopes"]["eip155:1"]
+    assert (found["methods"], found["notifications"]) == (["eth_chainId"], [])
+    edit(rig, {"eip155:1"})
+    found = rig.session()["sessionScopes"]["eip155:1"]
+    assert found["methods"] == ["eth_subscribe", "eth_unsubscribe", "eth_chainId"]
+    assert found["notifications"] == ["eth_subscription"]
+
+
+@pytest.mark.parametrize("names", [set(), {"wallet"}])
+def test_session_that_user_leaves_nothing_of_is_over(rig: Rig, names):
+    rig.create("eip155:1", "wallet")
+    edit(rig, names)
+    assert rig.session() == NO_SESSION
+    last = Activity.objects.filter(dapp=rig.dapp).latest("id")
+    assert (last.event, last.actor) == (Event.REVOKED, Actor.USER)
+
+
+def test_saving_without_a_change_is_no_change(rig: Rig, heard):
+    rig.create()
+    settle(rig)
+    heard.clear()
+    edit(rig, {"eip155:1"})
+    settle(rig)
+    assert heard == []
+
+
+def test_edit_of_an_old_page_is_refused(rig: Rig):
+    created = rig.create()
+    choice = Choice(
+        frozenset({"eip155:137"}), addresses=frozenset({rig.account1.named})
+    )
+    with pytest.raises(sessions.Stale):
+        sessions.edit_session(dapp=rig.dapp, choice=choice, version=0, cause=BY_USER)
+    assert rig.session() == created
+
+
+@pytest.mark.parametrize(
+    ("names", "ticked"), [({"eip155:999"}, {A1}), ({"eip155:1"}, {"0x" + "9" * 40})]
+)
+def test_edit_to_what_is_not_on_offer_is_refused(rig: Rig, names, ticked):
+    created = rig.create()
+    with pytest.raises(NothingChosen):
+        edit(rig, names, ticked)
+    assert rig.session() == created
+
+
+def test_edit_without_a_session_is_refused(rig: Rig):
+    with pytest.raises(sessions.Stale):
+        edit(rig, {"eip155:1"})
+    assert rig.session() == NO_SESSION
+
+
+def test_primary_account_comes_first_in_every_session(rig: Rig, heard):
+    rig.create("eip155:1", "wallet:eip155", accounts={A1, A2})
+    other = Socket(rig.pair("https://q.example"), "q")
+    rig.create(socket=other)
+    accounts.make_primary(account=rig.account2, cause=BY_USER)
+    for name, scope in rig.session()["sessionScopes"].items():
+        assert scope["accounts"] == [f"{name}:{A2}", f"{name}:{A1}"]
+    assert rig.session(other)["sessionScopes"]["eip155:1"]["accounts"] == [
+        f"eip155:1:{A1}"
+    ]
+    settle(rig)
+    assert heard[-1].version == 2
+    assert Session.objects.get(dapp_id=other.dapp_id).version == 1
+
+
+def test_account_leaves_every_session_with_the_wallet(rig: Rig):
+    rig.create("eip155:1", "eip155:137", accounts={A1, A2})
+    other = Socket(rig.pair("https://q.example"), "q")
+    rig.create(socket=other)
+    accounts.remove_account(account=rig.account1, cause=BY_USER)
+    for name, scope in rig.session()["sessionScopes"].items():
+        assert scope["accounts"] == [f"{name}:{A2}"]
+    assert rig.session(other) == NO_SESSION
+
+
+def test_session_of_the_wallet_alone_has_no_accounts_to_lose(rig: Rig):
+    created = rig.create("wallet")
+    assert list(created["sessionScopes"]) == ["wallet"]
+    accounts.remove_account(account=rig.account1, cause=BY_USER)
+    assert rig.session() == created
+
+
+def test_session_expires_for_reads_at_once_and_for_listeners_soon(rig: Rig, heard):
+    moment = (timezone.now() + timedelta(seconds=1.2)).replace(microsecond=0)
+    params = {
+        "optionalScopes": {"eip155:1": M0},
+        "sessionProperties": {"expiry": (moment + timedelta(seconds=1)).isoformat()},
+    }
+    task = rig.start(rig.s1, params)
+    rig.approve()
+    assert rig.finish(task)["sessionProperties"]
+
+    async def wait() -> None:
+        async with asyncio.timeout(8):
+            while not heard or heard[-1].version < 2:
+                await asyncio.sleep(0.02)
+
+    rig.run(wait())
+    assert rig.session() == NO_SESSION
+    assert heard[-1].scopes == {}
+    last = Activity.objects.filter(dapp=rig.dapp).latest("id")
+    assert (last.event, last.actor) == (Event.SESSION_EXPIRED, Actor.SYSTEM)
+    assert Session.objects.get(dapp=rig.dapp).stored_scopes == []
+
+
+def test_expired_session_is_none_even_while_nobody_has_ended_it(rig: Rig):
+    rig.create()
+    row = Session.objects.get(dapp=rig.dapp)
+    long_ago = timezone.now() - timedelta(seconds=5)
+    Session.objects.filter(pk=row.pk).update(expires_at=long_ago)
+    assert Session.objects.get(pk=row.pk).scopes == {}
+    assert rig.session() == NO_SESSION
+    assert rig.code(
+        rig.s1, "wallet_invokeMethod", rig.invoke("eip155:1", "eth_chainId")
+    )
+
+
+def test_disconnected_dapps_have_neither_session_nor_tokens(rig: Rig):
+    rig.create()
+    other = Socket(rig.pair("https://q.example"), "q")
+    rig.create(socket=other)
+    dapps.disconnect_all(user=rig.user, cause=BY_USER)
+    assert rig.session() == rig.session(other) == NO_SESSION
+
+
+def test_change_that_is_rolled_back_is_neither_logged_nor_announced(rig: Rig, heard):
+    created = rig.create()
+    settle(rig)
+    heard.clear()
+    before = Activity.objects.filter(dapp=rig.dapp).count()
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        sessions.revoke_session(dapp_id=rig.dapp.pk, cause=Cause(Actor.USER))
+        raise ZeroDivisionError
+    settle(rig)
+    assert heard == []
+    assert rig.session() == created
+    assert Activity.objects.filter(dapp=rig.dapp).count() == before

@@ -1,0 +1,234 @@
+"""Dapps, sessions, requests and logs in the admin: to look at, to end, to block.
+
+Staff change nothing that a user has decided, except to take it away. Codes and tokens are
+shown nowhere, not even their digests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.db.models import Count, Model, Q, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils import timezone
+
+from keys.models import User
+from wallets.changes import Cause
+from wallets.models import (
+    Account,
+    Activity,
+    Actor,
+    BlockedDapp,
+    ConsentRequest,
+    Dapp,
+    DappToken,
+    Pairing,
+    Session,
+)
+from wallets.services.dapps import (
+    block_dapp,
+    block_for_all,
+    disconnect_dapp,
+    unblock_dapp,
+)
+from wallets.services.sessions import revoke_session
+
+if TYPE_CHECKING:  # the classes are generic for the type checker alone
+    _DappAdmin = admin.ModelAdmin[Dapp]
+    _SessionAdmin = admin.ModelAdmin[Session]
+    _BlockedDappAdmin = admin.ModelAdmin[BlockedDapp]
+    _AnyAdmin = admin.ModelAdmin[Any]
+    _TokenInline = admin.TabularInline[DappToken, Dapp]
+else:
+    _DappAdmin = _SessionAdmin = _BlockedDappAdmin = _AnyAdmin = admin.ModelAdmin
+    _TokenInline = admin.TabularInline
+
+
+class ReadOnly:
+    """What staff may look at, and nothing else."""
+
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class TokenInline(ReadOnly, _TokenInline):
+    model = DappToken
+    extra = 0
+    fields = readonly_fields = (
+        "created_at",
+        "created_from",
+        "last_used_at",
+        "last_used_from",
+        "expires_at",
+        "revoked_at",
+    )
+
+
+@admin.register(Dapp)
+class DappAdmin(ReadOnly, _DappAdmin):
+    inlines = [TokenInline]
+    list_display = ["name", "kind", "user", "has_session", "blocked_at", "last_used_at"]
+    list_filter = ["kind", ("blocked_at", admin.EmptyFieldListFilter), "last_used_at"]
+    list_select_related = ["user", "session"]
+    search_fields = ["=ident", "=label", "=user__email"]
+    fields = [
+        "user",
+        "kind",
+        "ident",
+        "label",
+        "created_at",
+        "created_from",
+        "last_used_at",
+        "blocked_at",
+        "muted_until",
+    ]
+    actions = ["disconnect", "block", "unblock"]
+
+    @admin.display(boolean=True, description="session")
+    def has_session(self, dapp: Dapp) -> bool:
+        return bool(dapp.session.scopes)
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("wallets.change_dapp")
+
+    @admin.action(description="Disconnect from its user", permissions=["end"])
+    def disconnect(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
+        for dapp in queryset.order_by("pk"):
+            disconnect_dapp(dapp=dapp, cause=_cause(request))
+        self.message_user(request, "Disconnected.", messages.SUCCESS)
+
+    @admin.action(description="Block for its user", permissions=["end"])
+    def block(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
+        for dapp in queryset.order_by("pk"):
+            block_dapp(dapp=dapp, cause=_cause(request))
+        self.message_user(request, "Blocked.", messages.SUCCESS)
+
+    @admin.action(description="Let in again", permissions=["end"])
+    def unblock(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
+        for dapp in queryset.order_by("pk"):
+            unblock_dapp(dapp=dapp, cause=_cause(request))
+        self.message_user(request, "Let in again.", messages.SUCCESS)
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnly, _SessionAdmin):
+    list_display = ["dapp", "user", "networks", "changed_at", "expires_at"]
+    list_filter = ["changed_at", ("expires_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["dapp__user"]
+    search_fields = ["=dapp__ident", "=dapp__label", "=dapp__user__email"]
+    fields = ["dapp", "stored_scopes", "version", "changed_at", "expires_at"]
+    actions = ["end"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
+        return super().get_queryset(request).exclude(stored_scopes=[])
+
+    @admin.display(ordering="dapp__user__email")
+    def user(self, session: Session) -> User:
+        return session.dapp.user
+
+    @admin.display
+    def networks(self, session: Session) -> str:
+        return ", ".join(session.scopes) or "expired"
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("wallets.change_session")
+
+    @admin.action(description="End the session", permissions=["end"])
+    def end(self, request: HttpRequest, queryset: QuerySet[Session]) -> None:
+        for session in queryset.order_by("pk"):
+            revoke_session(dapp_id=session.dapp_id, cause=_cause(request))
+        self.message_user(request, "Ended.", messages.SUCCESS)
+
+
+@admin.register(BlockedDapp)
+class BlockedDappAdmin(_BlockedDappAdmin):
+    """Identities that no user can pair; deleting one lets it in again."""
+
+    list_display = ["ident", "kind", "users", "reason", "blocked_by", "blocked_at"]
+    list_select_related = ["blocked_by"]
+    search_fields = ["=ident"]
+    fields = ["kind", "ident", "reason"]
+
+    @admin.display(description="users who know it")
+    def users(self, blocked: BlockedDapp) -> int:
+        named = Q(kind=blocked.kind, ident=blocked.ident)
+        found = Dapp.objects.filter(named).aggregate(users=Count("pk"))
+        return int(found["users"])
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return obj is None and super().has_change_permission(request)
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: BlockedDapp,
+        form: ModelForm[BlockedDapp],
+        change: bool,
+    ) -> None:
+        assert isinstance(request.user, User)
+        obj.blocked_by = request.user
+        block_for_all(blocked=obj, cause=_cause(request))
+
+
+@admin.register(ConsentRequest)
+class ConsentRequestAdmin(ReadOnly, _AnyAdmin):
+    list_display = ["dapp", "method", "state", "created_at", "decided_at", "is_waiting"]
+    list_filter = ["state", "method", "created_at"]
+    list_select_related = ["dapp__user"]
+    search_fields = ["=dapp__ident", "=dapp__user__email"]
+    fields = ["dapp", "method", "state", "created_at", "expires_at", "decided_at"]
+
+    @admin.display(boolean=True, description="waiting")
+    def is_waiting(self, request: ConsentRequest) -> bool:
+        return request.state == "pending" and request.expires_at > timezone.now()
+
+
+@admin.register(Pairing)
+class PairingAdmin(ReadOnly, _AnyAdmin):
+    list_display = ["ident", "label", "user", "created_at", "expires_at", "used_at"]
+    list_select_related = ["user"]
+    search_fields = ["=ident", "=user__email"]
+    fields = ["user", "kind", "ident", "label", "created_at", "expires_at", "used_at"]
+
+
+@admin.register(Account)
+class AccountAdmin(ReadOnly, _AnyAdmin):
+    list_display = ["address", "namespace", "label", "user", "created_at"]
+    list_select_related = ["user"]
+    search_fields = ["=address", "=user__email"]
+    fields = ["user", "namespace", "address", "label", "position", "created_at"]
+
+
+@admin.register(Activity)
+class ActivityAdmin(ReadOnly, _AnyAdmin):
+    list_display = ["at", "user", "event", "dapp_name", "actor", "remote_address"]
+    list_filter = ["event", "actor", "at"]
+    list_select_related = ["user"]
+    search_fields = ["=user__email", "=dapp_name", "=remote_address"]
+    fields = [
+        "at",
+        "user",
+        "dapp",
+        "dapp_name",
+        "event",
+        "actor",
+        "remote_address",
+        "details",
+    ]
+
+
+def _cause(request: HttpRequest) -> Cause:
+    """Return staff, as the cause of a change; from where is their own business."""
+    return Cause(Actor.STAFF)
