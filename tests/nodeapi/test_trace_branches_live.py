@@ -1,0 +1,141 @@
+"""Traces of two branches, while reorganisations go from one to the other and back."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.chain.signers import Signer
+from nodeapi.evm.blocks import Block
+from tests.support import chains
+from tests.support.live import Api, live_service
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALICE, BOB = Signer("alice"), Signer("bob")
+TRACERS: list[dict[str, Any]] = [
+    {"tracer": "callTracer"},
+    {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}},
+    {"tracer": "flatCallTracer"},
+    {},
+]
+
+
+def text(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def genesis() -> dict[str, Any]:
+    return make_genesis(
+        chain_id=7,
+        first_blocks=from_genesis("shanghai"),
+        alloc={text(who.address): {"balance": hex(10**21)} for who in (ALICE, BOB)},
+    )
+
+
+def calls(blocks: list[Block]) -> list[tuple[Any, ...]]:
+    """Return calls whose answers no reorganisation may change."""
+    return [
+        ("debug_traceBlockByHash", text(block.header.hash), options)
+        for block in blocks
+        for options in TRACERS
+    ]
+
+
+def hashes(block: Block) -> list[str]:
+    return [text(transaction.hash) for transaction in block.transactions]
+
+
+def check_canonical(api: Api, canonical: list[Block], side: list[Block]) -> None:
+    """Hold what goes by number or by transaction against the branch that has won."""
+    for block in canonical:
+        number, name = hex(block.header.number), text(block.header.hash)
+        for options in TRACERS:
+            entries = api.result("debug_traceBlockByNumber", number, options)
+            assert entries == api.result("debug_traceBlockByHash", name, options)
+            assert [entry["txHash"] for entry in entries] == hashes(block)
+            for entry in entries:
+                alone = api.result("debug_traceTransaction", entry["txHash"], options)
+                assert alone == entry["result"]
+        for trace in api.result("trace_block", number):
+            assert trace["blockHash"] == name
+    standing = {name for block in canonical for name in hashes(block)}
+    for block in side:
+        for name in set(hashes(block)) - standing:
+            told = (-32000, "transaction not found")
+            for options in TRACERS:
+                assert api.error("debug_traceTransaction", name, options) == told
+            assert api.result("trace_transaction", name) is None
+
+
+class Watcher(threading.Thread):
+    """Asks over and over for what may not change."""
+
+    def __init__(self, api: Api, calls: list[tuple[Any, ...]]) -> None:
+        super().__init__(daemon=True)
+        self._api, self._calls = api, calls
+        self.expected = api.results(calls)
+        self.error: BaseException | None = None
+        self.rounds = 0
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        try:
+            while not self.stopped.is_set():
+                assert self._api.results(self._calls) == self.expected
+                self.rounds += 1
+        except BaseException as error:
+            self.error = error
+
+    def finish(self) -> None:
+        self.stopped.set()
+        self.join()
+        if self.error is not None:
+            raise self.error
+        assert self.rounds
+
+
+def grow(chain: ChainBuilder, slots: bytes, branch: int, count: int) -> list[Block]:
+    """Add blocks with a call that others share, and transfers that only they have."""
+    for _ in range(count):
+        chain.send(ALICE, slots)
+        for _ in range(branch):
+            chain.send(BOB, Signer(f"{branch}").address, value=branch)
+        chain.block(extra_data=bytes([branch]))
+    return chain.blocks[-count:]
+
+
+def test_traces_belong_to_their_block_whatever_is_canonical() -> None:
+    start = genesis()
+    trunk = ChainBuilder(start)
+    slots = trunk.deploy(ALICE, contract("slots").init_code())
+    trunk.block()
+    left, right = trunk.fork(), trunk.fork()
+    first = grow(left, slots, 1, 3)
+    second = grow(right, slots, 2, 4)
+    third = grow(left, slots, 1, 2)
+    chains.import_blocks("net", start, [*trunk.blocks, *first])
+    chains.import_blocks("net", start, second[:3])
+    with live_service(workers=2) as live:
+        key = live.new_key(may_trace=True)
+        with live.each_worker("net", key) as apis:
+            by_hash = calls([*first, *second[:3]])
+            watchers = [Watcher(api, by_hash) for api in apis]
+            assert watchers[0].expected == watchers[1].expected
+            for api in apis:
+                check_canonical(api, first, second[:3])
+            # Traces for which a block is executed: one key may have but two at once.
+            watchers[0].start()
+            chains.import_blocks("net", start, second[3:])
+            check_canonical(apis[1], second, first)
+            chains.import_blocks("net", start, third)
+            check_canonical(apis[1], [*first, *third], second)
+            watchers[0].finish()
+            for api in apis:
+                assert api.results(by_hash) == watchers[0].expected
+                check_canonical(api, [*first, *third], second)
