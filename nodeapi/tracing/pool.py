@@ -71,9 +71,15 @@ class TracePool:
         )
         self._free = asyncio.Semaphore(limits.workers)
         self._idle: list[WorkerProcess] = []
+        self._workers: set[WorkerProcess] = set()
         self._runs: dict[bytes, _Run] = {}
         self._owners: Counter[Hashable] = Counter()
         self._spooled = SpoolCount()
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of the worker processes."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def trace(self, job: TraceJob, owner: Hashable) -> Stream:
         """Execute a job, and return its answer when all of it is there.
@@ -99,9 +105,9 @@ class TracePool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        idle, self._idle = self._idle, []
-        for worker in idle:
-            await worker.kill()
+        self._idle.clear()
+        for worker in list(self._workers):
+            await self._end(worker)
 
     async def _join(self, job: TraceJob) -> Spool:
         job = replace(job, timeout=min(job.timeout, self._limits.seconds))
@@ -139,13 +145,14 @@ class TracePool:
                     kind, rest = await worker.execute(job, spool.descriptor, timeout)
                 is_well = kind != wire.CRASHED
             except (TimeoutError, WorkerDied) as error:
-                logger.warning("trace worker %s: %r, killed", worker.pid, error)
+                reason = type(error).__name__  # the error itself holds the spool
+                logger.warning("trace worker %s: %s, killed", worker.pid, reason)
                 raise ExecutionTimedOut from None
             finally:
                 if is_well:
                     self._idle.append(worker)
                 else:
-                    await worker.kill()
+                    await self._end(worker)
         if kind != wire.DONE:
             raise self._failure(kind, rest)
         (spool.size,) = LENGTH.unpack(rest)
@@ -158,17 +165,22 @@ class TracePool:
             worker = self._idle.pop()
             if worker.is_alive:
                 return worker
-            await worker.kill()
+            await self._end(worker)
         worker = WorkerProcess(self._settings)
+        self._workers.add(worker)
         try:
             await worker.start()
         except BaseException as error:
-            await worker.kill()
+            await self._end(worker)
             if isinstance(error, WorkerDied | TimeoutError | OSError):
                 logger.error("a trace worker did not start: %r", error)
                 raise ServiceUnavailable from error
             raise
         return worker
+
+    async def _end(self, worker: WorkerProcess) -> None:
+        self._workers.discard(worker)
+        await worker.kill()
 
     def _failure(self, kind: bytes, rest: bytes) -> RpcError:
         if kind == wire.FAILED:

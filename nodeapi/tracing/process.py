@@ -29,6 +29,7 @@ class WorkerProcess:
         """Start nothing yet."""
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
+        self._spawning: asyncio.Task[None] | None = None
         self._socket, self._theirs = socket.socketpair()
         self._socket.setblocking(False)
 
@@ -48,15 +49,16 @@ class WorkerProcess:
         Raises: WorkerDied, TimeoutError.
         """
         # A fork takes milliseconds, which is too long for the event loop.
-        self._process = await asyncio.to_thread(self._spawn)
+        self._spawning = asyncio.create_task(asyncio.to_thread(self._spawn))
+        await asyncio.shield(self._spawning)
         self._theirs.close()
         await self._send(self._settings.encode(), [])
         async with asyncio.timeout(START_SECONDS):
             await self._receive()
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self) -> None:
         descriptor = self._theirs.fileno()
-        return subprocess.Popen(
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "nodeapi.tracing.worker", str(descriptor)],
             pass_fds=(descriptor,),
             stdin=subprocess.DEVNULL,
@@ -80,7 +82,9 @@ class WorkerProcess:
                 return kind, rest
 
     async def kill(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, whatever it is doing, be it that it is just being born."""
+        if self._spawning is not None:
+            await asyncio.wait([self._spawning])
         self._socket.close()
         self._theirs.close()
         if self._process is not None:

@@ -73,8 +73,8 @@ class Worker:
             self._connection = None
             logger.warning("trace worker: the database: %s", error)
             return wire.UNAVAILABLE, b""
-        except MemoryError:
-            # What it holds is let go of together with it.
+        except (MemoryError, SystemError):
+            # The latter comes from where the interpreter did not expect the former.
             logger.warning("trace worker: out of memory, leaving")
             os._exit(1)
         except Exception:

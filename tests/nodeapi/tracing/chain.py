@@ -1,0 +1,45 @@
+"""A chain whose transactions are hard to trace, each in a way of its own."""
+
+from __future__ import annotations
+
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.signers import Signer
+from nodeapi.evm.blocks import Block
+
+ALICE = Signer("alice")
+LOOP, DEEP, WIDE, GREETING = (bytes([0xC0 + n]) * 20 for n in range(4))
+BLOCK_GAS = 2**25
+
+CODES = {
+    LOOP: "5b600056",  # runs until the gas is gone
+    DEEP: "6000 80808080 30 6064 5a 03 f1",  # calls itself, as deep as it goes
+    WIDE: "5b 5a 612000 52 6000 56",  # memory of 8 KiB, in each entry
+    GREETING: "602a60005260206000f3",
+}
+"""Before Tangerine Whistle all gas can be handed to a call: DEEP reaches 1024."""
+
+
+def genesis(fork_at_zero: dict[str, int] | None = None) -> dict[str, object]:
+    """Return a genesis in which the contracts are there."""
+    alloc: dict[str, object] = {ALICE.address.hex(): {"balance": hex(10**24)}}
+    for address, code in CODES.items():
+        plain = code.replace(" ", "")
+        alloc[address.hex()] = {"balance": "0x0", "code": "0x" + plain}
+    return {
+        "config": {"chainId": 1337, **(fork_at_zero or {"homesteadBlock": 0})},
+        "difficulty": "0x20000",
+        "gasLimit": hex(BLOCK_GAS),
+        "alloc": alloc,
+    }
+
+
+def blocks() -> list[Block]:
+    """Return the blocks: one for each contract, in the order of their addresses."""
+    chain = ChainBuilder(genesis())
+    for contract, gas in ((LOOP, 8_000_000), (DEEP, 8_000_000), (WIDE, 60_000)):
+        chain.send(ALICE, contract, gas=gas)
+        chain.block()
+    for _ in range(3):
+        chain.send(ALICE, GREETING)
+    chain.block()
+    return chain.blocks

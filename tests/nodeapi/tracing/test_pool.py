@@ -1,0 +1,410 @@
+"""Worker processes that trace, hang, grow, are killed and are done without."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jsonrpc.errors import ServiceUnavailable
+from nodeapi.chain.database import importer_connection
+from nodeapi.service import database_conninfo
+from nodeapi.tracers.struct_log import StructLogOptions
+from nodeapi.tracing.errors import (
+    ExecutionTimedOut,
+    TooManyConcurrent,
+    TraceFailed,
+    TraceResultTooLarge,
+)
+from nodeapi.tracing.jobs import TraceJob
+from nodeapi.tracing.pool import PoolLimits, TracePool
+from tests.nodeapi.tracing import chain
+from tests.support import chains
+
+BLOCKS = chain.blocks()
+LOOP, DEEP, WIDE, GREETINGS = (block.header.hash for block in BLOCKS)
+LIMITS = PoolLimits(workers=1)
+
+
+@pytest.fixture(scope="module")
+def network_id(module_db: None) -> Iterator[int]:
+    chains.import_blocks("tracing", chain.genesis(), BLOCKS)
+    with importer_connection() as connection:
+        yield chains.network_id(connection, "tracing")
+
+
+@asynccontextmanager
+async def opened(limits: PoolLimits, conninfo: str | None = None) -> Any:
+    pool = TracePool(conninfo or database_conninfo(), limits)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def run(test: Callable[[TracePool], Awaitable[None]], limits: PoolLimits) -> None:
+    """Run a coroutine with a pool, and see that nothing of it is left."""
+
+    async def main() -> None:
+        async with opened(limits) as pool:
+            await test(pool)
+
+    gc.collect()
+    before = descriptors()
+    asyncio.run(main())
+    gc.collect()
+    assert descriptors() == before
+    assert children() == []
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children() -> list[int]:
+    """Return the trace workers of this process that are alive, or not reaped."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            line = status.read_text()
+            command = (status.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        parent = int(line.rpartition(")")[2].split()[1])
+        if parent == os.getpid() and (b"tracing.worker" in command or not command):
+            found.append(int(status.parent.name))
+    return found
+
+
+async def answer(pool: TracePool, job: TraceJob, owner: object = "key") -> Any:
+    stream = await pool.trace(job, owner)
+    data = await stream.read()
+    assert len(data) == stream.size
+    return json.loads(data)
+
+
+def job(network_id: int, block_hash: bytes, **options: Any) -> TraceJob:
+    values: dict[str, Any] = {"timeout": 60.0, "tracer": StructLogOptions()}
+    return TraceJob(
+        network_id=network_id, block_hash=block_hash, **{**values, **options}
+    )
+
+
+def test_a_job_survives_the_way_to_the_worker(network_id: int) -> None:
+    one = job(network_id, LOOP, tracer=StructLogOptions(limit=3), first=1, last=2)
+    assert TraceJob.decode(one.encode()) == one
+
+
+def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert children() == []  # nothing was asked yet
+        hashes = ["0x" + t.hash.hex() for t in BLOCKS[3].transactions]
+        found = await answer(pool, job(network_id, GREETINGS))
+        assert [entry["txHash"] for entry in found] == hashes
+        assert [entry["result"]["gas"] for entry in found] == [21_018] * 3
+        assert found[0]["result"]["returnValue"] == "0x" + "00" * 31 + "2a"
+        (pid,) = children()
+        part = await answer(pool, job(network_id, GREETINGS, first=1, last=1))
+        assert part == found[1:2]
+        single = job(network_id, GREETINGS, first=2, is_single=True)
+        assert await answer(pool, single) == found[2]["result"]
+        assert children() == [pid]
+
+    run(test, LIMITS)
+
+
+def test_what_can_not_be_traced_is_told_in_geth_s_words(network_id: int) -> None:
+    async def told(pool: TracePool, **options: Any) -> str:
+        with pytest.raises(TraceFailed) as caught:
+            await pool.trace(job(network_id, **options), "key")
+        return caught.value.message
+
+    async def test(pool: TracePool) -> None:
+        start = BLOCKS[0].header.parent_hash
+        unknown = bytes(32)
+        assert await told(pool, block_hash=start) == "genesis is not traceable"
+        assert await told(pool, block_hash=unknown) == f"block 0x{'00' * 32} not found"
+        beyond = {"first": 3, "is_single": True}
+        assert await told(pool, block_hash=LOOP, **beyond) == "transaction not found"
+
+    run(test, LIMITS)
+
+
+def test_calls_are_traced_1024_deep(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        (entry,) = await answer(pool, job(network_id, DEEP))
+        depths = [log["depth"] for log in entry["result"]["structLogs"]]
+        assert max(depths) == 1025
+        assert not entry["result"]["failed"]
+
+    run(test, LIMITS)
+
+
+def test_a_transaction_that_takes_too_long_is_given_up(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        slow = job(network_id, LOOP, timeout=0.2)
+        (pid,) = [None]
+        for _ in range(2):
+            begun = time.monotonic()
+            with pytest.raises(ExecutionTimedOut, match=r"^execution timeout$"):
+                await pool.trace(slow, "key")
+            if pid is not None:
+                assert time.monotonic() - begun < 1.1
+                assert children() == [pid]  # it noticed by itself
+            (pid,) = children()
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+
+    run(test, LIMITS)
+
+
+def test_a_worker_that_hangs_is_replaced(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        (hanging,) = children()
+        os.kill(hanging, signal.SIGSTOP)
+        with pytest.raises(ExecutionTimedOut):
+            await pool.trace(job(network_id, LOOP, timeout=0.2), "key")
+        assert children() == []
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        assert children() != [hanging]
+
+    run(test, LIMITS)
+
+
+def test_a_worker_that_was_killed_is_replaced(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        running = asyncio.create_task(pool.trace(job(network_id, LOOP), "key"))
+        await asyncio.sleep(0.2)
+        (pid,) = children()
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ExecutionTimedOut):
+            await running
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        (idle,) = children()
+        os.kill(idle, signal.SIGKILL)
+        await asyncio.sleep(0.1)
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+
+    run(test, LIMITS)
+
+
+def test_the_whole_of_a_job_is_limited_as_well(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        with pytest.raises(ExecutionTimedOut):
+            await pool.trace(job(network_id, LOOP, timeout=50), "key")
+        assert children() == []
+
+    run(test, replace(LIMITS, seconds=1.2))
+
+
+def test_a_worker_that_eats_memory_is_replaced(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        (pid,) = children()
+        with pytest.raises(ExecutionTimedOut):
+            await pool.trace(job(network_id, DEEP), "key")
+        assert children() == []
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        assert children() != [pid]
+
+    run(test, replace(LIMITS, memory_bytes=2**20))
+
+
+def test_a_long_answer_needs_little_memory(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        wide = job(network_id, WIDE, tracer=StructLogOptions(enable_memory=True))
+        stream = await pool.trace(wide, "key")
+        assert stream.size > 100 * 2**20
+        (pid,) = children()
+        status = Path(f"/proc/{pid}/status").read_text()
+        (peak,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        assert int(peak.split()[1]) < 160 * 1024
+        size = sum([len(chunk) async for chunk in stream])
+        assert size == stream.size
+
+    run(test, LIMITS)
+
+
+def test_an_answer_that_is_too_long_is_refused(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        with pytest.raises(TraceResultTooLarge, match="fromTx") as caught:
+            await pool.trace(job(network_id, LOOP), "key")
+        assert caught.value.details == {"limit": 10_000}
+
+    run(test, replace(LIMITS, result_bytes=10_000))
+
+
+def test_a_key_has_only_so_many_at_once(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        first = asyncio.create_task(answer(pool, job(network_id, GREETINGS), "one"))
+        second = asyncio.create_task(answer(pool, job(network_id, DEEP), "one"))
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyConcurrent) as caught:
+            await pool.trace(job(network_id, GREETINGS), "one")
+        assert caught.value.http_status == 429
+        assert caught.value.reason == "too_many_concurrent"
+        assert len(await answer(pool, job(network_id, GREETINGS), "other")) == 3
+        await asyncio.gather(first, second)
+        assert len(await answer(pool, job(network_id, GREETINGS), "one")) == 3
+
+    run(test, LIMITS)
+
+
+def test_too_many_that_wait_are_turned_away(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        tasks = [
+            asyncio.create_task(answer(pool, job(network_id, GREETINGS, first=n), n))
+            for n in range(2)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(ServiceUnavailable):
+            await pool.trace(job(network_id, GREETINGS, first=2), "more")
+        await asyncio.gather(*tasks)
+
+    run(test, replace(LIMITS, waiting=1))
+
+
+def test_answers_that_nobody_reads_are_limited(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        stream = await pool.trace(job(network_id, GREETINGS), "key")
+        with pytest.raises(ServiceUnavailable):
+            await pool.trace(job(network_id, GREETINGS, first=1), "key")
+        del stream
+        await asyncio.sleep(0)  # the loop still refers to what woke this up
+        gc.collect()
+        assert len(await answer(pool, job(network_id, GREETINGS, first=1))) == 2
+
+    run(test, replace(LIMITS, spool_bytes=1000))
+
+
+def test_equal_jobs_at_once_are_executed_once(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        same = [pool.trace(job(network_id, DEEP), n) for n in range(10)]
+        streams = await asyncio.gather(*same)
+        assert len(children()) == 1  # of up to four
+        answers = [await stream.read() for stream in streams]
+        assert len(set(answers)) == 1
+
+    run(test, replace(LIMITS, workers=4))
+
+
+async def first_child() -> int:
+    while not children():
+        await asyncio.sleep(0.01)
+    (pid,) = children()
+    return pid
+
+
+def test_who_stops_waiting_ends_the_job_only_for_himself(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        patient = asyncio.create_task(answer(pool, job(network_id, DEEP), 1))
+        hasty = asyncio.create_task(pool.trace(job(network_id, DEEP), 2))
+        await first_child()
+        hasty.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hasty
+        assert len(await patient) == 1
+
+    run(test, LIMITS)
+
+
+@pytest.mark.parametrize("delay", [0, 0.02, 0.3, 0.8, 1.2])
+def test_a_job_that_nobody_waits_for_gives_its_worker_back(
+    network_id: int, delay: float
+) -> None:
+    async def test(pool: TracePool) -> None:
+        for owner in range(2):
+            task = asyncio.create_task(pool.trace(job(network_id, LOOP), owner))
+            await asyncio.sleep(delay)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        # Another one has the only worker, and the same key is let in again.
+        for _ in range(2):
+            assert len(await answer(pool, job(network_id, GREETINGS), 0)) == 3
+
+    run(test, LIMITS)
+
+
+def test_a_database_that_does_not_answer_is_no_fault_of_the_trace(
+    network_id: int,
+) -> None:
+    async def main() -> None:
+        nowhere = database_conninfo() + " port=1"
+        async with opened(LIMITS, nowhere) as pool:
+            with pytest.raises(ServiceUnavailable):
+                await pool.trace(job(network_id, GREETINGS), "key")
+
+    asyncio.run(main())
+
+
+def test_the_event_loop_goes_on(network_id: int) -> None:
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        while True:
+            begun = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - begun)
+
+    async def test(pool: TracePool) -> None:
+        watching = asyncio.create_task(watch())
+        stream = await pool.trace(job(network_id, DEEP), "key")
+        async for _ in stream:
+            await asyncio.sleep(0)
+        watching.cancel()
+
+    run(test, LIMITS)
+    assert longest < 0.1
+
+
+def test_a_worker_goes_with_the_service(network_id: int) -> None:
+    program = f"""if True:
+        import asyncio
+        from nodeapi.tracers.struct_log import StructLogOptions
+        from nodeapi.tracing.jobs import TraceJob
+        from nodeapi.tracing.pool import PoolLimits, TracePool
+
+        async def main():
+            pool = TracePool({database_conninfo()!r}, PoolLimits(workers=1))
+            job = TraceJob(network_id={network_id}, block_hash={LOOP!r},
+                           tracer=StructLogOptions(), timeout=60)
+            task = asyncio.create_task(pool.trace(job, 0))
+            while not pool.pids:
+                await asyncio.sleep(0.01)
+            print(*pool.pids, flush=True)
+            await task
+
+        asyncio.run(main())
+    """
+    service = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    with service:
+        assert service.stdout is not None
+        worker = Path(f"/proc/{int(service.stdout.readline())}")
+        assert b"tracing.worker" in (worker / "cmdline").read_bytes()
+        time.sleep(1.0)  # by now it executes
+        service.kill()
+    deadline = time.monotonic() + 5
+    while worker.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not worker.exists()
+
+
+def test_a_worker_knows_no_django() -> None:
+    code = "import sys, nodeapi.tracing.worker; print('django' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"False\n"
