@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -52,6 +52,9 @@ _AT_ONCE = 100
 Enough for their look-ups to be merged; few enough that what a batch may read before
 its response is found to be full stays bounded.
 """
+
+_SLOW_AT_ONCE = 8
+"""Calls of slow methods among them, which read much more."""
 
 
 class Context(Protocol):
@@ -256,22 +259,20 @@ class Dispatcher:
     async def _answer_batch(
         self, messages: list[object], context: Context, gone: Gone
     ) -> Answer:
-        """Answer the calls of a batch in their order, a group at a time."""
+        """Answer the calls of a batch in their order, a portion at a time."""
         if len(messages) > self._limits.batch_calls:
             return refuse_large_batch(messages, self._limits.batch_calls)
         started = asyncio.get_running_loop().time()
         answers: list[bytes] = []
         left_bytes = self._limits.response_bytes
-        for start in range(0, len(messages), _AT_ONCE):
-            group = messages[start : start + _AT_ONCE]
-            calls = [self._begin_one_of_many(message, context) for message in group]
-            wanted = [call for call in calls if call is not None]
-            deadline = started + self._patience(wanted)
+        rest = iter(messages)
+        for calls in self._portions(rest, context):
+            deadline = started + self._patience(calls)
             try:
-                is_late = await self._settle(wanted, deadline, context, gone)
+                is_late = await self._settle(calls, deadline, context, gone)
             except CallerGone:
                 return b""
-            for call in wanted:
+            for call in calls:
                 if left_bytes < 0:
                     call.error = ResponseTooLarge()
                 if type(call.value) is Stream:
@@ -280,11 +281,28 @@ class Dispatcher:
                 left_bytes -= len(result)
                 answers.append(_answer(call, result))
             if left_bytes < 0 or is_late:
-                ids = map(answerable_id, messages[start + _AT_ONCE :])
                 error = ResponseTooLarge() if left_bytes < 0 else RequestTimedOut()
-                answers += refuse_all(filter(None, ids), error)
+                answers += refuse_all(filter(None, map(answerable_id, rest)), error)
                 break
         return array(answers) if answers else b""
+
+    def _portions(
+        self, messages: Iterator[object], context: Context
+    ) -> Iterator[list[_Call]]:
+        """Begin the calls of a batch that want an answer, some at a time."""
+        calls: list[_Call] = []
+        slow = 0
+        for message in messages:
+            call = self._begin_one_of_many(message, context)
+            if call is None:
+                continue
+            calls.append(call)
+            slow += call.is_slow
+            if len(calls) == _AT_ONCE or slow == _SLOW_AT_ONCE:
+                yield calls
+                calls, slow = [], 0
+        if calls:
+            yield calls
 
     def _patience(self, calls: list[_Call]) -> float:
         """Return the seconds that a batch with these calls may take."""

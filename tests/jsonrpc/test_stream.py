@@ -221,3 +221,42 @@ def test_slow_method_is_given_up_when_the_caller_has_gone(in_batch: bool) -> Non
 
     assert asyncio.run(ask()) == b""
     assert source.closed == [-1]
+
+
+def test_few_slow_calls_of_a_batch_are_under_way_together() -> None:
+    source = Source()
+    under_way = most = 0
+
+    @source.registry.method("slow", result={}, summary="Takes time.", is_slow=True)
+    async def slow(context: Caller) -> bytes:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return b"1"
+
+    batch = [call("slow", call_id=i) for i in range(30)]
+    batch[5:5] = [call("long", 9, call_id="fast")]
+    answers = source.told(batch)
+    ids = [answer["id"] for answer in answers]
+    assert ids == [*range(5), "fast", *range(5, 30)]
+    assert {str(answer["result"]) for answer in answers} == {"1", "xxxxxxx"}
+    assert 1 < most <= 8
+
+
+def test_slow_calls_are_not_begun_once_the_response_is_full() -> None:
+    source = Source()
+    begun = 0
+
+    @source.registry.method("slow", result={}, summary="Takes time.", is_slow=True)
+    async def slow(context: Caller) -> bytes:
+        nonlocal begun
+        begun += 1
+        return b'"' + b"1" * 998 + b'"'
+
+    answers = source.told([call("slow")] * 100, Limits(response_bytes=5000))
+    assert [answer.get("error", {}).get("code") for answer in answers] == (
+        [None] * 6 + [-32003] * 94
+    )
+    assert begun == 8
