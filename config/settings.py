@@ -35,6 +35,7 @@ globals().update(
         NODEAPI_MAX_BODY_BYTES=int,
         NODEAPI_MAX_BATCH_CALLS=int,
         NODEAPI_MAX_BATCH_RESPONSE_BYTES=int,
+        NODEAPI_RECORD_LIMIT_BYTES=int,
         NODEAPI_REQUEST_TIMEOUT=float,
         NODEAPI_SLOW_REQUEST_TIMEOUT=float,
         NODEAPI_TRACE_CONCURRENCY=int,
@@ -45,6 +46,9 @@ globals().update(
         NODEAPI_TRACE_TIMEOUT=float,
         NODEAPI_TRACE_WORKERS=int,
         NODEAPI_SUPPORT_CONTACT=str,
+        WALLETS_REQUEST_SECONDS=float,
+        WALLETS_MAX_PENDING=int,
+        WALLETS_TOKEN_DAYS=float,
     )
 )
 

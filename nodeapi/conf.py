@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 from nodeapi.tracing.pool import PoolLimits
 
 
@@ -112,3 +113,12 @@ def trace_timeout() -> float:
     NODEAPI_TRACE_TIMEOUT; 5 is geth's default.
     """
     return float(getattr(settings, "NODEAPI_TRACE_TIMEOUT", 5.0))
+
+
+def record_limit_bytes() -> int:
+    """Return how much data of one transaction's calls is recorded when it is imported.
+
+    NODEAPI_RECORD_LIMIT_BYTES; 64 MiB is ten times what a transaction of 30 million gas
+    calls with unless it is made for that. Of one with more there are no traces.
+    """
+    return int(getattr(settings, "NODEAPI_RECORD_LIMIT_BYTES", RECORD_LIMIT_BYTES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from eth_typing import Hash32
@@ -27,6 +28,7 @@ from nodeapi.evm.errors import InvalidBlock
 from nodeapi.evm.header_rules import UNCLE_DEPTH
 from nodeapi.evm.state_trie import StateTrie
 from nodeapi.evm.trie import NodeCache
+from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 
 if TYPE_CHECKING:
     import psycopg
@@ -78,16 +80,16 @@ class Importer:
         batch_gas: int = 200_000_000,
         writer: psycopg.Connection[Any] | None = None,
         questions: Questions | None = None,
+        record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
     ) -> None:
         """Take over at the network's head, which must exist: block 0 at least.
 
         forkchoice: the head that is wanted; without it the longest chain wins.
         batch_blocks, batch_gas: a batch is committed when it holds as much; 1 block
         when following, more when bulk loading.
-        writer: a second connection, over which full batches are committed while the
-        next one is executed; without it execution waits.
-        questions: over which what the block after one needs is read while that one is
-        executed; without it its turn has to come.
+        writer: a second connection, over which a batch is committed during the next one.
+        questions: over which a block's needs are read while the one before is executed.
+        record_limit_bytes: see `verify_block`.
         """
         self._connection = connection
         self._writer = writer
@@ -96,6 +98,9 @@ class Importer:
         self._commit_under_way: Future[None] | None = None
         self._network_id = network_id
         self._config = config
+        self._verify = partial(
+            verify_block, config=config, record_limit_bytes=record_limit_bytes
+        )
         self._forkchoice = forkchoice
         self._batch_blocks = batch_blocks
         self._batch_gas = batch_gas
@@ -245,9 +250,7 @@ class Importer:
     def _extend(self, block: Block, raw: bytes, following: bytes | None = None) -> None:
         self._lookahead.provide(block, self._state)
         self._lookahead.prepare(following, self._state)
-        verified = verify_block(
-            block, self._head.parent(self._state, self._trie), self._config
-        )
+        verified = self._verify(block, self._head.parent(self._state, self._trie))
         self._lookahead.learn(block, self._state)
         number, batch = block.header.number, self._batch
         batch.raw.append(raw)
@@ -283,9 +286,7 @@ class Importer:
         for change in changes:
             merged.apply(change)
         state = OverlayState(self._state_at(fork_point.header.number), merged)
-        verified = verify_block(
-            block, self._position(parent).parent(state, trie), self._config
-        )
+        verified = self._verify(block, self._position(parent).parent(state, trie))
         if self._is_better(verified):
             self._reorganise(fork_point, line, changes, trie, verified)
         else:

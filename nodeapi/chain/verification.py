@@ -18,7 +18,8 @@ from nodeapi.evm.receipts import BLOOM_BYTES
 from nodeapi.evm.requests import requests_hash
 from nodeapi.evm.trie import ordered_root
 from nodeapi.evm.world import World
-from nodeapi.tracers.recorder import RECORD_LIMIT_BYTES, Recorder
+from nodeapi.tracers.record import RECORD_LIMIT_BYTES
+from nodeapi.tracers.recorder import Recorder
 
 if TYPE_CHECKING:
     from nodeapi.evm.blocks import Block

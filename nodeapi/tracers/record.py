@@ -20,6 +20,10 @@ import zstandard
 
 from nodeapi.tracers.dictionary import DICTIONARY
 
+RECORD_LIMIT_BYTES = 64 * 2**20
+"""Of the data of one transaction's frames; a block whose transaction calls 200 000
+times with a megabyte of input must not take the importer's memory."""
+
 TOO_LARGE = b"\x00"
 """A packed record of which more would have had to be recorded than the limit."""
 _RAW, _DICTIONARY_1 = 1, 2

@@ -9,7 +9,12 @@ from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.tracers.call import recorded_call_json
 from nodeapi.tracers.details import encode_details
 from nodeapi.tracers.prestate import PrestateConfig, leave_out, prestate_json
-from nodeapi.tracers.record import TOO_LARGE, TransactionRecord, pack
+from nodeapi.tracers.record import (
+    RECORD_LIMIT_BYTES,
+    TOO_LARGE,
+    TransactionRecord,
+    pack,
+)
 from nodeapi.tracers.touched import touched_accounts
 from nodeapi.tracers.watching import Watcher
 
@@ -21,9 +26,6 @@ if TYPE_CHECKING:
     from nodeapi.tracers.frames import CallFrame
     from nodeapi.tracers.touched import TouchedAccount
 
-RECORD_LIMIT_BYTES = 64 * 2**20
-"""Of the data of one transaction's frames; a block whose transaction calls 200 000
-times with a megabyte of input must not take the importer's memory."""
 ACCOUNT_BYTES, SLOT_BYTES = 256, 128
 """What an account and a slot count for in the same limit."""
 

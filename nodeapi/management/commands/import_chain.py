@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DjangoDatabaseError
 
+from nodeapi import conf
 from nodeapi.chain.database import (
     ImportRunning,
     import_lock,
@@ -85,6 +86,7 @@ class Command(BaseCommand):
                         batch_blocks=max(options["batch"], 1),
                         writer=writer,
                         questions=asking,
+                        record_limit_bytes=conf.record_limit_bytes(),
                     )
                     with closing(importer):
                         spare_garbage_collector()
