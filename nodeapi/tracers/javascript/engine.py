@@ -19,12 +19,16 @@ MAX_INTEGER = 2**31 - 1
 """What QuickJS takes from Python as an integer; more has to come as a float."""
 
 
-class EngineError(Exception):
-    """JavaScript that stopped without an answer of its own."""
+INTERRUPTED = "InternalError: interrupted"
+"""What code is stopped with whose time is over; it can't catch that."""
+OUT_OF_MEMORY = "InternalError: out of memory"
 
 
-class OutOfTime(EngineError):
-    """It was still running when its time was over."""
+def message(error: JSException) -> str:
+    """Return what an error of the engine's own says, without its stack."""
+    text = str(error).partition("\n")[0]
+    # Null is thrown when there is no memory even for an error.
+    return OUT_OF_MEMORY if text == "null" else text
 
 
 class _Disarm:
@@ -66,19 +70,5 @@ class Engine:
         self.evaluate("delete globalThis['host:disarm']")
 
     def evaluate(self, source: str) -> Any:
-        """Evaluate a script of our own. Raises: EngineError."""
-        return self.call(self._context.eval, source)
-
-    @staticmethod
-    def call(function: Host, *arguments: Any) -> Any:
-        """Call a function that came out of the context.
-
-        Raises: EngineError.
-        """
-        try:
-            return function(*arguments)
-        except JSException as error:
-            text = str(error).partition("\n")[0]
-            if text == "InternalError: interrupted":
-                raise OutOfTime(text) from None
-            raise EngineError(text) from None
+        """Evaluate a script of our own; functions and objects come as callables."""
+        return self._context.eval(source)

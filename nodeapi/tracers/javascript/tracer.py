@@ -7,24 +7,31 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nodeapi.tracers.javascript.engine import Engine, EngineError, OutOfTime
-from nodeapi.tracers.javascript.host import HostFunctions, number
+from quickjs import JSException
+
+from nodeapi.tracers.javascript.engine import (
+    INTERRUPTED,
+    MAX_INTEGER,
+    OUT_OF_MEMORY,
+    Engine,
+    message,
+)
+from nodeapi.tracers.javascript.host import HostFunctions
 from nodeapi.tracers.steps import ExecutionTimeout, TracerError
 
 if TYPE_CHECKING:
     from nodeapi.tracers.frames import CallFrame
     from nodeapi.tracers.steps import Step, TracedTransaction
 
-MEMORY_BYTES = 128 * 1024 * 1024
+MEMORY_BYTES = 256 * 1024 * 1024
 """What a tracer may keep, its own source included."""
-STACK_BYTES = 256 * 1024
-"""Of the C stack: some hundred JavaScript calls within each other."""
+STACK_BYTES = 1024 * 1024
+"""Of the C stack: some thousand JavaScript calls within each other."""
 MAX_SOURCE_CHARACTERS = 1024 * 1024
 
 _RUNTIME = Path(__file__).parent / "runtime"
 _FAILED, _STEPS, _FRAMES = 1, 2, 4
 """What model.js answers: failed; else what it wants to be called for."""
-_NO_MEMORY = "InternalError: out of memory"
 
 
 @cache
@@ -50,7 +57,7 @@ class JavaScriptTracer:
                 f"at most {MAX_SOURCE_CHARACTERS} are allowed"
             )
         self._host = HostFunctions()
-        self._engine = engine = Engine(MEMORY_BYTES, STACK_BYTES)
+        engine = Engine(MEMORY_BYTES, STACK_BYTES)
         for name, function in self._host.functions().items():
             engine.offer(f"host:{name}", function)
         big_int = engine.evaluate(_script("big_int.js"))
@@ -71,12 +78,21 @@ class JavaScriptTracer:
     def step(self, step: Step) -> None:
         """Call the tracer's `step`."""
         self._host.step = step
-        self._call(self._step, "step", *_scalars(step))
+        gas, cost = step.gas, step.cost
+        if gas > MAX_INTEGER or cost > MAX_INTEGER:
+            gas, cost = float(gas), float(cost)  # type: ignore[assignment]
+        # What `_call` does, but one Python call fewer for each instruction.
+        try:
+            if not self._step(step.pc, step.op, gas, cost, step.depth, step.refund):
+                return
+        except JSException as error:
+            raise self._stopped(error, "step") from None
+        raise self._failed("step")
 
     def fault(self, step: Step) -> None:
-        """Call the tracer's `fault`."""
+        """Call the tracer's `fault`; `log` shows what it showed to `step`."""
         self._host.step = step
-        self._call(self._fault, "fault", *_scalars(step))
+        self._call(self._fault, "fault")
 
     def enter(self, frame: CallFrame) -> None:
         """Call the tracer's `enter`."""
@@ -95,46 +111,42 @@ class JavaScriptTracer:
     def result(self) -> bytes:
         """Call the tracer's `result`, and return what it gives as JSON."""
         self._call(self._entry("result"), "result")
-        found = self._ask("answered")
-        if found is None:
-            raise TracerError(_in_function(_NO_MEMORY, "result"))
-        return found.encode()
+        answer: str | None = self._entry("answered")()
+        if answer is None:  # the engine had no memory left to hand it over
+            raise TracerError(_in_function(OUT_OF_MEMORY, "result"))
+        return answer.encode()
 
     def _call(self, function: Any, hook: str, *arguments: Any) -> int:
         """Call into JavaScript. Raises: TracerError, with geth's text."""
         try:
-            answer: int = self._engine.call(function, *arguments)
-        except OutOfTime:
-            raise ExecutionTimeout from None
-        except EngineError as error:
-            self._raise_own()
-            text = str(error) if str(error) != "null" else _NO_MEMORY
-            raise TracerError(_in_function(text, hook)) from None
+            answer: int = function(*arguments)
+        except JSException as error:
+            raise self._stopped(error, hook) from None
         if answer & _FAILED:
-            self._raise_own()
-            text = self._ask("failure") or _NO_MEMORY
-            raise TracerError(_in_function(text, hook))
+            raise self._failed(hook)
         return answer
 
-    def _raise_own(self) -> None:
-        """Raise what failed on our side of it: that is not the tracer's fault."""
+    def _stopped(self, error: JSException, hook: str) -> BaseException:
+        """Return what to raise when the engine has stopped a tracer."""
+        text = message(error)
         if self._host.failure is not None:
-            raise self._host.failure
+            return self._host.failure
+        if text == INTERRUPTED:
+            return ExecutionTimeout()
+        return TracerError(_in_function(text, hook))
 
-    def _ask(self, name: str) -> str | None:
-        """Return a text, None when there is no memory for it."""
+    def _failed(self, hook: str) -> BaseException:
+        """Return what to raise when one of a tracer's functions has failed.
+
+        If it failed because of something on this side, that is raised again.
+        """
+        if self._host.failure is not None:
+            return self._host.failure
         try:
-            text: str | None = self._engine.call(self._entry(name))
-        except OutOfTime:
-            raise ExecutionTimeout from None
-        except EngineError:
-            return None
-        return text
-
-
-def _scalars(step: Step) -> tuple[int | float, ...]:
-    gas, cost, refund = step.gas, step.cost, step.refund
-    return step.pc, step.op, number(gas), number(cost), step.depth, number(refund)
+            text = self._entry("failure")()
+        except JSException as error:
+            return self._stopped(error, hook)
+        return TracerError(_in_function(text or OUT_OF_MEMORY, hook))
 
 
 def _in_function(text: str, hook: str) -> str:

@@ -9,7 +9,7 @@
   'use strict';
 
   // What is needed later, whatever a tracer does to the built-in objects.
-  const { apply, ownKeys } = Reflect;
+  const { apply, ownKeys } = Reflect, { bind } = Function.prototype;
   const { defineProperty, freeze } = Object;
   const evaluate = eval, text = String, bytesFromHex = Uint8Array.fromHex;
   const toJson = JSON.stringify, parseJson = JSON.parse;
@@ -32,7 +32,6 @@
 
   const PADDING_LIMIT = 1024 * 1024;
   const HIDDEN = '@';
-  const NO_MEMORY = 'InternalError: out of memory';
 
   /** Give our functions a name by which `position` leaves them out. */
   function hide(...functions) {
@@ -253,13 +252,13 @@
   // What the host calls. Each of these gives 0, or 1 when the tracer has failed: nothing
   // may be thrown over to the host, where a thrown object's methods would be called.
 
-  const STEPS = 2, FRAMES = 4, LOG_AND_DB = [log, db];
-  let tracer, step, fault, enter, exit, result, answered = null;
+  const STEPS = 2, FRAMES = 4;
+  let step, fault, enter, exit, result, answered = null;
 
   function guard(hook) {
-    const guarded = function (...values) {
+    const guarded = function (first, second) {
       try {
-        const wanted = hook(...values) | 0;
+        const wanted = hook(first, second) | 0;
         return failure === null ? wanted : 1;
       } catch (error) {
         if (failure === null) failure = error;
@@ -280,52 +279,52 @@
 
   /** Evaluate a tracer, set it up, and tell what it wants to see. */
   function load(source, config) {
-    tracer = Object(evaluate('(' + source + ')'));
-    ({ step, fault, enter, exit, result } = tracer);
-    const setup = tracer.setup;
-    if (!isFunction(result)) {
+    const tracer = Object(evaluate('(' + source + ')'));
+    const hooks = ['result', 'fault', 'step', 'enter', 'exit', 'setup'].map((name) => {
+      const hook = tracer[name];
+      return isFunction(hook) ? apply(bind, hook, [tracer]) : null;
+    });
+    let setup;
+    [result, fault, step, enter, exit, setup] = hooks;
+    if (result === null) {
       failure = 'trace object must expose a function result()';
-    } else if (!isFunction(fault)) {
+    } else if (fault === null) {
       failure = 'trace object must expose a function fault()';
-    } else if (isFunction(enter) !== isFunction(exit)) {
+    } else if ((enter === null) !== (exit === null)) {
       failure = 'trace object must expose either both or none of enter() and exit()';
-    } else if (isFunction(setup)) {
-      apply(setup, tracer, [config]);
+    } else if (setup !== null) {
+      setup(config);
     }
-    if (!isFunction(step)) step = null;
-    const wantsSteps = step !== null || !isEmpty(fault);
-    return (wantsSteps ? STEPS : 0) | (isFunction(enter) ? FRAMES : 0);
-  }
-
-  /** Take over the scalars of the instruction that `log` is to show. */
-  function show(newPc, newOp, newGas, newCost, newDepth, newRefund) {
-    pc = newPc;
-    op = newOp;
-    gas = newGas;
-    cost = newCost;
-    depth = newDepth;
-    refund = newRefund;
+    const wantsSteps = step !== null || !isEmpty(tracer.fault);
+    return (wantsSteps ? STEPS : 0) | (enter === null ? 0 : FRAMES);
   }
 
   const entries = {
     load: guard(load),
-    step: guard((...scalars) => {
-      show(...scalars);
-      if (step !== null) apply(step, tracer, LOG_AND_DB);
-    }),
-    fault: guard((...scalars) => {
-      show(...scalars);
-      apply(fault, tracer, LOG_AND_DB);
-    }),
-    enter: guard(() => { apply(enter, tracer, [call]); }),
-    exit: guard(() => { apply(exit, tracer, [outcome]); }),
-    result: guard(() => {
-      answered = toJson(apply(result, tracer, [context(), db]));
-    }),
+    // Written out, because it is called for every instruction.
+    step(newPc, newOp, newGas, newCost, newDepth, newRefund) {
+      try {
+        pc = newPc;
+        op = newOp;
+        gas = newGas;
+        cost = newCost;
+        depth = newDepth;
+        refund = newRefund;
+        if (step !== null) step(log, db);
+        return failure === null ? 0 : 1;
+      } catch (error) {
+        if (failure === null) failure = error;
+        return 1;
+      }
+    },
+    fault: guard(() => { fault(log, db); }),
+    enter: guard(() => { enter(call); }),
+    exit: guard(() => { exit(outcome); }),
+    result: guard(() => { answered = toJson(result(context(), db)); }),
     answered() { return answered === undefined ? 'null' : answered; },
     failure() {
       // Null is thrown when there is no memory even for an error.
-      if (failure === null) return NO_MEMORY;
+      if (failure === null) return 'InternalError: out of memory';
       try {
         return typeof failure === 'string' ? failure : describe(failure);
       } catch (error) {
@@ -337,7 +336,7 @@
   hide(...[log.op, log.stack, log.memory, log.contract].flatMap(Object.values));
   hide(...Object.values(log).filter(isFunction), ...Object.values(entries));
   hide(...[db, call, outcome, globals].flatMap(Object.values), hexOf, addressOf, fit);
-  hide(abort, answer, bytes, big, integer, hexFromText, load, show, context);
+  hide(abort, answer, bytes, big, integer, hexFromText, load, context);
   for (const name of ownKeys(bigInt.prototype)) {
     if (isFunction(bigInt.prototype[name])) hide(bigInt.prototype[name]);
   }
