@@ -165,7 +165,7 @@ class Records(Protocol):
     def transaction_by_hash(self, network_id: int, transaction_hash: bytes) -> Document:
         """Return the transaction object of a canonical block's transaction."""
 
-    def receipt(self, network_id: int, transaction_hash: bytes) -> Document:
+    def receipt(self, network_id: int, transaction_hash: bytes) -> MaybeAnswer:
         """Return the receipt of a canonical block's transaction."""
 
     def block_receipts(self, network_id: int, block_hash: bytes) -> MaybeAnswer:

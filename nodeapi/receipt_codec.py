@@ -1,14 +1,25 @@
 """Receipts, packed: most of one is words that every receipt has.
 
-A packed receipt is the number of its dictionary, and a zstd frame. What a dictionary
-says must never change; a better one is a second one, beside it.
+A packed receipt is the number of its dictionary, the number of its holes (see
+`nodeapi.receipts`), and a zstd frame, which begins with the bytes that are in it. What
+a dictionary says must never change; a better one is a second one, beside it.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from struct import Struct
 
 import zstandard
+
+HOLE = b"@"
+"""Where a log's place in the chain goes; nothing else in the JSON has such a sign."""
+
+_PIECE_BYTES = 2**14
+"""With its holes filled, which are a hundred bytes apart, it is 2**16 at most."""
+
+_PREFIX = Struct("!BI")
 
 _ZEROS = b"0" * 512
 
@@ -34,18 +45,18 @@ _WORDS: bytes = b"".join(
 )
 
 
+_words = zstandard.ZstdCompressionDict(_WORDS, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+_words.precompute_compress(level=1)
+
+
 class _Codec(threading.local):
     """A thread's own: neither part may work for two at the same time."""
 
     def __init__(self) -> None:
-        words = zstandard.ZstdCompressionDict(
-            _WORDS, dict_type=zstandard.DICT_TYPE_RAWCONTENT
-        )
-        words.precompute_compress(level=1)
         self.compress = zstandard.ZstdCompressor(
-            level=1, dict_data=words, write_checksum=False, write_dict_id=False
+            level=1, dict_data=_words, write_checksum=False, write_dict_id=False
         ).compress
-        self.decompress = zstandard.ZstdDecompressor(dict_data=words).decompress
+        self.decompress = zstandard.ZstdDecompressor(dict_data=_words).decompress
 
 
 _codec = _Codec()
@@ -53,17 +64,46 @@ _codec = _Codec()
 
 def pack(receipt: bytes) -> bytes:
     """Return the receipt, packed."""
-    return bytes([_DICTIONARY_1]) + _codec.compress(receipt)
+    prefix = _PREFIX.pack(_DICTIONARY_1, receipt.count(HOLE))
+    return prefix + _codec.compress(receipt)
 
 
 def unpack(packed: bytes) -> bytes:
     """Return what `pack` was given.
 
-    Raises: ValueError for what `pack` can't have made.
+    Raises: ValueError, like all that follow, for what `pack` can't have made.
     """
-    if packed[:1] != bytes([_DICTIONARY_1]):
-        raise ValueError(f"no packed receipt begins with {packed[:1]!r}")
     try:
-        return _codec.decompress(memoryview(packed)[1:])
+        return _codec.decompress(_frame(packed))
     except zstandard.ZstdError as error:
         raise ValueError(f"a packed receipt is damaged: {error}") from error
+
+
+def unpack_pieces(packed: bytes) -> Iterator[bytes]:
+    """Yield the same in pieces of at most 16 KiB, in bounded memory."""
+    missing, _ = measure(packed)
+    decompressor = zstandard.ZstdDecompressor(dict_data=_words)
+    try:
+        for piece in decompressor.read_to_iter(_frame(packed), write_size=_PIECE_BYTES):
+            missing -= len(piece)
+            yield piece
+    except zstandard.ZstdError as error:
+        raise ValueError(f"a packed receipt is damaged: {error}") from error
+    if missing:
+        raise ValueError(f"a packed receipt lacks {missing} bytes")
+
+
+def measure(packed: bytes) -> tuple[int, int]:
+    """Return how many bytes `unpack` returns, and how many of them are holes."""
+    frame = _frame(packed)
+    try:
+        size = zstandard.frame_content_size(frame)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"a packed receipt is damaged: {error}") from error
+    return size, _PREFIX.unpack_from(packed)[1]
+
+
+def _frame(packed: bytes) -> memoryview:
+    if len(packed) < _PREFIX.size or packed[0] != _DICTIONARY_1:
+        raise ValueError(f"no packed receipt begins with {packed[:5]!r}")
+    return memoryview(packed)[_PREFIX.size :]

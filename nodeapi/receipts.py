@@ -18,19 +18,16 @@ from nodeapi.evm.blob_gas import blob_base_fee
 from nodeapi.evm.receipts import BLOOM_BYTES
 from nodeapi.evm.signatures import keccak
 from nodeapi.evm.transactions import BLOB
-from nodeapi.receipt_codec import pack, unpack
+from nodeapi.receipt_codec import HOLE, measure, pack, unpack, unpack_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from nodeapi.evm.blocks import Block
     from nodeapi.evm.forks import Fork
     from nodeapi.evm.headers import Header
     from nodeapi.evm.receipts import Log, Receipt
     from nodeapi.evm.transactions import Transaction
-
-_HOLE = "@"
-"""Where a log's place in the chain goes; nothing else in the JSON has such a sign."""
 
 HEAD_BYTES = 640
 """How much of a transaction object is enough to complete its receipt.
@@ -72,19 +69,35 @@ def receipt_document(stored: bytes, transaction: bytes) -> bytes:
 
     stored: from `stored_receipts`. transaction: the object of its transaction in the
     block, or the first HEAD_BYTES of it.
-    Raises: ValueError for anything else.
+    Raises: ValueError, like all that follow, for anything else.
     """
+    begin, place = _completion(transaction)
+    return begin + unpack(stored).replace(HOLE, place)
+
+
+def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:
+    """Yield the same in pieces of at most 64 KiB, in bounded memory."""
+    begin, place = _completion(transaction)
+    yield begin
+    for piece in unpack_pieces(stored):
+        yield piece.replace(HOLE, place)
+
+
+def receipt_size(stored: bytes, transaction: bytes) -> int:
+    """Return how many bytes that is, without making it."""
+    begin, place = _completion(transaction)
+    size, holes = measure(stored)
+    return len(begin) + size + holes * (len(place) - len(HOLE))
+
+
+def _completion(transaction: bytes) -> tuple[bytes, bytes]:
+    """Return what stands before a receipt's own members, and in its logs' holes."""
     found = _HEAD.match(transaction)
     if found is None:
         raise ValueError("this is no transaction object of a block")
     block, time, index, name, ends, price = found.groups()
-    place = b"%s%s%s" % (block, index, b',"transactionHash":' + name)
-    return b'{%s,%s,"effectiveGasPrice":%s%s' % (
-        place,
-        ends,
-        price,
-        unpack(stored).replace(_HOLE.encode(), place + time),
-    )
+    place = b'%s%s,"transactionHash":%s' % (block, index, name)
+    return b'{%s,%s,"effectiveGasPrice":%s' % (place, ends, price), place + time
 
 
 def _own_members(
@@ -123,7 +136,7 @@ def _log(log: Log, index: int) -> str:
     topics = ",".join([f'"0x{topic.hex()}"' for topic in log.topics])
     return (
         f'{{"address":"0x{log.address.hex()}","topics":[{topics}]'
-        f',"data":"0x{log.data.hex()}",{_HOLE},"logIndex":"{index:#x}","removed":false}}'
+        f',"data":"0x{log.data.hex()}",{HOLE.decode()},"logIndex":"{index:#x}","removed":false}}'
     )
 
 

@@ -71,7 +71,7 @@ async def get_transaction_by_block_number_and_index(
     result=schemas.named("receipt", schemas.RECEIPT_OR_NULL),
     summary="Returns the receipt of a transaction, null when there is none.",
 )
-def get_transaction_receipt(context: Context, transaction_hash: bytes) -> Document:
+def get_transaction_receipt(context: Context, transaction_hash: bytes) -> MaybeAnswer:
     """Return what a transaction of the canonical chain left behind."""
     return context.store.receipt(context.network.id, transaction_hash)
 

@@ -7,13 +7,21 @@ is answered. It depends on the head, and so what is kept of it names the head.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import itertools
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from struct import Struct
 
+from jsonrpc.stream import Stream
 from networks.directory import Directory, NetworkView
 from nodeapi.evm import rlp
 from nodeapi.ports import Answer, Document, MaybeAnswer, Place
-from nodeapi.receipts import HEAD_BYTES, receipt_document
+from nodeapi.receipts import (
+    HEAD_BYTES,
+    receipt_document,
+    receipt_pieces,
+    receipt_size,
+)
 from nodeapi.store import record_queries
 from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
 from nodeapi.store.spool import Spool
@@ -34,10 +42,14 @@ from postgres.statement import (
 )
 
 SHORT_RECEIPTS_BYTES = 2**18
-"""Stored receipts of a block that are read at once; they grow two- to fivefold."""
+"""Stored receipts of a block that are read at once; they grow tenfold, or hostile ones
+four hundredfold."""
 
 LONG_BODY_BYTES = 2**18
 """Bodies beyond which a transaction is looked for in a thread."""
+
+_Receipt = tuple[bytes, bytes]
+"""As it is stored, and the head of its transaction's object."""
 
 _PLACE = Struct("!32sqi")
 _INT4 = Struct("!i")
@@ -99,16 +111,14 @@ class TransactionReads(Reads):
             self._by_hash, network_id, transaction_hash, _document_key, _stored_document
         )
 
-    def receipt(self, network_id: int, transaction_hash: bytes) -> Document:
+    def receipt(self, network_id: int, transaction_hash: bytes) -> MaybeAnswer:
         """Return the receipt of a canonical block's transaction."""
         place = self._remembered_place(network_id, transaction_hash)
         if place is not None:
             cached = self._cache.get(_receipt_key(network_id, place))
             if cached is not None:
                 return cached
-        return self._read_by_hash(
-            self._receipts, network_id, transaction_hash, _receipt_key, _completed
-        )
+        return self._read_receipt(network_id, transaction_hash)
 
     def block_receipts(self, network_id: int, block_hash: bytes) -> MaybeAnswer:
         """Return all receipts of a block, canonical or not, as an array."""
@@ -216,7 +226,22 @@ class TransactionReads(Reads):
         self._remember_hash(view, number, row[0], row[1])
         return row[0]
 
-    # Receipts of a block
+    # Receipts
+
+    async def _read_receipt(
+        self, network_id: int, transaction_hash: bytes
+    ) -> Answer | None:
+        row = await self._receipts.get((network_id, transaction_hash))
+        if row is None:
+            return None
+        place = self._place(network_id, transaction_hash, row)
+        receipt, head = (column or b"" for column in row[4:])
+        size = receipt_size(receipt, head)
+        if size > SHORT_BYTES:
+            return Stream(size, _pieces(receipt, head))
+        answer = receipt_document(receipt, head)
+        self._cache.put(_receipt_key(network_id, place), answer)
+        return answer
 
     async def _read_block_receipts(
         self, network_id: int, block_hash: bytes
@@ -226,29 +251,26 @@ class TransactionReads(Reads):
             return None
         block_id, weights = read_int8(row[0] or b""), read_int8_array(row[1] or b"")
         if sum(weights) > SHORT_RECEIPTS_BYTES:
-            return await self._spool_receipts(block_id, weights)
-        answer = b"[" + b",".join(_all_completed(row[2:])) + b"]"
+            return await _spooled(self._receipts_in_groups(block_id, weights))
+        pairs = _with_heads(row[2:])
+        if sum(itertools.starmap(receipt_size, pairs)) > SHORT_BYTES:
+            return await _spooled(_at_hand(pairs))
+        receipts = itertools.starmap(receipt_document, pairs)
+        answer = b"[" + b",".join(receipts) + b"]"
         self._cache.put(("receipts", network_id, block_hash), answer)
         return answer
 
-    async def _spool_receipts(self, block_id: int, weights: list[int]) -> Answer:
-        """Complete the receipts of a large block, a group at a time."""
-        spool = Spool(SHORT_BYTES)
-        try:
-            separator = b"["
-            for first, last, _ in groups(weights, 0):
-                parameters = Span(block_id, first, last).parameters()
-                rows = await self._connections.fetch(_RECEIPTS, parameters)
-                if not rows:
-                    raise Unavailable("records have gone while they were read")
-                for receipt in _all_completed(rows[0]):
-                    spool.write(separator + receipt)
-                    separator = b","
-            spool.write(b"]")
-            return spool.answer("ask for single receipts")
-        except BaseException:
-            spool.close()
-            raise
+    async def _receipts_in_groups(
+        self, block_id: int, weights: list[int]
+    ) -> AsyncGenerator[_Receipt, None]:
+        """Read the receipts of a large block, a group at a time."""
+        for first, last, _ in groups(weights, 0):
+            parameters = Span(block_id, first, last).parameters()
+            rows = await self._connections.fetch(_RECEIPTS, parameters)
+            if not rows:
+                raise Unavailable("records have gone while they were read")
+            for pair in _with_heads(rows[0]):
+                yield pair
 
 
 def _document_key(network_id: int, place: Place) -> CacheKey:
@@ -264,14 +286,38 @@ def _stored_document(row: Row) -> bytes:
     return row[0] or b""
 
 
-def _completed(row: Row) -> bytes:
-    receipt, head = (column or b"" for column in row)
-    return receipt_document(receipt, head)
-
-
-def _all_completed(row: Row) -> list[bytes]:
+def _with_heads(row: Row) -> list[_Receipt]:
     receipts, heads = (read_array(column or b"") for column in row)
-    return list(map(receipt_document, receipts, heads))
+    return list(zip(receipts, heads, strict=True))
+
+
+async def _at_hand(pairs: list[_Receipt]) -> AsyncGenerator[_Receipt, None]:
+    for pair in pairs:
+        yield pair
+
+
+async def _pieces(receipt: bytes, head: bytes) -> AsyncGenerator[bytes, None]:
+    for piece in receipt_pieces(receipt, head):
+        yield piece
+
+
+async def _spooled(receipts: AsyncGenerator[_Receipt, None]) -> Answer:
+    """Complete many receipts, and let others have their turn after each piece."""
+    spool = Spool(SHORT_BYTES)
+    try:
+        separator = b"["
+        async with aclosing(receipts):
+            async for receipt, head in receipts:
+                spool.write(separator)
+                separator = b","
+                for piece in receipt_pieces(receipt, head):
+                    spool.write(piece)
+                    await asyncio.sleep(0)
+        spool.write(b"]")
+        return spool.answer("ask for single receipts")
+    except BaseException:
+        spool.close()
+        raise
 
 
 def _transaction_in(body: bytes, index: int) -> bytes:

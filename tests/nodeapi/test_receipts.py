@@ -13,8 +13,14 @@ from nodeapi.evm.receipts import Log, Receipt, logs_bloom
 from nodeapi.evm.signatures import keccak
 from nodeapi.evm.signing import sign_transaction
 from nodeapi.evm.transactions import Transaction
-from nodeapi.receipt_codec import pack, unpack
-from nodeapi.receipts import HEAD_BYTES, receipt_document, stored_receipts
+from nodeapi.receipt_codec import measure, pack, unpack, unpack_pieces
+from nodeapi.receipts import (
+    HEAD_BYTES,
+    receipt_document,
+    receipt_pieces,
+    receipt_size,
+    stored_receipts,
+)
 from tests.nodeapi.evm import test_headers as headers
 from tests.nodeapi.evm.test_transactions import FIELDS, KEY, SENDER, TO
 
@@ -185,10 +191,34 @@ def test_receipt_of_a_transfer_takes_little_more_than_what_is_new_in_it():
     assert len(unpack(stored)) > 900
 
 
-@pytest.mark.parametrize("damaged", [b"", b"\x00", b"\x01", b"\x01no frame", b"\x02"])
-def test_what_is_no_stored_receipt_is_refused(damaged):
+def test_receipt_that_ends_too_early_is_noticed():
+    packed = pack(bytes(range(256)) * 1_000)
+    with pytest.raises(ValueError, match="a packed receipt lacks"):
+        list(unpack_pieces(packed[:-40]))
+
+
+def test_long_receipt_is_made_piece_by_piece_and_measured_before():
+    transaction = transactions()["protected"]
+    document = transaction_document(transaction, headers.CANCUN, 0)
+    block = Block(headers.CANCUN, (transaction,), (), None)
+    for logs in ([], LOGS, LOGS * 5_000, [Log(TO, (), bytes(1_000_000))]):
+        (stored,) = stored_receipts(block, [receipt(transaction, logs=logs)], CANCUN)
+        whole = receipt_document(stored, document)
+        pieces = list(receipt_pieces(stored, document))
+        assert b"".join(pieces) == whole
+        assert receipt_size(stored, document) == len(whole)
+        assert max(map(len, pieces)) <= 2**16
+    assert len(pieces) > 10
+
+
+@pytest.mark.parametrize("read", [unpack, measure, lambda it: list(unpack_pieces(it))])
+@pytest.mark.parametrize(
+    "damaged",
+    [b"", b"\x00", b"\x01", b"\x01\0\0\0\0", b"\x01\0\0\0\0no frame", b"\x02"],
+)
+def test_what_is_no_stored_receipt_is_refused(damaged, read):
     with pytest.raises(ValueError, match="packed receipt"):
-        unpack(damaged)
+        read(damaged)
 
 
 def test_pending_transaction_has_no_receipt():
