@@ -12,7 +12,7 @@ from bench.own_services import own_services
 from bench.plot import plot
 from bench.rows import Row, machine
 
-PARTS = ("import", "growth", "endpoint", "workers")
+PARTS = ("import", "watching", "growth", "endpoint", "workers", "traces")
 
 RESULTS = Path(__file__).parent / "results.json"
 PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
@@ -43,13 +43,15 @@ def main(names: list[str]) -> int:
 
 def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
     """Return a part's measurement; some need Django set up to be imported."""
-    from bench import endpoint, importing
+    from bench import endpoint, importing, traces, watching
 
     return {
         "import": importing.speed,
+        "watching": watching.watching,
         "growth": importing.growth,
         "endpoint": endpoint.endpoint,
         "workers": endpoint.workers,
+        "traces": traces.traces,
     }[name]
 
 

@@ -28,10 +28,11 @@ from nodeapi.chain.database import import_lock, importer_connection, questions
 from nodeapi.chain.importer import Importer, spare_garbage_collector
 from nodeapi.chain.networks import open_network
 from nodeapi.chain.sources import with_next
+from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 
 
-def main(folder: Path, batch_blocks: int) -> None:
-    """Race on the chain in a folder."""
+def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
+    """Race on the chain in a folder; watches: record what transactions do."""
     chain = in_folder(folder)
     with (
         importer_connection() as connection,
@@ -39,6 +40,9 @@ def main(folder: Path, batch_blocks: int) -> None:
         questions() as asking,
         chain.blocks() as raw_blocks,
     ):
+        if not watches:
+            for session in (connection, writer):
+                session.execute("SET session_replication_role = replica")
         network_id, config = open_network(
             connection, folder.name, genesis=chain.genesis()
         )
@@ -50,6 +54,7 @@ def main(folder: Path, batch_blocks: int) -> None:
                 batch_blocks=batch_blocks,
                 writer=writer,
                 questions=asking,
+                record_limit_bytes=RECORD_LIMIT_BYTES if watches else None,
             )
             spare_garbage_collector()
 

@@ -310,5 +310,7 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
             (transaction.hash, transaction_document(transaction, header, index))
             for index, transaction in enumerate(block.transactions)
         ],
-        records=list(zip(receipts, outcome.records or (), strict=True)),
+        records=[]
+        if outcome.records is None
+        else list(zip(receipts, outcome.records, strict=True)),
     )

@@ -1,0 +1,56 @@
+"""What it costs to record what transactions do while their blocks come in.
+
+The same chain is imported with and without, in laps that take turns.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from statistics import median
+
+from bench.importing import (
+    BULK_BATCH,
+    LAP_BLOCKS,
+    TRANSFERS,
+    Say,
+    chain_folder,
+)
+from bench.racers import racer
+from bench.rows import Row, median_ratio
+
+LAPS = 9
+"""The first one is not counted: the racers read the accounts then."""
+HOLDERS = 1_001
+MOST_TIME = 1.15
+"""Of an import that records nothing."""
+
+
+def watching(folder: Path, say: Say) -> list[Row]:
+    """Race the importer against itself without records."""
+    say(f"watching: {LAPS * LAP_BLOCKS} blocks of {TRANSFERS} token transfers, twice")
+    chain = chain_folder(folder, holders=HOLDERS, blocks=LAPS * LAP_BLOCKS)
+    same = shutil.copytree(chain, folder / "unwatched")
+    with (
+        racer("bench.import_ours", chain, BULK_BATCH) as ours,
+        racer("bench.import_unwatched", same, BULK_BATCH) as unwatched,
+    ):
+        laps = [
+            (ours.run(LAP_BLOCKS).seconds, unwatched.run(LAP_BLOCKS).seconds)
+            for _ in range(LAPS)
+        ][1:]
+    each = 1_000_000 / (LAP_BLOCKS * TRANSFERS)
+    with_records = [each * lap[0] for lap in laps]
+    without = [each * lap[1] for lap in laps]
+    return [
+        Row("watching", "import without records", median(without), "µs/transfer"),
+        Row(
+            "watching",
+            "import with records",
+            median(with_records),
+            "µs/transfer",
+            median_ratio(with_records, without),
+            "import without records",
+            f"<= {MOST_TIME}",
+        ),
+    ]
