@@ -11,7 +11,7 @@ from eth_hash.auto import keccak
 from nodeapi.evm.blocks import Block, decode_block
 from nodeapi.evm.rewards import mining_rewards
 from tests.support import chains, sample
-from tests.support.live import Api, live_service, request
+from tests.support.live import Api, Live, live_service, request
 
 RAW_BLOCKS = sample.raw_blocks()
 BLOCKS = [decode_block(raw) for raw in RAW_BLOCKS]
@@ -67,9 +67,15 @@ def hash_of(block: Block) -> str:
 
 
 @pytest.fixture(scope="module")
-def api(module_db: None) -> Iterator[Api]:
+def live(module_db: None) -> Iterator[Live]:
     chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
-    with live_service() as live, live.api(key=live.new_key(may_trace=True)) as api:
+    with live_service() as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def api(live: Live) -> Iterator[Api]:
+    with live.api(key=live.new_key(may_trace=True)) as api:
         yield api
 
 

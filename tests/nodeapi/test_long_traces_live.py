@@ -1,0 +1,133 @@
+"""A transaction with a trace of 100 MB, and those who want to read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.chain.signers import Signer
+from tests.support import chains
+from tests.support.live import Api, Live, live_service, request
+
+ALICE = Signer("alice")
+MEBIBYTE = 2**20
+READERS = 50
+READER_BYTES_PER_SECOND = 1024
+WORDS = 64
+ROUNDS = 4_000
+GAS = 130_000 + 22 * ROUNDS
+OPTIONS = {"enableMemory": True}
+
+CODE = bytes.fromhex(
+    f"5f61{32 * (WORDS - 1):04x}52"  # MSTORE into the last word
+    "5b5a61ffff10600557"  # JUMPDEST; GAS, PUSH2 65535, LT: JUMPI back
+    "00"
+)
+"""Steps on as long as there is gas, with all of its memory in each entry."""
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    genesis = make_genesis(
+        chain_id=7,
+        first_blocks=from_genesis("shanghai"),
+        alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
+    )
+    chain = ChainBuilder(genesis)
+    chain.deploy(ALICE, CODE, gas=GAS)
+    chain.block()
+    chains.import_blocks("net", genesis, chain.blocks)
+    with live_service(env={"NODEAPI_TRACE_CONCURRENCY": str(READERS)}) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def api(live: Live) -> Iterator[Api]:
+    key = live.new_key(may_trace=True)
+    with live.api("net", key, **{"accept-encoding": "identity"}) as api:
+        yield api
+
+
+def ask(live: Live) -> socket.socket:
+    """Ask for the trace, with a small buffer for it."""
+    address = urlsplit(live.base_url)
+    body = json.dumps(request("debug_traceBlockByNumber", "0x1", OPTIONS))
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(60)
+    client.connect((address.hostname, address.port))
+    client.sendall(
+        f"POST /net/v3/{live.secrets[0]} HTTP/1.1\r\nhost: x\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        f"{body}".encode()
+    )
+    return client
+
+
+def test_long_trace_arrives_whole(api: Api) -> None:
+    response = api.send(request("debug_traceBlockByNumber", "0x1", OPTIONS))
+    trace = response.content
+    assert len(trace) > 100_000_000
+    assert response.headers["content-length"] == str(len(trace))
+    entries = trace.count(b'"pc":')
+    assert entries > 6 * ROUNDS
+    assert trace.count(b'"memory":') == entries - 3
+    assert trace.endswith(b"}]}")
+
+
+def test_slow_readers_of_a_long_trace_hold_little_memory(live: Live, api: Api) -> None:
+    process = psutil.Process(live.server.pids[0])
+    before = most = process.memory_info().rss
+    clients = [ask(live) for _ in range(READERS)]
+    for _ in range(5):
+        started = time.monotonic()
+        for client in clients:
+            assert client.recv(READER_BYTES_PER_SECOND)
+        asked = time.monotonic()
+        api.result("eth_blockNumber")
+        assert time.monotonic() - asked < 0.25
+        most = max(most, process.memory_info().rss)
+        time.sleep(max(0.0, started + 1 - time.monotonic()))
+    for client in clients:
+        client.close()
+    assert most - before < 32 * MEBIBYTE
+
+
+def test_long_trace_has_no_room_in_a_batch(live: Live, api: Api) -> None:
+    process = psutil.Process(live.server.pids[0])
+    before = process.memory_info().rss
+    calls = [request("debug_traceBlockByNumber", "0x1", OPTIONS)] * 3
+    answers = api.send([*calls, request("eth_blockNumber")]).json()
+    assert answers.pop()["result"] == "0x1"
+    for answer in answers:
+        assert answer["error"]["code"] == -32003
+        assert answer["error"]["data"]["reason"] == "response_too_large"
+        assert answer["error"]["data"]["size"] > 100_000_000
+        assert "fromTx and toTx" in answer["error"]["message"]
+    assert process.memory_info().rss - before < 32 * MEBIBYTE
+
+
+def test_long_trace_of_a_service_that_is_killed_is_no_json(live: Live) -> None:
+    with live_service() as other:
+        other.new_key(may_trace=True)
+        with ask(other) as client:
+            received = client.recv(MEBIBYTE)
+            os.kill(other.server.pids[0], signal.SIGKILL)
+            with suppress(ConnectionResetError):
+                while part := client.recv(MEBIBYTE):
+                    received += part
+    body = received.partition(b"\r\n\r\n")[2]
+    assert body.startswith(b'{"jsonrpc":"2.0","id":1,"result":[{"txHash":"0x')
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(body)
