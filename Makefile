@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents differential lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -38,6 +38,12 @@ migrations: install-dev ## No migration is missing
 documents: install-dev ## Import floors and documentation are as they say
 	@$(VENV_PYTHON) -m pytest tests/test_walls.py tests/test_docs.py
 
+differential: install-dev ## Compare every instruction with another EVM's (ARGS=sample for a part)
+	@test -x .venv-eels/bin/python || $(PYTHON) -m venv --without-pip .venv-eels
+	@$(PYTHON) -m pip --python .venv-eels/bin/python --disable-pip-version-check \
+		install --quiet --only-binary :all: --requirement tests/differential/requirements.txt
+	@$(VENV_PYTHON) -m tests.differential $(ARGS)
+
 lock: ## Write the pins anew from the ranges in pyproject.toml
 	@$(PYTHON) config/lock.py
 
@@ -45,5 +51,5 @@ bench: install-dev ## Measure and write bench/results.json (ONLY=endpoint for a 
 	@$(VENV_PYTHON) -m bench $(ONLY)
 
 clean: ## Remove .venv and caches; var/ with its data stays
-	rm -rf .venv .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-eels .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,181 @@
+"""Compare chains with the oracle: `python -m tests.differential [NAME …]`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeapi.chain.replay import Replay
+from nodeapi.tracers.opcodes import OPCODE_NAMES
+from nodeapi.tracers.steps import Step, TracedTransaction
+from tests.differential.cases import CASES, NOT_SPECIFIED, Case, told_block
+
+PROJECT = Path(__file__).resolve().parents[2]
+ORACLE = PROJECT / ".venv-eels" / "bin" / "python"
+PC, OP, GAS, COST, DEPTH, REFUND, FAILED, STACK, MEMORY, RETURNED = range(10)
+FIELDS = ["pc", "op", "gas", "cost", "depth", "refund", "failed", "stack", "memory"]
+FIELDS += ["return data"]
+
+
+class Mismatch(Exception):
+    """The two executions differ."""
+
+
+class Recorder:
+    """A tracer that writes down what the oracle does."""
+
+    wants_steps = True
+    wants_frames = False
+
+    def __init__(self) -> None:
+        self.entries: list[list[Any]] = []
+
+    def start(self, transaction: TracedTransaction) -> None:
+        pass
+
+    def step(self, step: Step) -> None:
+        frame = step.frame
+        stack = ",".join([hex(value) for value in frame._stack.values])
+        self.entries.append(
+            [
+                step.pc,
+                step.op,
+                step.gas,
+                step.cost,
+                step.depth,
+                step.refund,
+                step.error is not None,
+                zlib.crc32(stack.encode()),
+                zlib.crc32(frame._memory._bytes),
+                zlib.crc32(frame.return_data),
+            ]
+        )
+
+    def fault(self, step: Step) -> None:
+        self._latest_at(step.depth)[FAILED] = True
+
+    def _latest_at(self, depth: int) -> list[Any]:
+        return next(e for e in reversed(self.entries) if e[DEPTH] == depth)
+
+    def enter(self, frame: Any) -> None:
+        pass
+
+    def exit(self, frame: Any) -> None:
+        pass
+
+    def end(self, frame: Any, gas_used: int) -> None:
+        pass
+
+    def result(self) -> bytes:
+        return b""
+
+
+def compare(case: Case, folder: Path) -> Counter[str]:
+    """Hold a chain's instructions against the oracle's; return how many per fork."""
+    traced, told = [], []
+    for origin, changes in case.executed():
+        told.append(told_block(origin, changes))
+        if origin.fork.name == NOT_SPECIFIED:
+            continue
+        replay, recorded = Replay(origin), []
+        for transaction in origin.block.transactions:
+            recorder = Recorder()
+            replay.trace(recorder, timeout=3600)
+            recorded.append((transaction, recorder.entries))
+        traced.append((origin.fork.name, origin.block.header.number, recorded))
+    expected = _ask(case.told(told), folder)
+    steps: Counter[str] = Counter()
+    for fork, number, recorded in traced:
+        for transaction, entries in recorded:
+            place = f"{case.name}, block {number} ({fork}), 0x{transaction.hash.hex()}"
+            theirs = expected.get(transaction.hash.hex(), [])
+            bonus = len(transaction.authorization_list) > 0
+            _compare_transaction(place, entries, theirs, has_authorizations=bonus)
+            steps[fork] += len(entries)
+            steps[f"{fork} transactions"] += 1
+    return steps
+
+
+def _ask(told: dict[str, Any], folder: Path) -> dict[str, list[list[Any]]]:
+    case, out = folder / "case.json", folder / "out.jsonl"
+    case.write_text(json.dumps(told))
+    command = [str(ORACLE), str(Path(__file__).with_name("oracle.py")), case, out]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise Mismatch(f"the oracle refuses the chain: {done.stderr.strip()}")
+    with out.open() as lines:
+        return dict(json.loads(line) for line in lines)
+
+
+def _compare_transaction(
+    place: str,
+    ours: list[list[Any]],
+    theirs: list[list[Any]],
+    *,
+    has_authorizations: bool,
+) -> None:
+    # The specification adds what authorisations bring after the execution, geth before.
+    granted = ours[0][REFUND] - theirs[0][REFUND] if ours and theirs else 0
+    if granted and not has_authorizations:
+        raise Mismatch(f"{place}: refund begins with {granted}")
+    for index, (one, other) in enumerate(zip_longest(ours, theirs)):
+        wrong = _differences(one, other, granted) if one and other else ["length"]
+        if wrong:
+            name = OPCODE_NAMES[(one or other)[OP]]
+            raise Mismatch(
+                f"{place}, entry {index} ({name}), {', '.join(wrong)}:"
+                f"\n  ours   {one}\n  theirs {other}"
+            )
+
+
+def _differences(
+    ours: list[Any], theirs: list[Any], granted: int
+) -> Iterator[str] | list[str]:
+    compared = {PC, OP, GAS, DEPTH, FAILED, STACK, MEMORY, RETURNED}
+    if not ours[FAILED]:  # what an instruction would have cost is not agreed upon
+        compared |= {COST, REFUND}
+    if theirs[RETURNED] is None:
+        compared.discard(RETURNED)
+    shifted = list(ours)
+    shifted[REFUND] -= granted
+    return [FIELDS[n] for n in sorted(compared) if shifted[n] != theirs[n]]
+
+
+def main(names: list[str]) -> int:
+    """Compare the named chains, or all; return 1 if something differs."""
+    if not ORACLE.exists():
+        print("there is no oracle: make differential", file=sys.stderr)
+        return 2
+    failures, total = 0, Counter[str]()
+    for name in names or CASES:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                steps = compare(CASES[name](), Path(folder))
+        except pytest.skip.Exception as reason:
+            print(f"{name:40} skipped: {reason}")
+            continue
+        except Mismatch as mismatch:
+            print(f"{name:40} DIFFERS\n{mismatch}")
+            failures += 1
+            continue
+        total += steps
+        count = sum(n for key, n in steps.items() if not key.endswith("transactions"))
+        print(f"{name:40} {count:9} instructions are the same", flush=True)
+    for key, count in total.items():
+        if not key.endswith("transactions"):
+            print(f"  {key:20} {total[key + ' transactions']:6} txs {count:9} steps")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

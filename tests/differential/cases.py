@@ -1,0 +1,122 @@
+"""The chains that are compared, as the oracle is told them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from eth_typing import Hash32
+
+from nodeapi.chain.genesis import genesis_state
+from nodeapi.chain.memory_state import MemoryState
+from nodeapi.chain.replay import Origin
+from nodeapi.chain.scenarios import SCENARIOS
+from nodeapi.chain.verification import Parent, verify_block
+from nodeapi.evm.blocks import decode_block, encode_block
+from nodeapi.evm.chain_config import ChainConfig
+from nodeapi.evm.changes import Changes
+from nodeapi.evm.genesis import genesis_accounts, genesis_block
+from nodeapi.evm.header_rules import Generation
+from nodeapi.evm.world import EMPTY_CODE_HASH
+from tests.support import execution_apis, sample
+
+NOT_COMPARED = {"dao_fork"}
+"""The specification drains mainnet's accounts."""
+
+NOT_SPECIFIED = "constantinople"
+"""Mainnet never ran it: the specification has Petersburg under its name."""
+SPECIFIED_AS = {"petersburg": "constantinople"}
+
+
+class Case:
+    """A chain: its genesis and its blocks, with what each is executed on."""
+
+    def __init__(self, name: str, genesis: dict[str, Any], blocks: list[bytes]) -> None:
+        self.name = name
+        self._genesis = genesis
+        self._blocks = blocks
+        self._config = ChainConfig.from_genesis(genesis)
+        self._state = MemoryState()
+        root = self._state.adopt(*genesis_state(genesis))
+        self._first = genesis_block(genesis, self._config, root)
+
+    def executed(self) -> Iterator[tuple[Origin, Changes]]:
+        """Yield each block with its parent's state, which then moves on."""
+        head = self._first.header
+        total_difficulty, line = head.difficulty, [Generation(head, ())]
+        for raw in self._blocks:
+            block, state = decode_block(raw), self._state
+            hashes = [generation.header.hash for generation in line]
+            parent = Parent(
+                head, total_difficulty, hashes, line, state, state.open_trie()
+            )
+            verified = verify_block(block, parent, self._config)
+            origin = Origin(block, verified.fork, self._config, state, hashes)
+            yield origin, verified.changes
+            state.apply(verified.changes)
+            head, total_difficulty = block.header, verified.total_difficulty
+            uncles = tuple(uncle.hash for uncle in block.uncles)
+            line = [Generation(head, uncles), *line][:256]
+
+    def told(self, blocks: list[Any]) -> dict[str, Any]:
+        """Return what the oracle is told; blocks: `told_block` of each."""
+        fork = self._config.genesis_fork(self._first.header.timestamp)
+        return {
+            "chain_id": self._config.chain_id,
+            "alloc": {
+                address.hex(): {
+                    "nonce": account.nonce,
+                    "balance": account.balance,
+                    "code": account.code.hex(),
+                    "storage": account.storage,
+                }
+                for address, account in genesis_accounts(self._genesis).items()
+            },
+            "genesis": [_specified(fork.name), encode_block(self._first).hex()],
+            "blocks": blocks,
+        }
+
+
+def _specified(fork: str) -> str:
+    return SPECIFIED_AS.get(fork, fork)
+
+
+def told_block(origin: Origin, changes: Changes) -> list[Any]:
+    """Return what the oracle is told of a block."""
+    fork, told = origin.fork.name, None
+    if fork == NOT_SPECIFIED:
+        told = {
+            address.hex(): account
+            and {
+                "nonce": account.nonce,
+                "balance": account.balance,
+                "code": _code(origin, changes, account.code_hash).hex(),
+                "storage": changes.storage.get(address, {}),
+            }
+            for address, account in changes.accounts.items()
+        }
+    return [_specified(fork), encode_block(origin.block).hex(), told]
+
+
+def _code(origin: Origin, changes: Changes, code_hash: Hash32) -> bytes:
+    if code_hash == EMPTY_CODE_HASH:
+        return b""
+    return changes.codes.get(code_hash) or origin.state.code(code_hash)
+
+
+def _scenario(name: str) -> Case:
+    genesis, blocks = SCENARIOS[name]()
+    return Case(name, genesis, [encode_block(block) for block in blocks])
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "sample": lambda: Case("sample", sample.genesis(), sample.raw_blocks()),
+    "execution-apis": lambda: Case(
+        "execution-apis", execution_apis.genesis(), execution_apis.raw_blocks()
+    ),
+    **{
+        name: lambda name=name: _scenario(name)
+        for name in SCENARIOS
+        if name not in NOT_COMPARED
+    },
+}
