@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 
 _BEFORE_HASH = b'{"txHash":"0x'
 _AFTER_HASH = b'","result":'
@@ -20,12 +21,21 @@ def entry(transaction_hash: bytes, result: bytes) -> bytes:
     return b"%s%s}" % (entry_start(transaction_hash), result)
 
 
+def of_many(hashes: bytes, results: Iterable[bytes]) -> list[bytes]:
+    """Return the entries of transactions, whose hashes stand one after the other."""
+    digits = hashes.hex().encode()
+    return [
+        b"%s%s%s%s}" % (_BEFORE_HASH, digits[at : at + 64], _AFTER_HASH, result)
+        for at, result in zip(count(0, 64), results, strict=False)
+    ]
+
+
 def array(entries: Iterable[bytes]) -> bytes:
     """Return the answer that consists of these entries."""
     return b"[" + b",".join(entries) + b"]"
 
 
-def array_size(count: int, results_size: int) -> int:
-    """Return the bytes of an answer of so many entries, with so large results."""
-    commas = max(count - 1, 0)
-    return 2 + commas + count * _ENTRY_BYTES + results_size
+def array_size(length: int, results_size: int) -> int:
+    """Return the bytes of an answer of `length` entries, with so large results."""
+    commas = max(length - 1, 0)
+    return 2 + commas + length * _ENTRY_BYTES + results_size

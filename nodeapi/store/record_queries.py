@@ -29,8 +29,8 @@ def short_trace(kind: RecordKind, max_size: int) -> str:
     """Return the query (network_id, hash, first, last) → id, count, size, and arrays.
 
     count, size: of the transactions first … last, and of their answers.
-    Of the arrays, hashes, transaction documents and records, each in the order of the
-    block, is nothing read when the answers are longer than max_size. Two ranges of rows
+    Of the rest, the hashes in one string, and arrays of the transactions' documents and
+    of the records, is nothing read when the answers are longer than max_size. Two ranges of rows
     are read sooner than each row of the one is sought for those of the other.
     """
     return f"""
@@ -42,7 +42,7 @@ def short_trace(kind: RecordKind, max_size: int) -> str:
             FROM nodeapi_transactionrecord r WHERE {_SPAN}
         ) s
         CROSS JOIN LATERAL (
-            SELECT array_agg(t.hash ORDER BY t.index) AS hashes,
+            SELECT string_agg(t.hash, ''::bytea ORDER BY t.index) AS hashes,
                 array_agg({_TRANSACTION[kind]} ORDER BY t.index) AS documents
             FROM nodeapi_transaction t
             WHERE {_TRANSACTIONS_SPAN} AND s.size <= {max_size}

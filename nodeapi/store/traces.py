@@ -115,9 +115,8 @@ class TraceReads(Reads):
                 self._streams.entries(kind, span),
                 ADVICE,
             )
-        hashes = read_array(row[3] or b"")
         texts = self._texts(kind, row, first)
-        answer = entries.array(map(entries.entry, hashes, texts))
+        answer = entries.array(entries.of_many(row[3] or b"", texts))
         if kind == "prestate":
             answer = await self._with_code(answer)
         if cache_key is not None:
