@@ -24,7 +24,8 @@ What a socket for dapps does with it:
    token is not among `live_tokens`, or whose dapp is not welcome, is closed.
 4. Heads: the listener hears of them in one order with the changes, that of the commits.
    Before a head is sent, changes that were heard of first have been looked at.
-5. Close: `services.consent.withdraw_requests` with the socket's name.
+5. Close: calls that are under way are cancelled, and waited for: a wallet_createSession
+   takes its request back.
 
 What the pages do: `services` for all that is decided, `consents.get_consent` with its
 digest for the consent page, `watch.follow_user` for the inbox.

@@ -27,17 +27,13 @@ def wallet_offer() -> Offer:
     Traces are offered where staff have granted them to the wallet's own API key.
     """
     api_key = internal_key.find()
-    traced = (
-        set(
-            Entitlement.objects.live()
-            .filter(api_key=api_key, capability=TRACE)
-            .values_list("network_id", flat=True)
-        )
-        if api_key is not None
-        else set()
-    )
+    granted = Entitlement.objects.live().filter(api_key=api_key, capability=TRACE)
+    traced = set(granted.values_list("network_id", flat=True))
+    networks = Network.objects.exclude(head_number=None)
+    if api_key is not None and api_key.networks.exists():
+        networks = networks.filter(api_keys=api_key)
     offer: dict[str, Known] = {}
-    for network in Network.objects.exclude(head_number=None):
+    for network in networks:
         traces = _traces() if network.pk in traced else ()
         known = Known(_chain_methods(), (SUBSCRIPTION,), traces)
         # Of two networks with the same chain id the older one is the chain.

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
 
+from jsonrpc.errors import RpcError
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi.service import Service
 from postgres.errors import Unavailable
 from wallets import internal_key
 from wallets.caip import EIP155, is_evm_reference, parse_scope
+from wallets.errors import InternalError
 from wallets.models import ConsentRequest, RequestState
 from wallets.services.consent import expire_request
 from wallets.services.sessions import end_expired_sessions
@@ -58,10 +60,14 @@ class Wallet:
     async def grant(self) -> Grant:
         """Return what the wallet's API key opens.
 
-        Raises: the errors of `keys.grants.Grants.resolve`.
+        Raises: InternalError when staff have taken it away; Unavailable.
         """
-        found = self.node.grants.resolve(self._key)
-        return found if isinstance(found, Grant) else await found
+        try:
+            found = self.node.grants.resolve(self._key)
+            return found if isinstance(found, Grant) else await found
+        except RpcError as error:  # which key it is concerns no dapp
+            logger.warning("the wallet's own API key is refused: %s", error)
+            raise InternalError from error
 
     def network(self, scope: str) -> NetworkView | None:
         """Return the network that serves a chain's scope, None when none does.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import orjson
@@ -123,11 +123,14 @@ class WalletStore:
     async def session(self, dapp_id: int) -> SessionState:
         """Return a dapp's session; without scopes when there is none.
 
+        Nor has one whose user was deactivated any: that changes no session.
         Raises: Unavailable.
         """
         state = await self.dapp(dapp_id)
         if state is None:
             return SessionState(0, {})
+        if not state.is_welcome:
+            return replace(state.session, scopes={}, expires_at=None)
         return state.session
 
     async def request(self, request_id: int) -> RequestOutcome | None:

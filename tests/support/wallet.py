@@ -70,6 +70,7 @@ class Rig:
     def __init__(self, runner: asyncio.Runner, wallet: Wallet) -> None:
         self._runner = runner
         self.wallet = wallet
+        self.run(self._listening())
         self.user = new_user()
         self.account1 = add_account(user=self.user, address=A1, cause=BY_USER)
         self.account2 = add_account(user=self.user, address=A2, cause=BY_USER)
@@ -86,6 +87,12 @@ class Rig:
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Do something on the event loop."""
         return self._runner.run(work)
+
+    async def _listening(self) -> None:
+        """Wait until nothing is missed, whatever a test before has done."""
+        async with asyncio.timeout(5):
+            while not self.wallet.node.directory.is_fresh:
+                await asyncio.sleep(0.002)
 
     def answer(self, socket: Socket, method: str, params: Any = None) -> Answer:
         """Return a call's answer, or raise its error."""
@@ -228,9 +235,6 @@ def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
         async def start() -> None:
             await service.start()
             await wallet.start()
-            async with asyncio.timeout(5):
-                while not service.directory.is_fresh:
-                    await asyncio.sleep(0.002)
 
         async def stop() -> None:
             await wallet.stop()

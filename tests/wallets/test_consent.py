@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import orjson
 import pytest
 from django.utils import timezone
 
+from nodeapi.http import RequestId
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket, new_user
 from wallets.consents import get_consent
+from wallets.context import Context
+from wallets.methods.outer import answer
 from wallets.models import Activity, ConsentRequest, Dapp, Event, RequestState, Session
 from wallets.permissions import Group
 from wallets.proposals import Choice, NothingChosen
@@ -241,6 +245,34 @@ def test_session_that_changes_before_its_answer_is_out_is_answered_as_granted(ri
 
 async def _wait(task):
     return await task
+
+
+@pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.01, 0.05])
+def test_call_that_is_cancelled_takes_its_request_back(rig: Rig, delay):
+    """However far it has come: in the thread, or waiting for the user."""
+
+    async def call_and_leave() -> None:
+        context = Context(RequestId(), rig.s1, rig.wallet)
+        task = asyncio.create_task(answer(context, "wallet_createSession", ONE))
+        await asyncio.sleep(delay)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    rig.run(call_and_leave())
+    states = ConsentRequest.objects.filter(dapp=rig.dapp).values_list(
+        "state", flat=True
+    )
+    assert set(states) <= {RequestState.WITHDRAWN}
+    assert rig.create()["sessionScopes"]
+
+
+def test_dapp_that_asks_and_takes_back_for_ever_is_stopped(rig: Rig):
+    for _ in range(consent.ASKED_AT_MOST):
+        task = rig.start(rig.s1, ONE)
+        consent.withdraw_requests(socket="s1")
+        assert rig.finish(task).code == 4001
+    assert rig.code(rig.s1, "wallet_createSession", ONE) == -32005
 
 
 def test_three_quick_rejections_keep_a_dapp_quiet(rig: Rig):

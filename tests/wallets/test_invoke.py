@@ -10,7 +10,7 @@ from django.db import connection
 
 from jsonrpc.errors import RpcError
 from keys.models import Entitlement, KeyVersion
-from keys.services import grant_entitlement
+from keys.services import announce_key, grant_entitlement
 from networks.models import Network
 from nodeapi.http import RequestId
 from tests.support.rows import announce_network, document, hash_of
@@ -197,6 +197,44 @@ def test_reads_are_those_of_the_wallets_api_key(rig: Rig):
     assert granted.api_key_id == api_key.pk
     assert internal_key.ensure() == api_key
     assert KeyVersion.objects.filter(api_key=api_key).count() == 1
+
+
+@pytest.mark.parametrize("change", ["disabled", "other network"])
+def test_staff_limit_the_wallet_as_any_key(rig: Rig, change):
+    rig.create("eip155:1", "eip155:137")
+    api_key = internal_key.ensure()
+    try:
+        if change == "disabled":
+            api_key.is_enabled = False
+            api_key.save()
+        else:
+            api_key.networks.set(Network.objects.filter(chain_id=137))
+        announce_key(api_key)
+        rig.run(asyncio.sleep(0.2))
+        error = rig.error(rig.s1, INVOKE, rig.invoke("eip155:1", "eth_chainId"))
+        if change == "disabled":
+            assert (error.code, error.message) == (-32603, "Internal JSON-RPC error.")
+        else:
+            assert (error.code, error.message) == UNAUTHORIZED
+            assert called(rig, "eip155:137", "eth_chainId") == "0x89"
+            wanted = {"optionalScopes": {"eip155:1": M0}}
+            other = Socket(rig.pair("https://y.example"), "y")
+            assert rig.code(other, "wallet_createSession", wanted) == 5100
+    finally:
+        api_key.is_enabled = True
+        api_key.save()
+        api_key.networks.clear()
+        announce_key(api_key)
+        rig.run(asyncio.sleep(0.2))
+    assert called(rig, "eip155:1", "eth_chainId") == "0x1"
+
+
+def test_deactivated_users_sessions_are_closed(rig: Rig):
+    rig.create("eip155:1")
+    rig.user.is_active = False
+    rig.user.save()
+    assert refusal(rig, "eip155:1", "eth_chainId") == UNAUTHORIZED
+    assert rig.session()["sessionScopes"] == {}
 
 
 def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig):

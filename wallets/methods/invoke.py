@@ -101,12 +101,11 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
         found = None if network is None else node_methods.find(request.method)
         if found is None or network is None:
             raise MethodNotFound(request.method)
-        target = NodeContext(
-            context.request_id,
-            await context.wallet.grant(),
-            network,
-            context.wallet.node.store,
-        )
+        key = await context.wallet.grant()
+        if not key.allows_network(network.id):
+            raise Unauthorized
+        store = context.wallet.node.store
+        target = NodeContext(context.request_id, key, network, store)
         if found.capability is not None:
             target.authorise(found)
     return Answer(await _call(found, target, request.params))

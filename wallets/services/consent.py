@@ -42,6 +42,10 @@ QUIET = timedelta(seconds=60)
 """For how long."""
 
 
+ASKED_AT_MOST = 20
+"""Requests of a dapp within the lifetime of one, those that it took back included."""
+
+
 class NotPending(Exception):
     """Raised when a request was decided, withdrawn or has expired already."""
 
@@ -154,8 +158,11 @@ def refuse_if_quiet(dapp: Dapp, now: datetime) -> None:
 def _ask(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequest:
     """Make a request; the dapp's session is locked.
 
-    Raises: LimitExceeded when too many wait for the user.
+    Raises: LimitExceeded when too many wait for the user, or the dapp asks too often.
     """
+    recently = timezone.now() - conf.request_lifetime()
+    if dapp.requests.filter(created_at__gt=recently).count() >= ASKED_AT_MOST:
+        raise LimitExceeded
     # Requests of other dapps are counted too: one after the other, for the same user.
     User.objects.select_for_update(no_key=True).get(pk=dapp.user_id)
     waiting = ConsentRequest.objects.pending().filter(dapp__user_id=dapp.user_id)
