@@ -299,7 +299,87 @@ def test_first_two_parameters_of_storage_are_required(api: Api) -> None:
         assert api.error(method, *params) == (-32602, text)
 
 
-def test_traces_wait_for_their_methods(api: Api, blocks: list[dict[str, Any]]) -> None:
-    method = "debug_traceBlockByHash"
-    message = f"the method {method} does not exist/is not available"
-    assert api.error(method, blocks[-1]["hash"], {}) == (-32601, message)
+@pytest.fixture(scope="module")
+def tracing(live: Live) -> Iterator[Api]:
+    """Call with a key of a customer who was granted tracing."""
+    with live.api("sample", live.new_key(may_trace=True)) as api:
+        yield api
+
+
+def frames(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a call frame and all below it."""
+    yield frame
+    for call in frame.get("calls", []):
+        yield from frames(call)
+
+
+def test_traces_are_for_a_select_set_of_customers(
+    api: Api, blocks: list[dict[str, Any]]
+) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "debug_traceBlockByHash"}
+    answer = api.send({**message, "params": [blocks[-1]["hash"]]})
+    assert answer.status_code == 403
+    assert "the provider's support about custom plans" in answer.text
+
+
+def test_call_traces_are_one_entry_for_each_transaction_of_a_block(
+    tracing: Api, blocks: list[dict[str, Any]]
+) -> None:
+    kinds = set()
+    for block in blocks[1:]:
+        options = {"tracer": "callTracer"}
+        entries = tracing.result("debug_traceBlockByHash", block["hash"], options)
+        assert len(entries) == len(block["transactions"])
+        for entry, transaction in zip(entries, block["transactions"], strict=True):
+            top = entry["result"]
+            assert (top["from"], top["input"], top["value"], top["gas"]) == (
+                *(transaction["from"], transaction["input"]),
+                *(transaction["value"], transaction["gas"]),
+            )
+            assert transaction["to"] in (None, top["to"])
+            for frame in frames(top):
+                kinds.add(frame["type"])
+                assert is_data(frame["from"], 20)
+                assert is_quantity(frame["gas"])
+                assert is_quantity(frame["gasUsed"])
+                assert re.fullmatch("0x([0-9a-f]{2})*", frame["input"])
+    assert kinds >= {"CALL", "DELEGATECALL"}
+
+
+def test_only_the_top_call_is_traced_on_request(
+    tracing: Api, blocks: list[dict[str, Any]]
+) -> None:
+    nested = 0
+    for block in blocks[1:]:
+        whole, tops = (
+            tracing.result(
+                "debug_traceBlockByHash",
+                block["hash"],
+                {"tracer": "callTracer", "tracerConfig": config},
+            )
+            for config in ({}, {"onlyTopCall": True})
+        )
+        nested += sum("calls" in entry["result"] for entry in whole)
+        for entry in whole:
+            entry["result"].pop("calls", None)
+        assert tops == whole
+    assert nested > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ([{"tracer": "prestateTracer"}], dict),
+        ([{"tracer": "flatCallTracer"}], list),
+        ([{"tracer": "{result: function() { return 7 }, fault: function() {}}"}], int),
+        ([{}], dict),
+        ([], dict),
+    ],
+)
+def test_other_tracers_and_none(
+    tracing: Api, blocks: list[dict[str, Any]], options: list[Any], kind: type
+) -> None:
+    block = blocks[1]
+    entries = tracing.result("debug_traceBlockByHash", block["hash"], *options)
+    assert len(entries) == len(block["transactions"])
+    assert {type(entry["result"]) for entry in entries} == {kind}
