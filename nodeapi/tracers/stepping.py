@@ -69,12 +69,13 @@ class Stepping:
         self._tracer = tracer
         self._prices = prices
         self._deadline = deadline
+        self._steps = 0
         self.refund = 0
         """The refund counter: geth raises it while it computes an instruction's cost."""
         self.destroyed: dict[bytes, None] = {}
         """Contracts that have destroyed themselves, in order, undone ones left out."""
 
-    def look_at_clock(self) -> None:
+    def _look_at_clock(self) -> None:
         """Raise ExecutionTimeout when it is time."""
         if time.monotonic() >= self._deadline:
             raise ExecutionTimeout
@@ -85,13 +86,12 @@ class Stepping:
         Raises: VMError as the code fails, with the program counter at what failed;
         TracerError as the tracer does.
         """
-        self.look_at_clock()
         if frame.msg.depth == 0:
             self.refund = frame.msg.refund
         code, meter = frame.code.raw, frame._gas_meter
         values, program = frame._stack.values, table.decode(frame.code.raw)
-        step, watch = Step(frame, frame.msg.depth + 1), self._tracer.step
-        position, gas, steps = 0, meter.gas_remaining, 0
+        step = Step(frame, frame.msg.depth + 1)
+        position, gas = 0, meter.gas_remaining
         while True:
             try:
                 kind, taken, argument, following = program[position]
@@ -100,11 +100,7 @@ class Stepping:
                 continue
             step.pc, step.gas = position, gas
             step.op = code[position] if position < len(code) else STOP
-            self._price(step, values)
-            watch(step)
-            steps += 1
-            if not steps % STEPS_BETWEEN_LOOKS:
-                self.look_at_clock()
+            self._report(step, values)
             if step.error is not None:
                 self._fail(step, table)
             gas -= taken
@@ -125,8 +121,11 @@ class Stepping:
                 gas, following = meter.gas_remaining, frame.code.program_counter
             position = following
 
-    def _price(self, step: Step, values: list[int]) -> None:
-        """Fill in what the instruction costs, and why it can't be executed."""
+    def _report(self, step: Step, values: list[int]) -> None:
+        """Tell the tracer what an instruction costs, and why it can't be executed.
+
+        Raises: TracerError.
+        """
         constant, taken, maximum, variable, refund, _ = self._prices[step.op]
         step.cost, step.error, size = constant, None, len(values)
         if size < taken:
@@ -146,6 +145,10 @@ class Stepping:
                 if step.cost > step.gas:
                     step.error = "out of gas"
         step.refund = self.refund
+        self._tracer.step(step)
+        self._steps += 1
+        if not self._steps % STEPS_BETWEEN_LOOKS:
+            self._look_at_clock()
 
     def _execute(self, step: Step, kind: int, operation: Any) -> None:
         """Execute an instruction that is more than arithmetic on the stack.
