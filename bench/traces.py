@@ -27,7 +27,6 @@ from bench.endpoint import (
     SERVICE,
     AllLoads,
     Loads,
-    Measured,
     Say,
     Target,
     answer_size,
@@ -65,7 +64,7 @@ PINGS = 200
 """Small requests beside a long answer."""
 
 REQUIRED_HOT = ">= 0.6"
-REQUIRED_COLD = "<= 0.01"
+REQUIRED_COLD = ">= 100"
 REQUIRED_FIRST_BYTE_MS = "<= 50"
 REQUIRED_TURN_MS = "<= 10"
 
@@ -87,7 +86,7 @@ def traces(folder: Path, say: Say) -> list[Row]:
     server_core, generator_core = split_cores()
     asked = cases()
     loads: AllLoads = defaultdict(Loads)
-    laps: list[tuple[Spent, Measured]] = []
+    laps: list[tuple[Spent, float]] = []
     with ExitStack() as stack:
         generator = stack.enter_context(loadgen(generator_core))
         ceiling, hot, cold = targets = [
@@ -109,13 +108,19 @@ def traces(folder: Path, say: Say) -> list[Row]:
                     measured = target.load(generator, job)
                     loads[case.name, CONNECTIONS].of[target.name].append(measured)
             single = Job(cold.port, asked[0].requests(path), 1, SECONDS)
-            laps.append((execute(), cold.load(generator, single)))
+            p50_ms = generator.load(single).p50_ms
+            laps.append((execute(), p50_ms))
         say("traces: a long answer")
         long_rows = [*long_answer_rows(hot, long_path, long_hash)]
     rows = []
     for case, size in zip(asked, sizes, strict=True):
         rows += case_rows(case, size, loads[case.name, CONNECTIONS])
-    return [*rows, *execution_rows(laps), *long_rows, *size_rows()]
+    return [
+        *rows,
+        *execution_rows(laps, loads[asked[0].name, CONNECTIONS]),
+        *long_rows,
+        *size_rows(),
+    ]
 
 
 def prepare(folder: Path, say: Say) -> tuple[str, str, str]:
@@ -201,32 +206,36 @@ def execute() -> Spent:
                 raise RuntimeError("a transfer was not recorded")
             seconds = time.perf_counter() - start
             spent.append(Spent(seconds, time.process_time() - start_processor))
-    return min(spent, key=lambda one: one.processor_seconds)
+    return Spent(
+        median(one.seconds for one in spent),
+        median(one.processor_seconds for one in spent),
+    )
 
 
-def execution_rows(laps: list[tuple[Spent, Measured]]) -> list[Row]:
+def execution_rows(laps: list[tuple[Spent, float]], cold: Loads) -> list[Row]:
     """Return how much sooner a trace is read, from the database, than executed.
 
+    laps: of each round, an execution, and the p50 of a single reader in milliseconds.
     Processor time decides, of our process on both sides, without PostgreSQL's: how
     long a request of a millisecond waits depends on who else wants the processor.
     """
-    executed = [lap[0].processor_seconds for lap in laps]
-    read = [lap[1].processor_seconds for lap in laps]
-    name = f"a block of {TRANSFERS} transfers"
-    again, cold = f"{name}, executed again", f"{name}, read, cold"
+    executed = [spent.processor_seconds for spent, _ in laps]
+    read = cold.series("cold", "processor_seconds")
+    name = f"callTracer of {TRANSFERS} transfers"
+    again, stored = f"{name}, executed again", f"{name}, read, cold"
     return [
         Row("traces", again, median(executed) * 1000, "ms of processor"),
-        Row("traces", again, median([lap[0].seconds for lap in laps]) * 1000, "ms"),
+        Row("traces", again, median(spent.seconds for spent, _ in laps) * 1000, "ms"),
         Row(
             "traces",
-            cold,
+            stored,
             median(read) * 1000,
             "ms of processor",
-            median_ratio(read, executed),
-            "executed again",
+            median_ratio(executed, read),
+            "executed again / read",
             REQUIRED_COLD,
         ),
-        Row("traces", cold, median([lap[1].p50_ms for lap in laps]), "ms p50"),
+        Row("traces", stored, median(p50_ms for _, p50_ms in laps), "ms p50, alone"),
     ]
 
 
