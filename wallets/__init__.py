@@ -31,5 +31,7 @@ What the pages do: `services` for all that is decided, `consents.get_consent` wi
 digest for the consent page, `watch.follow_user` for the inbox.
 
 Methods that ask the user (signatures) are registered in `methods.catalog.chain_methods`,
-with names that `permissions` knows; they are offered from then on.
+with names that `permissions` knows; they are offered from then on. They ask with
+`services.requests.ask_user`, wait with `Wallet.decision`, and check whose account it is
+with `Invocation.require_account`.
 """

@@ -165,7 +165,9 @@ def worth_keeping(scopes: Scopes) -> Scopes:
 
 def without(scopes: Scopes, removed: Iterable[str]) -> Scopes:
     """Return what is left of a session when scopes are taken away."""
-    gone = set(removed)
+    gone = scopes.keys() & set(removed)
+    if not gone:
+        return scopes
     return worth_keeping({n: scope for n, scope in scopes.items() if n not in gone})
 
 

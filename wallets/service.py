@@ -19,7 +19,7 @@ from wallets import internal_key
 from wallets.caip import EIP155, is_evm_reference, parse_scope
 from wallets.errors import InternalError
 from wallets.models import ConsentRequest, RequestState
-from wallets.services.consent import expire_request
+from wallets.services.requests import expire_request
 from wallets.services.sessions import end_expired_sessions
 from wallets.store import RequestOutcome, WalletStore
 from wallets.threads import in_thread

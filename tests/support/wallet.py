@@ -29,7 +29,7 @@ from wallets.methods.outer import answer
 from wallets.models import Account, Actor, ConsentRequest, Dapp, DappKind
 from wallets.proposals import Choice
 from wallets.service import Wallet, build_wallet
-from wallets.services import consent
+from wallets.services import consent, requests
 from wallets.services.accounts import add_account
 from wallets.services.pairing import pair_dapp
 
@@ -178,7 +178,7 @@ class Rig:
     def reject(self) -> None:
         """Decide as the user: no."""
         request = self.pending()
-        consent.reject_request(
+        requests.reject_request(
             request_id=request.pk, user=request.dapp.user, cause=BY_USER
         )
 

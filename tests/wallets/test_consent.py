@@ -17,7 +17,7 @@ from wallets.methods.outer import answer
 from wallets.models import Activity, ConsentRequest, Dapp, Event, RequestState, Session
 from wallets.permissions import Group
 from wallets.proposals import Choice, NothingChosen
-from wallets.services import accounts, consent, dapps, sessions
+from wallets.services import accounts, consent, dapps, requests, sessions
 
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 ONE = {"optionalScopes": {"eip155:1": M0}}
@@ -76,7 +76,7 @@ def test_other_dapps_may_ask_meanwhile_until_too_many_wait(rig: Rig, settings):
     tasks = [rig.start(socket, ONE) for socket in sockets[:2]]
     assert rig.code(sockets[2], "wallet_createSession", ONE) == -32005
     for request in ConsentRequest.objects.pending().filter(dapp__user=rig.user):
-        consent.reject_request(request_id=request.pk, user=rig.user, cause=BY_USER)
+        requests.reject_request(request_id=request.pk, user=rig.user, cause=BY_USER)
     assert [rig.finish(task).code for task in tasks] == [4001, 4001]
 
 
@@ -162,7 +162,7 @@ def test_nobody_else_decides(rig: Rig):
     with pytest.raises(ConsentRequest.DoesNotExist):
         approve(rig, request, get_consent(request).digest, stranger)
     with pytest.raises(ConsentRequest.DoesNotExist):
-        consent.reject_request(request_id=request.pk, user=stranger, cause=BY_USER)
+        requests.reject_request(request_id=request.pk, user=stranger, cause=BY_USER)
     assert rig.pending() == request
 
 
@@ -171,10 +171,10 @@ def test_decision_is_final(rig: Rig):
     request = rig.pending()
     digest = get_consent(request).digest
     approve(rig, request, digest)
-    with pytest.raises(consent.NotPending):
+    with pytest.raises(requests.NotPending):
         approve(rig, request, digest)
-    with pytest.raises(consent.NotPending):
-        consent.reject_request(request_id=request.pk, user=rig.user, cause=BY_USER)
+    with pytest.raises(requests.NotPending):
+        requests.reject_request(request_id=request.pk, user=rig.user, cause=BY_USER)
     assert "eip155:1" in rig.finish(task)["sessionScopes"]
 
 
@@ -184,7 +184,7 @@ def test_what_has_expired_can_be_approved_no_more(rig: Rig):
     digest = get_consent(request).digest
     late = timezone.now() - timedelta(seconds=1)
     ConsentRequest.objects.filter(pk=request.pk).update(expires_at=late)
-    with pytest.raises(consent.NotPending):
+    with pytest.raises(requests.NotPending):
         approve(rig, request, digest)
     assert rig.session() == NO_SESSION
 
@@ -209,7 +209,7 @@ def test_approval_after_a_revocation_grants_nothing(rig: Rig):
     digest = get_consent(request).digest
     assert rig.result(rig.s2, "wallet_revokeSession", {}) is True
     assert rig.finish(task).code == 4001
-    with pytest.raises(consent.NotPending):
+    with pytest.raises(requests.NotPending):
         approve(rig, request, digest)
     assert rig.session() == NO_SESSION
 
@@ -217,7 +217,7 @@ def test_approval_after_a_revocation_grants_nothing(rig: Rig):
 def test_requests_of_a_socket_that_has_gone_are_withdrawn(rig: Rig):
     task = rig.start(rig.s1, ONE)
     other = rig.start(Socket(rig.pair("https://q.example"), "q"), ONE)
-    consent.withdraw_requests(socket="s1")
+    requests.withdraw_requests(socket="s1")
     assert rig.finish(task).code == 4001
     assert rig.pending().dapp.ident == "https://q.example"
     rig.reject()
@@ -268,9 +268,9 @@ def test_call_that_is_cancelled_takes_its_request_back(rig: Rig, delay):
 
 
 def test_dapp_that_asks_and_takes_back_for_ever_is_stopped(rig: Rig):
-    for _ in range(consent.ASKED_AT_MOST):
+    for _ in range(requests.ASKED_AT_MOST):
         task = rig.start(rig.s1, ONE)
-        consent.withdraw_requests(socket="s1")
+        requests.withdraw_requests(socket="s1")
         assert rig.finish(task).code == 4001
     assert rig.code(rig.s1, "wallet_createSession", ONE) == -32005
 

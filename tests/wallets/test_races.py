@@ -16,7 +16,7 @@ from wallets.errors import AlreadyPending
 from wallets.models import Activity, Actor, ConsentRequest, Event, Session
 from wallets.proposals import Choice
 from wallets.scopes import ScopeObject
-from wallets.services import accounts, consent, pairing, sessions
+from wallets.services import accounts, consent, pairing, requests, sessions
 from wallets.threads import in_thread
 
 ONE = {"optionalScopes": {"eip155:1": M0}}
@@ -87,11 +87,11 @@ def test_approval_and_rejection_exclude_each_other(rig: Rig):
             lambda r=request, s=seen, c=choice: consent.approve_session(
                 request_id=r.pk, user=rig.user, digest=s.digest, choice=c, cause=BY_USER
             ),
-            lambda r=request: consent.reject_request(
+            lambda r=request: requests.reject_request(
                 request_id=r.pk, user=rig.user, cause=BY_USER
             ),
         )
-        assert sum(isinstance(value, consent.NotPending) for value in found) == 1
+        assert sum(isinstance(value, requests.NotPending) for value in found) == 1
         answered = rig.finish(task)
         request.refresh_from_db()
         if request.state == "approved":

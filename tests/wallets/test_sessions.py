@@ -132,6 +132,23 @@ def test_giving_back_what_was_not_granted_changes_nothing(rig: Rig, heard):
     assert rig.session() == created
 
 
+def test_giving_back_what_was_not_granted_ends_nothing_and_withdraws_nothing(rig: Rig):
+    other = Socket(rig.pair("https://q.example"), "q")
+    created = rig.create("wallet", socket=other)
+    rig.result(other, "wallet_revokeSession", {"scopes": ["eip155:1"]})
+    assert rig.session(other) == created
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:1": M0}})
+    rig.result(rig.s2, "wallet_revokeSession", {"scopes": ["eip155:1"]})
+    rig.approve()
+    assert rig.finish(task)["sessionScopes"]
+
+
+def test_giving_all_back_withdraws_what_was_asked_for(rig: Rig):
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:1": M0}})
+    rig.result(rig.s2, "wallet_revokeSession")
+    assert rig.finish(task).code == 4001
+
+
 def test_user_takes_a_network_away(rig: Rig, heard):
     rig.create("eip155:1", "eip155:137")
     edit(rig, {"eip155:137"})

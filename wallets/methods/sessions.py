@@ -21,7 +21,8 @@ from wallets.methods.catalog import session_methods
 from wallets.models import RequestState
 from wallets.proposals import decode_properties, wanted_expiry
 from wallets.scopes import RequestedScope, Scopes, ShapeError
-from wallets.services.consent import request_session, withdraw_requests
+from wallets.services.consent import request_session
+from wallets.services.requests import withdraw_requests
 from wallets.services.sessions import revoke_session
 from wallets.store import RequestOutcome, SessionState
 from wallets.threads import in_thread

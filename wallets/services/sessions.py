@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -10,17 +10,12 @@ from django.utils import timezone
 
 from wallets import proposals, scopes
 from wallets.changes import THE_WALLET, Cause, announce_dapp, record
-from wallets.models import (
-    Account,
-    ConsentRequest,
-    Dapp,
-    Event,
-    RequestState,
-    Session,
-)
+from wallets.models import Account, Dapp, Event, Session
 from wallets.offers import wallet_offer
 from wallets.proposals import Choice
 from wallets.scopes import Scopes
+from wallets.services.locks import lock_session
+from wallets.services.requests import withdraw
 
 EXPIRED_AT_ONCE = 100
 """Sessions that one transaction ends."""
@@ -28,18 +23,6 @@ EXPIRED_AT_ONCE = 100
 
 class Stale(Exception):
     """Raised when what a user has decided upon is no longer what there is."""
-
-
-def lock_session(dapp_id: int) -> Session:
-    """Return a dapp's session, which nobody else changes until the commit.
-
-    Raises: Session.DoesNotExist.
-    """
-    return (
-        Session.objects.select_for_update(of=["self"])
-        .select_related("dapp")
-        .get(dapp_id=dapp_id)
-    )
 
 
 def write_session(
@@ -72,21 +55,21 @@ def write_session(
 
 @transaction.atomic
 def revoke_session(
-    *, dapp_id: int, cause: Cause, names: Iterable[str] | None = None
+    *, dapp_id: int, cause: Cause, names: Collection[str] | None = None
 ) -> Session:
     """Take scopes away from a dapp; nothing happens where there are none.
 
-    names: of the scopes, unknown ones are ignored; None or empty: all. Then what the
-        dapp has asked for and not got yet is withdrawn as well.
+    names: of the scopes, unknown ones are ignored; None or empty: all. With a session,
+        what the dapp has asked for and not got yet is withdrawn as well.
     """
     session = lock_session(dapp_id)
-    removed = list(names or session.scopes)
-    left = scopes.without(session.scopes, removed) if names else {}
-    if session.scopes and left != session.scopes:
+    old = session.scopes
+    left = scopes.without(old, names) if names else {}
+    if left != old:
         event = Event.CHANGED if left else Event.REVOKED
         expires_at = session.expires_at
         write_session(session, left, event=event, cause=cause, expires_at=expires_at)
-    if not names or not left:
+    if not names or (old and not left):
         withdraw(session.dapp.requests.pending(), cause)
     return session
 
@@ -125,25 +108,3 @@ def end_expired_sessions(now: datetime | None = None) -> int:
     for session in ended:
         write_session(session, {}, event=Event.SESSION_EXPIRED, cause=THE_WALLET)
     return len(ended)
-
-
-def withdraw(requests: Iterable[ConsentRequest], cause: Cause) -> None:
-    """Take back requests that nobody has decided; the session is locked."""
-    _close(requests, RequestState.WITHDRAWN, Event.WITHDRAWN, cause)
-
-
-def expire(requests: Iterable[ConsentRequest]) -> None:
-    """Close requests that were not decided in time; the session is locked."""
-    _close(requests, RequestState.EXPIRED, Event.EXPIRED, THE_WALLET)
-
-
-def _close(
-    requests: Iterable[ConsentRequest], state: RequestState, event: Event, cause: Cause
-) -> None:
-    for request in requests:
-        request.state = state
-        request.decided_at = timezone.now()
-        request.save()
-        details = {"method": request.method}
-        record(event, cause, request.dapp, details)
-        announce_dapp(request.dapp)
