@@ -336,7 +336,7 @@ def test_call_traces_are_one_entry_for_each_transaction_of_a_block(
                 *(transaction["from"], transaction["input"]),
                 *(transaction["value"], transaction["gas"]),
             )
-            assert transaction["to"] in (None, top["to"])
+            assert transaction["to"] in (None, top.get("to"))
             for frame in frames(top):
                 kinds.add(frame["type"])
                 assert is_data(frame["from"], 20)
