@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES = 256 * 1024 * 1024
 """What a tracer may keep, its own source included."""
-STACK_BYTES = 1024 * 1024
-"""Of the C stack: some thousand JavaScript calls within each other."""
+STACK_BYTES = 4 * 1024 * 1024
+"""Of the C stack, which has to be larger. It is good for about 2400 JavaScript calls
+within each other: whoever walks a tree of calls goes as deep as that, up to 1024."""
 MAX_SOURCE_CHARACTERS = 1024 * 1024
 
 _RUNTIME = Path(__file__).parent / "runtime"
