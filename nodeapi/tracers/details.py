@@ -111,17 +111,18 @@ def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
 
 def _account(out: bytearray, account: TouchedAccount) -> None:
     before, after, slots = account.before, account.after, account.slots
-    if before is after and not slots and before != EMPTY:
-        out.append(_DESTROYED if account.is_destroyed else 0)
-        return
-    flags = (
-        (_BALANCE if before.balance != after.balance else 0)
-        | (_NONCE if before.nonce != after.nonce else 0)
-        | (_CODE if before.code_hash != after.code_hash else 0)
-        | (_DESTROYED if account.is_destroyed else 0)
-        | (_WAS_EMPTY if before == EMPTY else 0)
-        | (_SLOTS if slots else 0)
-    )
+    flags = _DESTROYED if account.is_destroyed else 0
+    if slots:
+        flags |= _SLOTS
+    if before == EMPTY:
+        flags |= _WAS_EMPTY
+    if before is not after:
+        if before.balance != after.balance:
+            flags |= _BALANCE
+        if before.nonce != after.nonce:
+            flags |= _NONCE
+        if before.code_hash != after.code_hash:
+            flags |= _CODE
     out.append(flags)
     if flags & _WAS_EMPTY:
         out += account.address

@@ -48,12 +48,11 @@ def prestate_json(
     """Return the tracer's answer."""
     if config.diff_mode:
         return _difference(touched, config, code)
-    members = []
-    for account in touched:
-        if account.before != EMPTY or config.include_empty:
-            members.append(
-                _account(account.address, account.before, account.slots, config, code)
-            )
+    members = [
+        _account(account.address, account.before, account.slots, config, code)
+        for account in touched
+        if account.before != EMPTY or config.include_empty
+    ]
     return "{" + ",".join(members) + "}"
 
 

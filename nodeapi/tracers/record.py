@@ -31,6 +31,8 @@ _RAW, _DICTIONARY_1 = 1, 2
 
 _WORTH_COMPRESSING = 64
 """Bytes. A zstd frame alone takes nine."""
+_SHORT = 4096
+"""Bytes. Shorter payloads are compressed in their own way."""
 CHUNK_BYTES = 65_536
 
 # Holes: bytes that JSON never has.
@@ -86,10 +88,22 @@ class _Codec(threading.local):
 
     def __init__(self) -> None:
         dictionary = _dictionary()
-        # Level 3 is both faster and smaller than level 1 on inputs this short.
-        dictionary.precompute_compress(level=3)
         self.compressor = zstandard.ZstdCompressor(
             level=3, dict_data=dictionary, write_checksum=False, write_dict_id=False
+        )
+        # Most records are shorter than the tables that a level brings along.
+        self.short_compressor = zstandard.ZstdCompressor(
+            compression_params=zstandard.ZstdCompressionParameters(
+                strategy=zstandard.STRATEGY_FAST,
+                window_log=_SHORT.bit_length(),
+                hash_log=10,
+                chain_log=10,
+                search_log=1,
+                min_match=4,
+                write_checksum=False,
+                write_dict_id=False,
+            ),
+            dict_data=dictionary,
         )
         self.decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
 
@@ -97,10 +111,13 @@ class _Codec(threading.local):
 _codec = _Codec()
 
 
-def pack(payload: bytes) -> bytes:
-    """Return bytes as they are stored."""
-    if len(payload) < _WORTH_COMPRESSING:
+def pack(payload: bytes, worth_compressing: int = _WORTH_COMPRESSING) -> bytes:
+    """Return bytes as they are stored; compressed from so many bytes on."""
+    size = len(payload)
+    if size < worth_compressing:
         return b"\x01" + payload
+    if size < _SHORT:
+        return b"\x02" + _codec.short_compressor.compress(payload)
     return b"\x02" + _codec.compressor.compress(payload)
 
 

@@ -32,6 +32,9 @@ ACCOUNT_BYTES, SLOT_BYTES = 256, 128
 WAITING_BYTES = 2**20
 """Of the same data, kept until records are made of it."""
 
+DETAILS_WORTH_COMPRESSING = 256
+"""Bytes. Short details are hashes and amounts, without a pattern."""
+
 _DEFAULT = PrestateConfig()
 
 
@@ -109,7 +112,8 @@ def _record(executed: _Executed) -> TransactionRecord:
     if touched is None:
         return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
     plain = prestate_json(touched, _DEFAULT, leave_out).encode()
-    details = pack(encode_details(executed.fork_name, executed.top, touched))
+    encoded = encode_details(executed.fork_name, executed.top, touched)
+    details = pack(encoded, worth_compressing=DETAILS_WORTH_COMPRESSING)
     prestate_size = len(plain) + _code_digits(touched, executed.world)
     return TransactionRecord(calls, pack(plain), details, calls_size, prestate_size)
 
