@@ -19,7 +19,7 @@ from nodeapi.tracers.record import (
     TOO_LARGE,
     RecordTooLarge,
     code_hashes,
-    fill_calls,
+    fill_all_calls,
     fill_codes,
     unpack,
 )
@@ -151,7 +151,7 @@ class TraceReads(Reads):
         try:
             if kind == "prestate":
                 return list(map(unpack, records))
-            return list(map(fill_calls, records, read_array(row[4] or b"")))
+            return list(fill_all_calls(records, read_array(row[4] or b"")))
         except RecordTooLarge as error:
             raise TraceTooLarge(first + records.index(TOO_LARGE)) from error
 
