@@ -3,6 +3,9 @@
 uvicorn limits neither how long the head of a request, its line and headers, may take
 nor how long it and a chunked body's trailers may be: a client could hold connections
 for ever, or fill the memory with one. Bodies have their limits in the applications.
+
+Applications find an extension in their scope, `PLAIN_ANSWER`: a function that sends a
+whole answer at once, which spares 3 µs of messages and of headers looked at one by one.
 """
 
 from __future__ import annotations
@@ -10,9 +13,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from nodeapi import http
 
 MAX_HEAD_BYTES = 64 * 1024
 """Of a head, or of trailers, not counting the first read: nginx takes 32 KiB, and a
@@ -37,11 +43,20 @@ _NOWHERE: Any = deque(maxlen=0)
 """Takes trailers, for which nobody asks."""
 
 
+_COPIED_BYTES = 2**14
+"""Bodies up to here are joined with their heads: copying them costs less than a write."""
+
+
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
     _unfinished_bytes = 0
     _waits_since: float | None = None
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """Have a request answered, by an application that may do so in one go."""
+        cycle.scope["extensions"] = {http.PLAIN_ANSWER: partial(_answer_plainly, cycle)}
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; hang up upon a head or trailers that do not end."""
@@ -88,6 +103,42 @@ class Protocol(HttpToolsProtocol):
         cycle: Any = self.cycle  # None before the first request, like the scope
         is_answering = cycle is not None and not cycle.response_complete
         return not is_answering and self.timeout_keep_alive_task is None
+
+
+def _answer_plainly(cycle: Any, body: bytes) -> bool:
+    """Send a whole answer of JSON with status 200.
+
+    cycle: uvicorn's, of the request.
+    False, and nothing is sent: the answer needs `send`, which waits for slow readers,
+    and knows of connections that are to be closed.
+    """
+    if cycle.flow.write_paused or not cycle.keep_alive or cycle.disconnected:
+        return False
+    head = b"%b%d\r\n\r\n" % (_plain_head(cycle.default_headers), len(body))
+    if len(body) <= _COPIED_BYTES:
+        cycle.transport.write(head + body)
+    else:
+        cycle.transport.write(head)
+        cycle.transport.write(body)
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
+
+
+_plain_heads: tuple[Any, bytes] = (None, b"")
+"""The server's headers, which are other ones every second, and what is made of them."""
+
+
+def _plain_head(default_headers: list[tuple[bytes, bytes]]) -> bytes:
+    """Return how every plain answer begins, up to its length."""
+    global _plain_heads
+    known_for, head = _plain_heads
+    if known_for is not default_headers:
+        lines = [*default_headers, *http.PLAIN_HEADERS, (b"content-length", b"")]
+        head = b"HTTP/1.1 200 OK\r\n" + b"\r\n".join(map(b": ".join, lines))
+        _plain_heads = default_headers, head
+    return head
 
 
 async def hang_up_late(connections: Iterable[Any]) -> None:

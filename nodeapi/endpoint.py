@@ -62,6 +62,9 @@ _UNREAD = (
 _ANSWER = (bytes, Reply, Stream)
 """What an answer is; a union would be put together anew for each request."""
 
+_NONE: dict[str, Any] = {}
+"""The extensions of a server that has none."""
+
 _PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
 """The answer to a browser's question whether a page may call."""
 
@@ -128,8 +131,9 @@ class Endpoint:
             and b"accept-encoding" not in headers
             and b"origin" not in headers
         ):
-            await send(http.start_of_plain_answer(len(answer)))
-            await send({"type": "http.response.body", "body": answer})
+            send_plainly = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
+            if send_plainly is None or not send_plainly(answer):
+                await _send_plainly(answer, send)
         elif isinstance(answer, Stream):
             await self._stream(answer, scope, headers, request_id, receive, send)
         else:
@@ -290,6 +294,12 @@ class Endpoint:
                 if not message.get("more_body"):
                     return
                 left -= len(message["body"])
+
+
+async def _send_plainly(answer: bytes, send: Send) -> None:
+    """Send an answer that needs no headers but its type and length."""
+    await send(http.start_of_plain_answer(len(answer)))
+    await send({"type": "http.response.body", "body": answer})
 
 
 def _headers(

@@ -25,9 +25,16 @@ ANSWER_HEADERS: Headers = [
 ]
 """Of answers: browsers may call from anywhere, and nothing stays in caches.
 
-A plain answer (see `start_of_plain_answer`) does without the last two: no cache keeps
-the answer to a POST that says nothing of it, and only a browser asks about origins.
+A plain answer (see `PLAIN_HEADERS`) does without the last two: no cache keeps the
+answer to a POST that says nothing of it, and only a browser asks about origins.
 """
+
+PLAIN_HEADERS: Headers = ANSWER_HEADERS[:1]
+"""Of an answer with nothing special about it, before its length."""
+
+PLAIN_ANSWER = "portcullis.plain_answer"
+"""Extension in an ASGI scope: a function that takes the body of a plain answer and
+sends it all at once; where it returns False, it has to be sent as ever."""
 
 BROWSER_HEADERS: Headers = [
     (b"access-control-expose-headers", b"Retry-After, X-Request-Id"),
@@ -40,8 +47,6 @@ PREFLIGHT_HEADERS = {
     "Access-Control-Max-Age": "7200",
 }
 """Of the answer to a browser's question whether a page may call."""
-
-_JSON = ANSWER_HEADERS[0]
 
 GZIP_HEADERS: Headers = [
     (b"content-encoding", b"gzip"),
@@ -84,14 +89,14 @@ class RequestId:
 
 
 def start_of_plain_answer(length: int) -> dict[str, object]:
-    """Return the ASGI message that begins an answer with nothing special about it.
+    """Return the ASGI message that begins a plain answer; length: its body's, in bytes.
 
-    length: of the body, in bytes. Each header more would cost the server 0.5 µs.
+    Each header more would cost the server 0.5 µs.
     """
     return {
         "type": "http.response.start",
         "status": 200,
-        "headers": [_JSON, (b"content-length", b"%d" % length)],
+        "headers": [*PLAIN_HEADERS, (b"content-length", b"%d" % length)],
     }
 
 

@@ -23,7 +23,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], socket.soc
     monkeypatch.setattr(gc, "freeze", lambda: None)  # this process is to go on
     listener = socket.create_server(("127.0.0.1", 0))
     ready, ready_write = os.pipe()
-    worker = Worker("tests.support.applications:process_id", ready_write)
+    worker = Worker("tests.support.applications:sized", ready_write)
     thread = threading.Thread(target=worker.run, args=([listener],))
     thread.start()
     try:
@@ -121,3 +121,72 @@ def test_large_head_that_ends_is_answered(
         time.sleep(0.05)
         client.sendall(b"\r\n\r\n")
         assert b"200 OK" in client.recv(1000)
+
+
+def request(path: str, *headers: str, version: str = "1.1") -> bytes:
+    lines = [f"POST {path} HTTP/{version}", "host: x", "content-length: 0", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def read_answer(client: socket.socket) -> tuple[set[bytes], bytes]:
+    """Return status line and headers, without the date, and the body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += client.recv(2**16)
+    head, _, body = data.partition(b"\r\n\r\n")
+    lines = {line for line in head.split(b"\r\n") if not line.startswith(b"date: ")}
+    length = next(
+        int(line[16:]) for line in lines if line.startswith(b"content-length")
+    )
+    while len(body) < length:
+        body += client.recv(min(2**16, length - len(body)))
+    return lines, body
+
+
+@pytest.mark.parametrize("size", [1, 1800, protocol._COPIED_BYTES + 1, 3_000_000])
+def test_plain_answer_is_what_messages_make_of_it(
+    connect: Callable[[], socket.socket], size: int
+) -> None:
+    with connect() as client:
+        answers = []
+        for path in (f"/sent/{size}", f"/plain/{size}", f"/plain/{size}"):
+            client.sendall(request(path))
+            answers.append(read_answer(client))
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0][1] == b"x" * size
+
+
+def test_plain_answers_to_a_reader_who_takes_his_time_come_whole(
+    connect: Callable[[], socket.socket],
+) -> None:
+    with connect() as client:
+        client.sendall(request("/plain/2000000") * 10)
+        time.sleep(0.2)  # more than the socket takes
+        bodies = [read_answer(client)[1] for _ in range(10)]
+    assert bodies == [b"x" * 2_000_000] * 10
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [request("/plain/10", "connection: close"), request("/plain/10", version="1.0")],
+)
+def test_plain_answer_on_a_connection_that_ends_ends_it(
+    connect: Callable[[], socket.socket], asking: bytes
+) -> None:
+    with connect() as client:
+        client.sendall(asking)
+        lines, body = read_answer(client)
+        assert b"connection: close" in lines
+        assert body == b"x" * 10
+        assert client.recv(1) == b""
+
+
+def test_plain_answer_tells_the_time(connect: Callable[[], socket.socket]) -> None:
+    seen = set()
+    with connect() as client:
+        for _ in range(3):
+            client.sendall(request("/plain/1"))
+            data = client.recv(1000)
+            seen.add(data[data.index(b"date: ") :].split(b"\r\n")[0])
+            time.sleep(1.1)
+    assert len(seen) > 1

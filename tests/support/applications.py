@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from nodeapi.http import PLAIN_ANSWER, start_of_plain_answer
+
 
 async def live(receive, send):
     await receive()
@@ -26,3 +28,18 @@ async def process_id(scope, receive, send):
 async def broken(scope, receive, send):
     """Fail to start."""
     raise RuntimeError("no start today")
+
+
+async def sized(scope, receive, send):
+    """Answer `/plain/SIZE` and `/sent/SIZE` alike, the first all at once if it can be."""
+    if scope["type"] == "lifespan":
+        await live(receive, send)
+        return
+    while (await receive()).get("more_body"):
+        pass
+    _, kind, *rest = scope["path"].split("/")
+    body = b"x" * int(rest[0] if rest else 0)
+    if kind == "plain" and scope["extensions"][PLAIN_ANSWER](body):
+        return  # else it is sent as messages
+    await send(start_of_plain_answer(len(body)))
+    await send({"type": "http.response.body", "body": body})
