@@ -5,13 +5,14 @@ Source: go-ethereum eth/tracers/api.go, TraceConfig, and native/*.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from jsonrpc.errors import RpcError
-from jsonrpc.text import Number, kind
+from jsonrpc.text import kind
 from nodeapi.encoding import index
 from nodeapi.methods import go_json
 from nodeapi.methods.go_json import Field
@@ -48,24 +49,33 @@ class TraceOptions:
 
     timeout: seconds for each transaction, None for as many as is usual.
     first, last: a slice of the block's transactions, both included.
+    names: every tracer that is used, as networks offer and keys are granted them.
     """
 
     tracer: NativeTracer | StructLogOptions | JavaScriptProgram
     timeout: float | None = None
     first: int = 0
     last: int = MAX_INDEX
+    names: tuple[str, ...] = field(init=False)
 
-    @property
-    def names(self) -> list[str]:
-        """Every tracer that is used, as networks offer and keys are granted them."""
-        tracer = self.tracer
-        if isinstance(tracer, NativeTracer):
-            return [tracer.name, *(inner.name for inner in tracer.inner)]
-        is_program = isinstance(tracer, JavaScriptProgram)
-        return [JAVASCRIPT if is_program else STRUCT_LOG]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", _names(self.tracer))
+
+
+def _names(
+    tracer: NativeTracer | StructLogOptions | JavaScriptProgram,
+) -> tuple[str, ...]:
+    if isinstance(tracer, NativeTracer):
+        return (tracer.name, *(inner.name for inner in tracer.inner))
+    return (JAVASCRIPT if isinstance(tracer, JavaScriptProgram) else STRUCT_LOG,)
 
 
 DEFAULT = TraceOptions(StructLogOptions())
+
+_known: dict[bytes, TraceOptions] = {}
+"""Options by their JSON. Callers ask for the same again and again, and decoding takes
+longer than the rest of an answer that is cached."""
+_KNOWN_COUNT, _KNOWN_BYTES = 1024, 256
 
 _OPTIONS = {
     "tracer": Field("TraceConfig.Tracer", "string"),
@@ -105,6 +115,18 @@ def trace_options(value: Any) -> TraceOptions:
 
     Raises: ValueError; BadTracerConfig, which geth finds later and tells otherwise.
     """
+    text = _json(value)
+    found = _known.get(text)
+    if found is None:
+        found = _decode(value)
+        if len(text) <= _KNOWN_BYTES:
+            if len(_known) == _KNOWN_COUNT:
+                _known.clear()
+            _known[text] = found
+    return found
+
+
+def _decode(value: Any) -> TraceOptions:
     given = go_json.struct(value, "tracers.TraceConfig", _OPTIONS)
     if not given:
         return DEFAULT
@@ -156,7 +178,8 @@ def _tracer(name: str, config: Any) -> NativeTracer | JavaScriptProgram:
     native = _native(name, config)
     if native is not None:
         return native
-    return JavaScriptProgram(name, _json({} if config is None else config))
+    source = _well_formed(name)
+    return JavaScriptProgram(source, _json({} if config is None else config).decode())
 
 
 def _native(name: str, config: Any) -> NativeTracer | None:
@@ -190,12 +213,18 @@ def _mux(config: Any) -> NativeTracer:
     return NativeTracer(MUX, inner=tuple(inner))
 
 
-def _json(value: Any) -> str:
-    """Return a decoded value as JSON again."""
-    return orjson.dumps(value, default=_number).decode()
+def _json(value: Any) -> bytes:
+    """Return a decoded value as JSON again. Raises: ValueError."""
+    try:
+        return orjson.dumps(value, default=lambda number: orjson.Fragment(number.text))
+    except TypeError:  # lone surrogates, which can only be sent escaped, or depth
+        pass
+    try:
+        return json.dumps(value, default=lambda number: float(number.text)).encode()
+    except RecursionError:
+        raise ValueError("the options are nested too deeply") from None
 
 
-def _number(value: Any) -> orjson.Fragment:
-    if isinstance(value, Number):
-        return orjson.Fragment(value.text)
-    raise TypeError
+def _well_formed(text: str) -> str:
+    """Return a text with what is no character replaced, as Go's decoder does."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import orjson
 import pytest
 
 from jsonrpc.text import Number
@@ -23,7 +26,7 @@ def tracer(name, config=None):
 @pytest.mark.parametrize("value", [None, {}, {"tracer": None}, {"reexec": "0x80"}])
 def test_struct_logger_is_the_default(value):
     assert trace_options(value) == DEFAULT == TraceOptions(StructLogOptions())
-    assert DEFAULT.names == ["structLog"]
+    assert DEFAULT.names == ("structLog",)
 
 
 def test_struct_logger_is_told_what_to_show():
@@ -70,20 +73,36 @@ def test_mux_holds_others_in_the_order_of_their_names():
         NativeTracer("prestateTracer", frozenset({"diffMode"})),
     )
     assert options.tracer == NativeTracer("muxTracer", inner=inner)
-    assert options.names == ["muxTracer", "4byteTracer", "prestateTracer"]
+    assert options.names == ("muxTracer", "4byteTracer", "prestateTracer")
 
 
 @pytest.mark.parametrize("source", ["", "opcountTracer", "calltracer", "{fault: 1}"])
 def test_every_other_name_is_a_program(source):
     options = trace_options({"tracer": source})
     assert options.tracer == JavaScriptProgram(source)
-    assert options.names == ["javascript"]
+    assert options.names == ("javascript",)
 
 
 def test_program_gets_its_options_as_they_are():
     config = {"a": [1, None, Number("12345678901234567890123"), {"b": "ä"}]}
     text = '{"a":[1,null,12345678901234567890123,{"b":"ä"}]}'
     assert tracer("{}", config) == JavaScriptProgram("{}", text)
+
+
+def test_what_is_no_character_is_replaced_as_go_does():
+    config = {"a": "\ud800", "b": Number("1.5")}
+    program = tracer("'\ud83d' + '\U0001f600'", config)
+    source = "'\N{REPLACEMENT CHARACTER}' + '\U0001f600'"
+    assert program == JavaScriptProgram(source, '{"a": "\\ud800", "b": 1.5}')
+
+
+@pytest.mark.parametrize("depth", [200, 300, 900])
+def test_depth_is_no_danger(depth):
+    config = orjson.loads("[" * depth + "]" * depth)
+    try:
+        assert orjson.loads(tracer("{}", config).config) == config
+    except ValueError as error:
+        assert depth > 300 and str(error) == "the options are nested too deeply"
 
 
 def test_names_are_those_that_networks_offer():
@@ -94,7 +113,7 @@ def test_names_are_those_that_networks_offer():
 
 
 @pytest.mark.parametrize(
-    ("first", "last"), [(2, 5), ("0x2", "0x5"), (0, 0), (3, 2**70), (3, "0xffffffff")]
+    ("first", "last"), [(2, 5), ("0x2", "0x5"), (0, 0), (3, 2**62), (3, "0xffffffff")]
 )
 def test_slice_is_of_numbers_or_quantities(first, last):
     options = trace_options({"fromTx": first, "toTx": last})
@@ -125,6 +144,17 @@ def test_what_does_not_fit_is_told_in_gos_words(value, told):
     with pytest.raises(ValueError) as caught:
         trace_options(value)
     assert str(caught.value) == f"json: cannot unmarshal {told}"
+
+
+def test_options_that_are_known_are_the_same_again():
+    value = {"tracer": "callTracer", "tracerConfig": {"withLog": True}}
+    assert trace_options(value) is trace_options(dict(value))
+    assert trace_options({**value, "fromTx": 1}) == replace(
+        trace_options(value), first=1
+    )
+    sources = [f"{{result: {number}}}" for number in range(3000)]
+    found = [trace_options({"tracer": source}).tracer.source for source in sources]
+    assert found == sources
 
 
 @pytest.mark.parametrize(
