@@ -11,6 +11,7 @@ from nodeapi.chain.genesis import genesis_state
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.replay import Origin
 from nodeapi.chain.scenarios import SCENARIOS
+from nodeapi.chain.schedules import LADDER
 from nodeapi.chain.verification import Parent, verify_block
 from nodeapi.evm.blocks import decode_block, encode_block
 from nodeapi.evm.chain_config import ChainConfig
@@ -18,6 +19,7 @@ from nodeapi.evm.changes import Changes
 from nodeapi.evm.genesis import genesis_accounts, genesis_block
 from nodeapi.evm.header_rules import Generation
 from nodeapi.evm.world import EMPTY_CODE_HASH
+from tests.differential.programs import programs
 from tests.support import execution_apis, sample
 
 NOT_COMPARED = {"dao_fork"}
@@ -104,6 +106,11 @@ def _code(origin: Origin, changes: Changes, code_hash: Hash32) -> bytes:
     return changes.codes.get(code_hash) or origin.state.code(code_hash)
 
 
+def _programs(fork: str) -> Case:
+    genesis, blocks = programs(fork)
+    return Case(f"programs_{fork}", genesis, blocks)
+
+
 def _scenario(name: str) -> Case:
     genesis, blocks = SCENARIOS[name]()
     return Case(name, genesis, [encode_block(block) for block in blocks])
@@ -118,5 +125,10 @@ CASES: dict[str, Callable[[], Case]] = {
         name: lambda name=name: _scenario(name)
         for name in SCENARIOS
         if name not in NOT_COMPARED
+    },
+    **{
+        f"programs_{fork}": lambda fork=fork: _programs(fork)
+        for fork in LADDER
+        if fork != NOT_SPECIFIED
     },
 }
