@@ -85,8 +85,7 @@ class Importer:
         """Take over at the network's head, which must exist: block 0 at least.
 
         forkchoice: the head that is wanted; without it the longest chain wins.
-        batch_blocks, batch_gas: a batch is committed when it holds as much; 1 block
-        when following, more when bulk loading.
+        batch_blocks, batch_gas: a batch is committed when it holds as much.
         writer: a second connection, over which a batch is committed during the next one.
         questions: over which a block's needs are read while the one before is executed.
         record_limit_bytes: see `verify_block`.
