@@ -12,7 +12,7 @@ from bench.own_services import own_services
 from bench.plot import plot
 from bench.rows import Row, machine
 
-PARTS = ("import", "watching", "growth", "endpoint", "workers", "traces")
+PARTS = ("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand")
 
 RESULTS = Path(__file__).parent / "results.json"
 PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
@@ -43,7 +43,7 @@ def main(names: list[str]) -> int:
 
 def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
     """Return a part's measurement; some need Django set up to be imported."""
-    from bench import endpoint, importing, traces, watching
+    from bench import endpoint, importing, on_demand, traces, watching
 
     return {
         "import": importing.speed,
@@ -52,6 +52,7 @@ def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
         "endpoint": endpoint.endpoint,
         "workers": endpoint.workers,
         "traces": traces.traces,
+        "on_demand": on_demand.on_demand,
     }[name]
 
 
