@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from eth.exceptions import OutOfGas, Revert, VMError
+from eth.exceptions import (
+    FullStack,
+    InsufficientStack,
+    OutOfGas,
+    Revert,
+    VMError,
+)
 
 from nodeapi.evm.code import STOP
 from nodeapi.evm.computation import CODE_DEPOSIT_GAS, ShortOfGas, memory_gas
@@ -69,12 +75,14 @@ def _items(frame: Any, error: VMError, op: int) -> int:
         return len(frame._stack.values)
     if op in REMEMBERED:
         return len(frame.before[0])
+    if isinstance(error, FullStack):
+        return len(frame._stack.values)
+    if not isinstance(error, InsufficientStack):
+        return OPCODES[op].taken  # They were there, and are gone.
     if isinstance(error.__context__, IndexError):
         # Of an instruction that takes two: there was the first one, or not even that.
         first_missing = "pop from empty list" in str(error.__context__)
         return 0 if first_missing else OPCODES[op].taken - 1
-    if isinstance(error, OutOfGas):
-        return OPCODES[op].taken  # They are taken when that is found out.
     return len(frame._stack.values)
 
 

@@ -1,0 +1,256 @@
+"""What is recorded is what happened, and suffices for every answer."""
+
+import itertools
+import json
+import random
+
+import pytest
+
+from nodeapi.evm.chain_config import LADDER
+from nodeapi.evm.errors import InvalidTransaction
+from nodeapi.tracers.call import CallConfig, call_json, read_call
+from nodeapi.tracers.derived import (
+    CallDerivation,
+    FlatCallDerivation,
+    FourByteDerivation,
+    MuxDerivation,
+    NoopDerivation,
+    PrestateDerivation,
+    code_hashes,
+)
+from nodeapi.tracers.flat_call import FlatCallConfig, Place, flat_call_json
+from nodeapi.tracers.four_byte import four_byte_json
+from nodeapi.tracers.prestate import PrestateConfig, code_text, prestate_json
+from nodeapi.tracers.record import (
+    TOO_LARGE,
+    RecordTooLarge,
+    fill_calls,
+    fill_prestate,
+    unpack,
+)
+from nodeapi.tracers.recorder import Recorder
+from nodeapi.tracers.touched import touched_accounts
+from tests.support.executed import SENDER, Account, Chain
+from tests.support.random_calls import (
+    CONTRACTS,
+    push,
+    random_accounts,
+    random_transaction,
+)
+
+FLAGS = (False, True)
+CALL_CONFIGS = [
+    CallConfig(only_top_call=top, with_log=log)
+    for top, log in itertools.product(FLAGS, FLAGS)
+]
+FLAT_CONFIGS = [
+    FlatCallConfig(convert_parity_errors=convert, include_precompiles=include)
+    for convert, include in itertools.product(FLAGS, FLAGS)
+]
+PRESTATE_CONFIGS = [
+    PrestateConfig(
+        diff_mode=diff, disable_code=code, disable_storage=storage, include_empty=empty
+    )
+    for diff, code, storage, empty in itertools.product(FLAGS, FLAGS, FLAGS, FLAGS)
+    if not (diff and empty)
+]
+
+
+class Kept(Recorder):
+    """A recorder that keeps, of each transaction, what it made the record of."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+
+    def end(self, state, transaction, gas_used):
+        super().end(state, transaction, gas_used)
+        touched = touched_accounts(self, state._account_db)
+        changed = set(state._account_db.replaced_accounts())
+        self.kept.append((self.top, touched, changed))
+
+
+def random_chain(fork, seed, transactions=6):
+    """Return a block of random transactions, executed."""
+    choose = random.Random(f"{fork} {seed}")
+    chain = Chain(fork, random_accounts(choose, LADDER[fork]), Kept())
+    for _ in range(transactions):
+        nonce = chain.world.get_nonce(SENDER)
+        one = random_transaction(choose, chain.fork, nonce)
+        try:
+            chain.apply(one)
+        except InvalidTransaction:
+            chain.executed.pop()  # its gas does not even cover its data
+    return chain
+
+
+def codes_of(chain):
+    return chain.codes() | chain.recorder.codes
+
+
+@pytest.mark.parametrize("fork", LADDER)
+def test_derived_answers_are_what_they_would_be_at_once(fork):
+    for seed in range(6):
+        chain = random_chain(fork, seed)
+        codes = codes_of(chain)
+        precompiles = chain.execution.state.computation_class.get_precompiles()
+        for index, (top, touched, _) in enumerate(chain.recorder.kept):
+            stored = chain.stored(index)
+            record = chain.record(index)
+            plain = fill_calls(record.calls, stored.document)
+            assert plain.decode() == call_json(top)
+            assert len(plain) == record.calls_size
+            for config in CALL_CONFIGS:
+                made = CallDerivation(config).derive(stored, {})
+                assert made.decode() == call_json(top, config)
+            place = Place(stored.block_hash, stored.block_number, stored.hash, index)
+            for flat_config in FLAT_CONFIGS:
+                made = FlatCallDerivation(flat_config).derive(stored, {})
+                expected = flat_call_json(top, flat_config, precompiles, place)
+                assert made.decode() == expected
+            made = FourByteDerivation().derive(stored, {})
+            assert made.decode() == four_byte_json(top, precompiles)
+            assert code_hashes(stored) <= codes.keys()
+            for prestate_config in PRESTATE_CONFIGS:
+                made = PrestateDerivation(prestate_config).derive(stored, codes)
+                text = prestate_json(touched, prestate_config, code_text(codes))
+                assert made.decode() == text
+            filled = fill_prestate(record.prestate, codes)
+            assert filled == PrestateDerivation().derive(stored, codes)
+            assert len(filled) == record.prestate_size
+
+
+@pytest.mark.parametrize("fork", LADDER)
+def test_executing_again_gives_the_same_records(fork):
+    for seed in range(3):
+        first, second = random_chain(fork, seed), random_chain(fork, seed)
+        for index in range(len(first.executed)):
+            one, two = first.record(index), second.record(index)
+            assert unpack(one.calls) == unpack(two.calls)
+            assert (one.prestate, one.details) == (two.prestate, two.details)
+
+
+def snapshot(chain):
+    """Return the state as prestateTracer writes accounts, all that are not empty."""
+    world, found = chain.world, {}
+    for address in set(chain.state._accounts) | set(world._accounts):
+        account = world.account(address)
+        if account is None or world.account_is_empty(address):
+            continue
+        slots = set(chain.state._slots.get(address, ())) | set(
+            world._storage.get(address, ())
+        )
+        values = {slot: world.get_storage(address, slot) for slot in slots}
+        found[f"0x{address.hex()}"] = {
+            "balance": hex(account.balance),
+            "nonce": account.nonce,
+            "code": f"0x{world.get_code(address).hex()}",
+            "storage": {
+                f"0x{slot:064x}": f"0x{value:064x}"
+                for slot, value in values.items()
+                if value
+            },
+        }
+    return found
+
+
+def patched(state, difference):
+    """Return a state moved on by `pre` and `post` of diff mode, as geth defines them."""
+    state = json.loads(json.dumps(state))
+    pre, post = difference["pre"], difference["post"]
+    for address, before in pre.items():
+        if address not in post:
+            del state[address]
+            continue
+        account = state[address]
+        for slot in before.get("storage", {}):
+            account["storage"].pop(slot, None)
+    for address, after in post.items():
+        empty = {"balance": "0x0", "nonce": 0, "code": "0x", "storage": {}}
+        account = state.setdefault(address, empty)
+        account["storage"] |= after.get("storage", {})
+        for member in ("balance", "nonce", "code"):
+            account[member] = after.get(member, account[member])
+        if (account["balance"], account["nonce"], account["code"]) == ("0x0", 0, "0x"):
+            del state[address]
+    return state
+
+
+@pytest.mark.parametrize("fork", [f for f in LADDER if LADDER[f].clears_empty_accounts])
+def test_the_difference_leads_to_the_next_transactions_state(fork):
+    checked = 0
+    for seed in range(8):
+        choose = random.Random(f"{fork} {seed}")
+        chain = Chain(fork, random_accounts(choose, LADDER[fork]), Kept())
+        for _ in range(6):
+            before = snapshot(chain)
+            nonce = chain.world.get_nonce(SENDER)
+            try:
+                chain.apply(random_transaction(choose, chain.fork, nonce))
+            except InvalidTransaction:
+                chain.executed.pop()
+                continue
+            index = len(chain.executed) - 1
+            stored, codes = chain.stored(index), codes_of(chain)
+            config = PrestateConfig(diff_mode=True)
+            answer = json.loads(PrestateDerivation(config).derive(stored, codes))
+            _, touched, changed = chain.recorder.kept[-1]
+            assert changed <= {account.address for account in touched}
+            if any(a.is_destroyed and a.after.nonce for a in touched):
+                continue  # geth takes it for destroyed although that was undone
+            after = snapshot(chain)
+            assert patched(before, answer) == after
+            checked += 1
+    assert checked > 20
+
+
+def test_the_tracers_of_a_mux_answer_under_their_names():
+    chain = random_chain("osaka", 1)
+    mux = MuxDerivation(
+        (("4byteTracer", FourByteDerivation()), ("noopTracer", NoopDerivation()))
+    )
+    stored = chain.stored(0)
+    answer = json.loads(mux.derive(stored, {}))
+    assert answer == {
+        "4byteTracer": json.loads(FourByteDerivation().derive(stored, {})),
+        "noopTracer": {},
+    }
+    assert mux.needs == {"calls"}
+
+
+def test_a_tree_of_1024_levels_is_read_again():
+    # Calls itself with all its gas but 1000.
+    code = b"\x60\x00" * 5 + b"\x30\x61\x03\xe8\x5a\x03\xf1\x00"
+    chain = Chain("homestead", {CONTRACTS[0]: Account(1, 1, code)})
+    top = chain.run(CONTRACTS[0], gas=5_000_000)
+    stored = chain.stored(0)
+    text = fill_calls(stored.calls, stored.document)
+    read, depth = read_call(text), 0
+    assert call_json(read) == call_json(top) == text.decode()
+    while read.calls:
+        (read,), depth = read.calls, depth + 1
+    assert depth == 1025
+    assert read.error == "max call depth exceeded"
+    assert FlatCallDerivation().derive(stored, {}).count(b"traceAddress") == 1026
+
+
+def test_what_is_too_much_is_not_recorded_and_the_rest_is():
+    # Calls another account again and again with 4096 bytes of input.
+    call = (
+        b"\x60\x00\x60\x00\x61\x10\x00\x60\x00\x60\x00" + push(0xEE) + b"\x5a\xf1\x50"
+    )
+    loop = b"\x5b" + call + b"\x60\x00\x56"
+    chain = Chain("osaka", {CONTRACTS[0]: Account(1, 1, loop)}, Recorder(100_000))
+    top = chain.run(CONTRACTS[0], gas=1_000_000)
+    assert top.error == "out of gas"
+    assert top.calls == []
+    chain.run(CONTRACTS[1], gas=100_000)
+    first, second = chain.record(0), chain.record(1)
+    assert (first.calls, first.calls_size) == (TOO_LARGE, 0)
+    with pytest.raises(RecordTooLarge):
+        fill_calls(first.calls, b"")
+    stored = chain.stored(0)
+    with pytest.raises(RecordTooLarge):
+        FlatCallDerivation().derive(stored, {})
+    assert json.loads(PrestateDerivation().derive(stored, codes_of(chain)))
+    assert second.calls_size > 0
