@@ -110,7 +110,8 @@ class TracePool:
             await self._end(worker)
 
     async def _join(self, job: TraceJob) -> Spool:
-        job = replace(job, timeout=min(job.timeout, self._limits.seconds))
+        timeout = min(max(job.timeout, 0.0), self._limits.seconds)
+        job = replace(job, timeout=timeout)
         name = job.encode()
         run = self._runs.get(name)
         if run is None:
@@ -118,7 +119,7 @@ class TracePool:
                 raise ServiceUnavailable
             if self._spooled.bytes > self._limits.spool_bytes:
                 raise ServiceUnavailable
-            task = asyncio.create_task(self._run(name, job.timeout))
+            task = asyncio.create_task(self._run(name, timeout))
             run = self._runs[name] = _Run(task)
             task.add_done_callback(lambda done: self._forget(name, done))
         run.waiters += 1

@@ -61,20 +61,18 @@ class Worker:
     def _answer(self, job: TraceJob, descriptor: int) -> tuple[bytes, bytes]:
         spool = SpoolWriter(descriptor, self._settings.result_bytes)
         try:
-            execute(
-                self._connected(), job, spool.write, lambda: self._send(wire.PROGRESS)
-            )
+            self._execute(job, spool)
             spool.flush()
         except JobFailed as error:
             return wire.FAILED, str(error).encode()
         except SpoolFull:
             return wire.TOO_LARGE, b""
         except psycopg.OperationalError as error:
-            self._connection = None
             logger.warning("trace worker: the database: %s", error)
             return wire.UNAVAILABLE, b""
         except (MemoryError, SystemError):
             # The latter comes from where the interpreter did not expect the former.
+            # What it holds is let go of together with it.
             logger.warning("trace worker: out of memory, leaving")
             os._exit(1)
         except Exception:
@@ -82,8 +80,22 @@ class Worker:
             return wire.CRASHED, b""
         return wire.DONE, LENGTH.pack(spool.size)
 
+    def _execute(self, job: TraceJob, spool: SpoolWriter) -> None:
+        """Execute a job; once more if the connection was lost while nobody used it."""
+        waited = self._connection is not None
+        try:
+            execute(self._connected(), job, spool.write, self._progress)
+        except psycopg.OperationalError:
+            self._connection = None
+            if not waited or spool.size:
+                raise
+            execute(self._connected(), job, spool.write, self._progress)
+
+    def _progress(self) -> None:
+        self._send(wire.PROGRESS)
+
     def _connected(self) -> psycopg.Connection[Any]:
-        if self._connection is None or self._connection.closed:
+        if self._connection is None:
             self._connection = psycopg.connect(
                 self._settings.conninfo, autocommit=True, connect_timeout=5
             )

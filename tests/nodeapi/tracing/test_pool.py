@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from jsonrpc.errors import ServiceUnavailable
 from nodeapi.chain.database import importer_connection
@@ -165,6 +166,18 @@ def test_a_transaction_that_takes_too_long_is_given_up(network_id: int) -> None:
                 assert children() == [pid]  # it noticed by itself
             (pid,) = children()
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+
+    run(test, LIMITS)
+
+
+@pytest.mark.parametrize("timeout", [0.0, -5.0])
+def test_no_time_at_all_costs_no_worker(network_id: int, timeout: float) -> None:
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        (pid,) = children()
+        with pytest.raises(ExecutionTimedOut):
+            await pool.trace(job(network_id, LOOP, timeout=timeout), "key")
+        assert children() == [pid]
 
     run(test, LIMITS)
 
@@ -347,6 +360,27 @@ def test_a_database_that_does_not_answer_is_no_fault_of_the_trace(
         async with opened(LIMITS, nowhere) as pool:
             with pytest.raises(ServiceUnavailable):
                 await pool.trace(job(network_id, GREETINGS), "key")
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_was_cut_meanwhile_is_made_anew(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        (pid,) = children()
+        with importer_connection() as connection:
+            cut = connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'cut me'"
+            ).fetchall()
+        assert len(cut) == 1
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        assert children() == [pid]
+
+    async def main() -> None:
+        conninfo = make_conninfo(database_conninfo(), application_name="cut me")
+        async with opened(LIMITS, conninfo) as pool:
+            await test(pool)
 
     asyncio.run(main())
 
