@@ -158,8 +158,11 @@ def unpack_pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _inflated(inflate: zstandard.ZstdDecompressionObj, chunk: bytes) -> Iterator[bytes]:
-    """Yield what a chunk holds; small steps, as a frame may expand thousandfold."""
-    step = 256
+    """Yield what a chunk holds, by small steps.
+
+    Four bytes of a frame may stand for 128 KiB, so that a step gives two MiB at most.
+    """
+    step = 64
     for start in range(0, len(chunk), step):
         piece = inflate.decompress(chunk[start : start + step])
         if piece:

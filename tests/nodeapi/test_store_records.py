@@ -309,9 +309,9 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
     async def watch() -> None:
         nonlocal longest_turn, most
         while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.001)
-            longest_turn = max(longest_turn, time.perf_counter() - before)
+            before = time.thread_time()  # others may have the processor meanwhile
+            await asyncio.sleep(0)
+            longest_turn = max(longest_turn, time.thread_time() - before)
             most = max(most, resident_bytes())
 
     with serving() as running:
@@ -336,8 +336,7 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
         running.ask(answer)
     assert size > 100 * MEBIBYTE
     assert most - before < 24 * MEBIBYTE
-    # 10 ms are wanted, see bench.traces; here other tests share the machine.
-    assert longest_turn < 0.2
+    assert longest_turn < 0.010, "the event loop was held up"
 
 
 def test_an_outage_is_told_while_nothing_was_sent(network: Network) -> None:
