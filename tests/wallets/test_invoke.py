@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 
 from jsonrpc.errors import RpcError
-from keys.models import Entitlement, KeyVersion
-from keys.services import announce_key, grant_entitlement
+from keys.models import KeyVersion
+from keys.services import announce_key, grant_entitlement, withdraw_entitlement
 from networks.models import Network
 from nodeapi.http import RequestId
 from tests.support.rows import announce_network, document, hash_of
@@ -251,12 +251,19 @@ def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig)
         found = rig.finish(task)["sessionScopes"]
         assert found["eip155:137"]["methods"] == ["eth_chainId"]
         assert found["eip155:1"]["methods"] == ["eth_chainId", "debug_traceBlockByHash"]
+        rig.run(asyncio.sleep(0.2))
+        trace = ("eip155:1", "debug_traceBlockByHash", "0x" + "12" * 32)
+        error = rig.error(rig.s1, INVOKE, rig.invoke(*trace))
+        assert isinstance(error, RpcError)
+        assert (error.code, error.message) == (-32000, f"block {trace[2]} not found")
         plain = rig.create(
             "eip155:1", socket=Socket(rig.pair("https://z.example"), "z")
         )
         assert "debug_traceBlockByHash" not in str(plain)
     finally:
-        Entitlement.objects.filter(pk=entitlement.pk).delete()
+        withdraw_entitlement(entitlement=entitlement)
+    rig.run(asyncio.sleep(0.2))
+    assert refusal(rig, *trace) == UNAUTHORIZED
 
 
 def test_subscriptions_are_the_sockets(rig: Rig):

@@ -16,6 +16,7 @@ from jsonrpc.params import Param
 from jsonrpc.registry import Method
 from jsonrpc.stream import ResultTooLarge, Stream
 from nodeapi import conf as node_conf
+from nodeapi.errors import MethodNotEntitled
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
 from wallets import caip
@@ -104,10 +105,12 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
         key = await context.wallet.grant()
         if not key.allows_network(network.id):
             raise Unauthorized
-        store = context.wallet.node.store
-        target = NodeContext(context.request_id, key, network, store)
-        if found.capability is not None:
+        node = context.wallet.node
+        target = NodeContext(context.request_id, key, network, node.store, node.tracing)
+        try:
             target.authorise(found)
+        except MethodNotEntitled as error:  # withdrawn by staff since it was granted
+            raise Unauthorized from error
     return Answer(await _call(found, target, request.params))
 
 
