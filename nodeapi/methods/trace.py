@@ -19,11 +19,11 @@ from nodeapi.evm.rewards import mining_rewards
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
-from nodeapi.methods.derivations import derivation
 from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
-from nodeapi.methods.trace_options import FLAT_CALL, NativeTracer, TraceOptions
+from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer
 from nodeapi.store.base import settled
+from nodeapi.tracers.native import FLAT_CALL, NativeTracer
 
 _FLAT = NativeTracer(FLAT_CALL, frozenset({"convertParityErrors"}))
 _OPTIONS = TraceOptions(_FLAT)
@@ -48,9 +48,7 @@ async def trace_block(context: Context, block: BlockReference) -> Answer | None:
     block_hash = await traces.named_block(context, block)
     if block_hash is None:
         return None
-    answer = await settled(
-        store.derived_block_trace(network_id, block_hash, derivation(_FLAT))
-    )
+    answer = await settled(traces.block_answer(context, block_hash, _OPTIONS))
     if answer is None:
         return None
     rewards = await _rewards(context, block_hash)

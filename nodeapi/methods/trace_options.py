@@ -17,30 +17,24 @@ from nodeapi.encoding import index
 from nodeapi.methods import go_json
 from nodeapi.methods.go_json import Field
 from nodeapi.ports import MAX_INDEX
+from nodeapi.tracers.native import (
+    CALL,
+    FLAT_CALL,
+    FOUR_BYTE,
+    MUX,
+    NOOP,
+    PRESTATE,
+    NativeTracer,
+)
 from nodeapi.tracers.struct_log import StructLogOptions
 from nodeapi.tracing.jobs import JavaScriptProgram
 
-CALL, PRESTATE, FLAT_CALL = "callTracer", "prestateTracer", "flatCallTracer"
-FOUR_BYTE, NOOP, MUX = "4byteTracer", "noopTracer", "muxTracer"
 STRUCT_LOG, JAVASCRIPT = "structLog", "javascript"
-"""What networks offer and keys are granted, by the names that `networks` has."""
+"""What networks offer and keys are granted beside the native tracers."""
 
 
 class BadTracerConfig(RpcError):
     """Raised when a tracer does not take its `tracerConfig`, or a time-out is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class NativeTracer:
-    """A tracer whose answer is made of records.
-
-    flags: the options that are on.
-    inner: the tracers of a muxTracer, in the order of their names.
-    """
-
-    name: str
-    flags: frozenset[str] = frozenset()
-    inner: tuple[NativeTracer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

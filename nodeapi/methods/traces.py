@@ -6,9 +6,12 @@ answer is made of what is stored, and those for which the block is executed agai
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import math
+from collections.abc import Awaitable, Coroutine
+from dataclasses import replace
 
 from jsonrpc.errors import ServiceUnavailable
+from jsonrpc.stream import Stream
 from nodeapi import conf
 from nodeapi.encoding import BlockReference
 from nodeapi.errors import (
@@ -19,13 +22,17 @@ from nodeapi.errors import (
     TransactionNotFound,
 )
 from nodeapi.methods.context import Context
-from nodeapi.methods.derivations import derivation
-from nodeapi.methods.trace_options import CALL, PRESTATE, NativeTracer, TraceOptions
-from nodeapi.ports import Answer, MaybeAnswer, Place, RecordKind
+from nodeapi.methods.trace_options import TraceOptions
+from nodeapi.ports import Answer, MaybeAnswer, Place, RecordKind, TraceSizes
 from nodeapi.store.base import settled
+from nodeapi.tracers.native import CALL, PRESTATE, NativeTracer, derivation
 from nodeapi.tracing.jobs import TraceJob
 
 _NO_ENTRIES = b"[]"
+
+_LONG_BYTES = {"calls": 2**20, "prestate": 2**23}
+"""Of a single transaction's default answers, for which some ten milliseconds are spent
+on a derived one. What makes `prestate` long is code, mostly, which takes no time."""
 
 _AS_STORED: dict[NativeTracer, RecordKind] = {
     NativeTracer(CALL): "calls",
@@ -42,7 +49,7 @@ def trace_block(
     `nodeapi.tracing.errors` has; TracerNotAvailable, TracerNotEntitled.
     """
     require_tracers(context, options)
-    answer = _block(context, block_hash, options)
+    answer = block_answer(context, block_hash, options)
     if type(answer) is bytes and answer != _NO_ENTRIES:
         return answer
     return _found(context, block_hash, answer)
@@ -69,18 +76,23 @@ def require_tracers(context: Context, options: TraceOptions) -> None:
         context.require_tracer(name)
 
 
-def _block(context: Context, block_hash: bytes, options: TraceOptions) -> MaybeAnswer:
+def block_answer(
+    context: Context, block_hash: bytes, options: TraceOptions
+) -> MaybeAnswer:
     """Return a block's answer as it is, None when there is no such block."""
     tracer, first, last = options.tracer, options.first, options.last
     store, network_id = context.store, context.network.id
     if not isinstance(tracer, NativeTracer):
-        return _execute(context, block_hash, options, first, last)
+        return _execute(context, _job(context, block_hash, options, first, last))
     kind = _AS_STORED.get(tracer)
     if kind is not None:
         return store.block_trace(network_id, block_hash, kind, first, last)
-    return store.derived_block_trace(
+    answer = store.derived_block_trace(
         network_id, block_hash, derivation(tracer), first, last
     )
+    if answer is None or isinstance(answer, bytes | Stream):
+        return answer
+    return _derive(context, answer, _job(context, block_hash, options, first, last))
 
 
 def _transaction(context: Context, place: Place, options: TraceOptions) -> MaybeAnswer:
@@ -88,45 +100,74 @@ def _transaction(context: Context, place: Place, options: TraceOptions) -> Maybe
     tracer, index = options.tracer, place.index
     store, network_id = context.store, context.network.id
     if not isinstance(tracer, NativeTracer):
-        return _execute(
-            context, place.block_hash, options, index, index, is_single=True
-        )
+        return _execute(context, _single(context, place, options))
     kind = _AS_STORED.get(tracer)
     if kind is not None:
         return store.transaction_trace(network_id, place.block_hash, index, kind)
-    return store.derived_transaction_trace(
+    answer = store.derived_transaction_trace(
         network_id, place.block_hash, index, derivation(tracer)
     )
+    if answer is None or isinstance(answer, bytes | Stream):
+        return answer
+    return _derive(context, answer, _single(context, place, options))
 
 
-async def _execute(
-    context: Context,
-    block_hash: bytes,
-    options: TraceOptions,
-    first: int,
-    last: int,
-    *,
-    is_single: bool = False,
-) -> Answer:
-    """Have a block executed again, for a tracer that sees each instruction.
-
-    The calls of a batch take turns: they would use up what a key may have at once.
-    """
-    tracer, tracing = options.tracer, context.tracing
-    assert not isinstance(tracer, NativeTracer)
-    if tracing is None:
-        raise ServiceUnavailable
-    job = TraceJob(
+def _job(
+    context: Context, block_hash: bytes, options: TraceOptions, first: int, last: int
+) -> TraceJob:
+    """Return the job of tracing a part of a block, for a worker process."""
+    return TraceJob(
         network_id=context.network.id,
         block_hash=block_hash,
-        tracer=tracer,
+        tracer=options.tracer,
         timeout=conf.trace_timeout() if options.timeout is None else options.timeout,
         first=first,
         last=last,
-        is_single=is_single,
     )
+
+
+def _single(context: Context, place: Place, options: TraceOptions) -> TraceJob:
+    job = _job(context, place.block_hash, options, place.index, place.index)
+    return replace(job, is_single=True)
+
+
+async def _execute(context: Context, job: TraceJob) -> Answer:
+    """Have a worker process do a job.
+
+    The calls of a batch take turns: they would use up what a key may have at once.
+    """
+    if context.tracing is None:
+        raise ServiceUnavailable
     async with context.turn:
-        return await tracing.trace(job, context.grant.api_key_id)
+        return await context.tracing.trace(job, context.grant.api_key_id)
+
+
+async def _derive(
+    context: Context, answer: Awaitable[Answer | None], job: TraceJob
+) -> Answer | None:
+    """Have an answer made of records here, or where nobody waits for it if it is long.
+
+    What a transaction has too much of would hold the event loop up, even in a thread.
+    """
+    sizes = await context.store.trace_sizes(
+        job.network_id, job.block_hash, job.first, job.last
+    )
+    if sizes is None or not _is_long(sizes, job.tracer) or context.tracing is None:
+        return await answer
+    if isinstance(answer, Coroutine):
+        answer.close()  # it has not begun
+    # A time-out is for what is executed, and nothing is.
+    return await _execute(context, replace(job, timeout=math.inf))
+
+
+def _is_long(sizes: TraceSizes, tracer: object) -> bool:
+    """Return whether a transaction's answer may take long to be derived."""
+    assert isinstance(tracer, NativeTracer)
+    totals = {"calls": sizes.calls, "prestate": sizes.prestate}
+    return any(
+        min(totals[kind], sizes.largest) > _LONG_BYTES[kind]
+        for kind in derivation(tracer).needs
+    )
 
 
 async def _found(context: Context, block_hash: bytes, answer: MaybeAnswer) -> Answer:

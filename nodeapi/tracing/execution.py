@@ -13,8 +13,10 @@ import psycopg
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
 from nodeapi.evm.chain_config import ChainConfig
 from nodeapi.tracers.javascript import JavaScriptTracer, tracer_source
+from nodeapi.tracers.native import NativeTracer
 from nodeapi.tracers.steps import StepTracer, TracerError
 from nodeapi.tracers.struct_log import StructLogger, StructLogOptions
+from nodeapi.tracing.derivation import derive
 from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
 
 if TYPE_CHECKING:
@@ -46,28 +48,37 @@ def execute(
 
     progress: called before each transaction. Raises: JobFailed, psycopg.Error.
     """
+    tracer = job.tracer
     with one_moment(connection):
         try:
-            origin = find_origin(
-                connection,
-                job.network_id,
-                _chain_config(connection, job.network_id),
-                job.block_hash,
-            )
+            if isinstance(tracer, NativeTracer):
+                derive(connection, job, tracer, write, progress)
+            else:
+                _replay(connection, job, _Answers(job, tracer, write), progress)
         except NotTraceable as error:
             raise JobFailed(str(error)) from error
-        replay = Replay(origin)
-        transactions = origin.block.transactions[: job.last + 1]
-        if job.is_single and job.first >= len(transactions):
-            raise JobFailed("transaction not found")
-        answers = _Answers(job, write)
-        for index, transaction in enumerate(transactions):
-            progress()
-            if index < job.first:
-                replay.skip()
-            else:
-                answers.add(replay, transaction)
-        answers.finish()
+
+
+def _replay(
+    connection: psycopg.Connection[Any],
+    job: TraceJob,
+    answers: _Answers,
+    progress: Callable[[], object],
+) -> None:
+    """Execute the block of a job again, as far as is wanted. Raises: NotTraceable."""
+    config = _chain_config(connection, job.network_id)
+    origin = find_origin(connection, job.network_id, config, job.block_hash)
+    replay = Replay(origin)
+    transactions = origin.block.transactions[: job.last + 1]
+    if job.is_single and job.first >= len(transactions):
+        raise JobFailed("transaction not found")
+    for index, transaction in enumerate(transactions):
+        progress()
+        if index < job.first:
+            replay.skip()
+        else:
+            answers.add(replay, transaction)
+    answers.finish()
 
 
 def _chain_config(connection: psycopg.Connection[Any], network_id: int) -> ChainConfig:
@@ -86,14 +97,17 @@ class _Answers:
     in its transaction's place, and the others go on. So it is in geth.
     """
 
-    def __init__(self, job: TraceJob, write: Write) -> None:
+    def __init__(
+        self, job: TraceJob, tracer: StructLogOptions | JavaScriptProgram, write: Write
+    ) -> None:
         self._job = job
+        self._tracer = tracer
         self._write = write
         self._begin = b"["
 
     def add(self, replay: Replay, transaction: Transaction) -> None:
         """Trace the next transaction. Raises: JobFailed."""
-        tracer = self._job.tracer
+        tracer = self._tracer
         try:
             if isinstance(tracer, StructLogOptions):
                 self._log(replay, transaction, tracer)

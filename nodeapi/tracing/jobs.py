@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
+from nodeapi.tracers.native import NativeTracer
 from nodeapi.tracers.struct_log import StructLogOptions
 
 MAX_INDEX = 2**31 - 1
@@ -34,7 +35,7 @@ class TraceJob:
 
     network_id: int
     block_hash: bytes
-    tracer: StructLogOptions | JavaScriptProgram
+    tracer: StructLogOptions | JavaScriptProgram | NativeTracer
     timeout: float
     """Seconds for each transaction."""
     first: int = 0
@@ -46,11 +47,15 @@ class TraceJob:
 
     def encode(self) -> bytes:
         """Return the job as JSON; equal jobs give equal bytes."""
+        tracer = self.tracer
         return orjson.dumps(
             {
                 **asdict(self),
                 "block_hash": self.block_hash.hex(),
-                "is_program": isinstance(self.tracer, JavaScriptProgram),
+                "tracer": tracer.as_json()
+                if isinstance(tracer, NativeTracer)
+                else asdict(tracer),
+                "kind": type(tracer).__name__,
             },
             option=orjson.OPT_SORT_KEYS,
         )
@@ -59,7 +64,12 @@ class TraceJob:
     def decode(cls, data: bytes) -> TraceJob:
         """Return the job that `encode` wrote."""
         fields = orjson.loads(data)
-        tracer = JavaScriptProgram if fields.pop("is_program") else StructLogOptions
-        fields["tracer"] = tracer(**fields["tracer"])
+        kind, tracer = fields.pop("kind"), fields["tracer"]
+        if kind == NativeTracer.__name__:
+            fields["tracer"] = NativeTracer.from_json(tracer)
+        elif kind == JavaScriptProgram.__name__:
+            fields["tracer"] = JavaScriptProgram(**tracer)
+        else:
+            fields["tracer"] = StructLogOptions(**tracer)
         fields["block_hash"] = bytes.fromhex(fields["block_hash"])
         return cls(**fields)

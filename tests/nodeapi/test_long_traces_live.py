@@ -86,6 +86,19 @@ def test_long_trace_arrives_whole(api: Api) -> None:
     assert trace.endswith(b"}]}")
 
 
+def test_trace_that_takes_too_long_is_given_up_in_geths_words(api: Api) -> None:
+    number = "0x1"
+    block = api.result("eth_getBlockByNumber", number, False)
+    told = (-32000, "execution timeout")
+    assert api.error("debug_traceBlockByNumber", number, {"timeout": "1ms"}) == told
+    program = "{step() { this.n = 1 }, fault() {}, result() { return this.n }}"
+    options = {"tracer": program, "timeout": "1ms"}
+    entries = api.result("debug_traceBlockByNumber", number, options)
+    (name,) = block["transactions"]
+    assert entries == [{"txHash": name, "error": "execution timeout"}]
+    assert api.error("debug_traceTransaction", name, options) == told
+
+
 def test_slow_readers_of_a_long_trace_hold_little_memory(live: Live, api: Api) -> None:
     process = psutil.Process(live.server.pids[0])
     before = most = process.memory_info().rss

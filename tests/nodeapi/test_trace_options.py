@@ -10,11 +10,11 @@ from networks.models import Tracer
 from nodeapi.methods.trace_options import (
     DEFAULT,
     BadTracerConfig,
-    NativeTracer,
     TraceOptions,
     trace_options,
 )
 from nodeapi.ports import MAX_INDEX
+from nodeapi.tracers.native import NativeTracer
 from nodeapi.tracers.struct_log import StructLogOptions
 from nodeapi.tracing.jobs import JavaScriptProgram
 

@@ -288,13 +288,3 @@ def test_batch_has_traces_of_every_kind_in_its_order(api: Api) -> None:
     assert answers.pop()["error"]["message"] == f"block {UNKNOWN} not found"
     for call, answer in zip(calls, answers, strict=False):
         assert answer.get("result") == api.result(*call), call
-
-
-def test_trace_that_takes_too_long_is_given_up_in_geths_words(api: Api) -> None:
-    options = {"tracer": COUNTING, "timeout": "1ns"}
-    hurried = api.result("debug_traceBlockByHash", hash_of(BUSIEST), options)
-    assert "execution timeout" in {entry.get("error") for entry in hurried}
-    told = (-32000, "execution timeout")
-    assert api.error(
-        "debug_traceBlockByHash", hash_of(BUSIEST), {"timeout": "1ns"}
-    ) == (told)
