@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 MAX_NONCE = 2**64 - 1
 
 
+class BadArgument(Exception):
+    """A program's argument that even a program can't mean: it fails, and not we."""
+
+
 def number(value: int) -> int | float:
     """Return a number as JavaScript takes it, exact up to 2**53 as all its numbers."""
     return value if value <= MAX_INTEGER else float(value)
@@ -37,10 +41,18 @@ def _exact(value: int) -> int | str:
     return value if value <= MAX_INTEGER else hex(value)
 
 
+def _bytes(hexadecimal: str) -> bytes:
+    try:
+        return bytes.fromhex(hexadecimal)
+    except (TypeError, ValueError) as error:
+        raise BadArgument from error
+
+
 class HostFunctions:
     """The functions, and what they look at, which changes with each hook's call."""
 
-    transaction: TracedTransaction
+    transaction: TracedTransaction | None = None
+    """None while the program is set up, when it sees neither `log` nor `db`."""
     step: Step
     frame: CallFrame
     """The one that begins or ends."""
@@ -74,6 +86,8 @@ class HostFunctions:
         def guarded(*arguments: Any) -> Any:
             try:
                 return function(*arguments)
+            except BadArgument:
+                return None
             except BaseException as error:
                 if self.failure is None:
                     self.failure = error
@@ -127,46 +141,55 @@ class HostFunctions:
 
     # db
 
+    @property
+    def _state(self) -> Any:
+        if self.transaction is None:
+            raise BadArgument
+        return self.transaction.state
+
     def balance(self, address: str) -> int | str:
         """Return an account's wei."""
-        return _exact(self.transaction.state.get_balance(bytes.fromhex(address)))
+        return _exact(self._state.get_balance(_bytes(address)))
 
     def nonce(self, address: str) -> int | float:
         """Return an account's nonce."""
-        return number(self.transaction.state.get_nonce(bytes.fromhex(address)))
+        return number(self._state.get_nonce(_bytes(address)))
 
     def code(self, address: str) -> str:
         """Return an account's code."""
-        return bytes(self.transaction.state.get_code(bytes.fromhex(address))).hex()
+        return bytes(self._state.get_code(_bytes(address))).hex()
 
     def storage(self, address: str, slot: str) -> str:
         """Return a word of an account's storage as it stands."""
-        state = self.transaction.state
-        value: int = state.get_storage(bytes.fromhex(address), int(slot, 16))
+        state = self._state
+        value: int = state.get_storage(
+            _bytes(address), int.from_bytes(_bytes(slot), "big")
+        )
         return f"{value:064x}"
 
     def exists(self, address: str) -> bool:
         """Return whether the account is anything but empty."""
-        return not self.transaction.state.account_is_empty(bytes.fromhex(address))
+        return not self._state.account_is_empty(_bytes(address))
 
     # Addresses
 
     def is_precompiled(self, address: str) -> bool:
         """Return whether the fork has a precompiled contract there."""
-        return bytes.fromhex(address) in self.transaction.precompiles
+        transaction = self.transaction
+        return transaction is not None and _bytes(address) in transaction.precompiles
 
     @staticmethod
-    def created(creator: str, nonce: str) -> str:
-        """Return the address of what CREATE makes; the nonce comes in decimal."""
+    def created(creator: str, nonce: float) -> str:
+        """Return the address of what CREATE makes."""
         value = int(nonce) & MAX_NONCE
-        address: bytes = generate_contract_address(bytes.fromhex(creator), value)
+        address: bytes = generate_contract_address(_bytes(creator), value)
         return address.hex()
 
     @staticmethod
     def created_with_salt(creator: str, salt: str, init_code: str) -> str:
         """Return the address of what CREATE2 makes."""
         address: bytes = generate_safe_contract_address(
-            bytes.fromhex(creator), int(salt, 16), bytes.fromhex(init_code)
+            _bytes(creator), int.from_bytes(_bytes(salt), "big"), _bytes(init_code)
         )
         return address.hex()
 
@@ -213,7 +236,7 @@ class HostFunctions:
     def context(self) -> str:
         """Return what `result` is told of the transaction, by kind of value, as JSON."""
         transaction, top = self.transaction, self.top
-        if top is None:
+        if transaction is None or top is None:
             raise RuntimeError("the transaction is not over")
         return json.dumps(
             {

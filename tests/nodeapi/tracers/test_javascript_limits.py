@@ -125,6 +125,38 @@ def test_nothing_but_the_language_is_there():
     assert set(found) == {"undefined"}
 
 
+ODD = {
+    "setup that asks": "{ x: isPrecompiled('0x01'), fault(){}, result() { return this.x } }",
+    "text that is none": "{ fault(){}, result() { return JSON.rawJSON('\"\\ud800\"') } }",
+    "endless numbers": "{ fault(){}, result() { return toContract('0x01', Infinity).length } }",
+}
+
+
+@pytest.mark.parametrize("tracer", ODD.values(), ids=list(ODD))
+def test_what_is_odd_is_answered_all_the_same(tracer):
+    assert trace_call(tracer, "00") in (False, "\ufffd", 20)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("String.prototype.padStart = () => 'zz'; db.getNonce([1]);", "invalid buffer"),
+        (
+            "String.prototype.slice = () => '\\ud800'; db.getNonce([1]);",
+            "invalid buffer",
+        ),
+        ("String.prototype.slice = () => 'abc'; db.getNonce([1]);", "invalid argument"),
+        ("Math.trunc = Number = () => ({}); log.stack.peek('a');", "tracer accessed"),
+        ("throw '\\ud800';", "\ufffd  "),
+        ("throw 'x'.repeat(1e6);", "x" * 10_000 + "  "),
+    ],
+)
+def test_what_goes_to_the_host_is_checked(body, text):
+    with pytest.raises(TracerError) as raised:
+        trace_call(stepping(body), "00")
+    assert str(raised.value).startswith(text)
+
+
 HOSTILE = {
     "errors whose properties call the host": """
       for (const name of ['stack', 'name', 'message', 'toString'])

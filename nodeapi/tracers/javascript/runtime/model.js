@@ -3,14 +3,16 @@
 //
 // Evaluated, this is a function that takes `bigInt` and gives `entry(name)`, by which
 // the host gets what it may call. The host's own functions come as globals named
-// `host:…`, and are taken away before a tracer runs. Only numbers and short strings
-// pass between the two: bytes and big numbers go as hexadecimal text.
+// `host:…`, and are taken away before a tracer runs. Only numbers and text pass between
+// the two: bytes and big numbers go as hexadecimal digits, checked before they go.
 (function (bigInt) {
   'use strict';
 
   // What is needed later, whatever a tracer does to the built-in objects.
   const { apply, ownKeys } = Reflect, { bind } = Function.prototype;
-  const { defineProperty, freeze } = Object;
+  const { defineProperty, freeze } = Object, { exec } = RegExp.prototype;
+  const { slice: sliceText, toWellFormed } = String.prototype;
+  const { MAX_SAFE_INTEGER } = Number, toNumber = Number, { trunc } = Math;
   const evaluate = eval, text = String, bytesFromHex = Uint8Array.fromHex;
   const toJson = JSON.stringify, parseJson = JSON.parse;
   const stackOf = Object.getOwnPropertyDescriptor(Error.prototype, 'stack').get;
@@ -31,6 +33,7 @@
   // Errors
 
   const PADDING_LIMIT = 1024 * 1024;
+  const ERROR_LIMIT = 10000;
   const HIDDEN = '@';
 
   /** Give our functions a name by which `position` leaves them out. */
@@ -55,7 +58,7 @@
 
   /** Return the answer of a host function that may fail, which it tells by null. */
   function answer(value) {
-    return value === null ? abort('the state is not available') : value;
+    return value === null ? abort('invalid argument') : value;
   }
 
   /** Return ' at step (<eval>:1:53)', where the tracer's own code failed. */
@@ -97,9 +100,15 @@
     return abort('invalid buffer type');
   }
 
+  /** Return what may go to the host, which trusts it to be digits. */
+  function checked(hex) {
+    const isHex = typeof hex === 'string' && apply(exec, /^[0-9a-f]*$/, [hex]) !== null;
+    return isHex ? hex : abort('invalid buffer type');
+  }
+
   /** Return exactly `size` bytes: zeros to the left, or what is too much cut off there. */
   function fit(hex, size) {
-    return hex.padStart(2 * size, '0').slice(-2 * size);
+    return checked(hex.padStart(2 * size, '0').slice(-2 * size));
   }
 
   function addressOf(value, allowsText) {
@@ -113,7 +122,9 @@
   }
 
   function integer(value) {
-    return Math.trunc(Number(value)) || 0;
+    const n = trunc(toNumber(value)) || 0;
+    if (n > MAX_SAFE_INTEGER) return MAX_SAFE_INTEGER;
+    return n < -MAX_SAFE_INTEGER ? -MAX_SAFE_INTEGER : n;
   }
 
   // log
@@ -219,14 +230,14 @@
     toWord(value) { return bytes(fit(hexOf(value, true), 32)); },
     toAddress(value) { return bytes(addressOf(value, true)); },
     toContract(creator, nonce) {
-      return bytes(host.created(addressOf(creator, true), text(integer(nonce))));
+      return bytes(answer(host.created(addressOf(creator, true), integer(nonce))));
     },
     toContract2(creator, salt, initCode) {
       const word = fit(hexFromText(text(salt)), 32);
-      const code = hexOf(initCode, true);
-      return bytes(host.created_with_salt(addressOf(creator, true), word, code));
+      const address = addressOf(creator, true), code = checked(hexOf(initCode, true));
+      return bytes(answer(host.created_with_salt(address, word, code)));
     },
-    isPrecompiled(address) { return host.is_precompiled(addressOf(address, true)); },
+    isPrecompiled(address) { return answer(host.is_precompiled(addressOf(address, true))); },
     slice(value, start, end) {
       const hex = hexOf(value), size = hex.length / 2;
       const from = integer(start), to = integer(end);
@@ -321,12 +332,15 @@
     enter: guard(() => { enter(call); }),
     exit: guard(() => { exit(outcome); }),
     result: guard(() => { answered = toJson(result(context(), db)); }),
-    answered() { return answered === undefined ? 'null' : answered; },
+    answered() {
+      return answered === undefined ? 'null' : apply(toWellFormed, answered, []);
+    },
     failure() {
       // Null is thrown when there is no memory even for an error.
       if (failure === null) return 'InternalError: out of memory';
       try {
-        return typeof failure === 'string' ? failure : describe(failure);
+        const message = typeof failure === 'string' ? failure : describe(failure);
+        return apply(toWellFormed, apply(sliceText, message, [0, ERROR_LIMIT]), []);
       } catch (error) {
         return 'the tracer failed, and its error can not be shown';
       }
@@ -335,7 +349,8 @@
 
   hide(...[log.op, log.stack, log.memory, log.contract].flatMap(Object.values));
   hide(...Object.values(log).filter(isFunction), ...Object.values(entries));
-  hide(...[db, call, outcome, globals].flatMap(Object.values), hexOf, addressOf, fit);
+  hide(...[db, call, outcome, globals].flatMap(Object.values), hexOf, addressOf);
+  hide(checked, fit);
   hide(abort, answer, bytes, big, integer, hexFromText, load, context);
   for (const name of ownKeys(bigInt.prototype)) {
     if (isFunction(bigInt.prototype[name])) hide(bigInt.prototype[name]);
