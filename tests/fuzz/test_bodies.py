@@ -24,7 +24,7 @@ def live(module_db: None) -> Iterator[Live]:
 
 @pytest.fixture(scope="module")
 def client(live: Live) -> Iterator[httpx.Client]:
-    url = f"{live.base_url}/v3/{live.new_key()}"
+    url = f"{live.base_url}/v3/{live.new_key(may_trace=True)}"
     with httpx.Client(base_url=url, timeout=30) as client:
         yield client
 
