@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import zstandard
 
@@ -31,6 +32,8 @@ _RAW, _DICTIONARY_1 = 1, 2
 
 _WORTH_COMPRESSING = 64
 """Bytes. A zstd frame alone takes nine."""
+_DETAILS_WORTH_COMPRESSING = 256
+"""The same of details, which are hashes and amounts and have no pattern if short."""
 _SHORT = 4096
 """Bytes. Shorter payloads are compressed in their own way."""
 CHUNK_BYTES = 65_536
@@ -44,8 +47,8 @@ _HASH_BEHIND_CODE = slice(len(b'","codeHash":"0x'), len(b'","codeHash":"0x') + 6
 _HOLES = re.compile(rb"[\x01-\x04]")
 
 _MEMBERS = re.compile(
-    rb'("from":"0x\w+"),("to":(?:null|"0x\w+")),"nonce":"0x\w+",("gas":"0x\w+")'
-    rb',"gasPrice":"0x\w+",.*?("value":"0x\w+"),("input":"0x\w*")'
+    rb'("from":"[^"]*"),("to":(?:null|"[^"]*")),"nonce":"[^"]*",("gas":"[^"]*")'
+    rb',"gasPrice":.*?,("value":"[^"]*"),("input":"[^"]*")'
 )
 """What the outermost call shares with `nodeapi.documents.transaction_document`."""
 
@@ -54,8 +57,7 @@ class RecordTooLarge(ValueError):
     """Raised when what a transaction did was too much to be recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionRecord:
+class TransactionRecord(NamedTuple):
     """What one transaction's execution left, packed, and the answers' sizes."""
 
     calls: bytes
@@ -111,14 +113,48 @@ class _Codec(threading.local):
 _codec = _Codec()
 
 
-def pack(payload: bytes, worth_compressing: int = _WORTH_COMPRESSING) -> bytes:
-    """Return bytes as they are stored; compressed from so many bytes on."""
+def pack(payload: bytes) -> bytes:
+    """Return bytes as they are stored."""
     size = len(payload)
-    if size < worth_compressing:
+    if size < _WORTH_COMPRESSING:
         return b"\x01" + payload
     if size < _SHORT:
         return b"\x02" + _codec.short_compressor.compress(payload)
     return b"\x02" + _codec.compressor.compress(payload)
+
+
+def hold(payload: bytes) -> bytes:
+    """Return bytes packed, but as they are if they are short: see `compress_records`."""
+    return b"\x01" + payload if len(payload) < _SHORT else pack(payload)
+
+
+def compress_records(records: Sequence[TransactionRecord]) -> list[TransactionRecord]:
+    """Compress what was held.
+
+    All at once, and without the interpreter's lock: whoever stores the records does
+    this while the next blocks are executed.
+    """
+    columns = [
+        _compressed([record.calls for record in records], _WORTH_COMPRESSING),
+        _compressed([record.prestate for record in records], _WORTH_COMPRESSING),
+        _compressed([record.details for record in records], _DETAILS_WORTH_COMPRESSING),
+    ]
+    return [
+        TransactionRecord(
+            calls, prestate, details, record.calls_size, record.prestate_size
+        )
+        for record, calls, prestate, details in zip(records, *columns, strict=True)
+    ]
+
+
+def _compressed(held: list[bytes], worth: int) -> list[bytes]:
+    places = [n for n, p in enumerate(held) if p[0] == _RAW and len(p) > worth]
+    if places:
+        payloads = [held[place][1:] for place in places]
+        frames = _codec.short_compressor.multi_compress_to_buffer(payloads, threads=1)
+        for place, frame in zip(places, frames, strict=True):
+            held[place] = b"\x02" + frame.tobytes()
+    return held
 
 
 def unpack(packed: bytes) -> bytes:
