@@ -19,7 +19,7 @@ class BrokenStream(Exception):
 
 
 class ResultTooLarge(RpcError):
-    """Raised when a result has no room in the response to its batch.
+    """Raised when a result has no room in the response that it is to be a part of.
 
     size, left: bytes of the result, and of the room.
     advice: how to ask for less.
@@ -31,7 +31,7 @@ class ResultTooLarge(RpcError):
     def __init__(self, size: int, left: int, advice: str) -> None:
         super().__init__(
             f"response too large: the result has {size} bytes, "
-            f"the response to the batch takes {left} more; {advice}",
+            f"there is room for {left}; {advice}",
             size=size,
             limit=left,
         )

@@ -149,13 +149,15 @@ async def _derive(
 
     What a transaction has too much of would hold the event loop up, even in a thread.
     """
-    sizes = await context.store.trace_sizes(
-        job.network_id, job.block_hash, job.first, job.last
-    )
-    if sizes is None or not _is_long(sizes, job.tracer) or context.tracing is None:
-        return await answer
-    if isinstance(answer, Coroutine):
-        answer.close()  # it has not begun
+    try:
+        sizes = await context.store.trace_sizes(
+            job.network_id, job.block_hash, job.first, job.last
+        )
+        if sizes is None or not _is_long(sizes, job.tracer) or context.tracing is None:
+            return await answer
+    finally:
+        if isinstance(answer, Coroutine):
+            answer.close()  # in case it has not begun
     # A time-out is for what is executed, and nothing is.
     return await _execute(context, replace(job, timeout=math.inf))
 

@@ -180,7 +180,7 @@ def test_streams_of_a_batch_are_collected_within_its_response() -> None:
     assert answers[1]["error"] == {
         "code": -32003,
         "message": "response too large: the result has 500000 bytes, "
-        "the response to the batch takes 400000 more; ask for less",
+        "there is room for 400000; ask for less",
         "data": {
             "reason": "response_too_large",
             "see": "/docs/errors#response_too_large",
