@@ -126,18 +126,21 @@ class Replay:
         )
         self._state = self._execution.state
         self._transactions = enumerate(origin.block.transactions)
+        self._undone: Transaction | None = None
         self._execution.begin()
 
     def skip(self) -> None:
         """Execute the next transaction."""
+        self._catch_up()
         self._execution.apply_transaction(next(self._transactions)[1])
 
     def trace(self, tracer: StepTracer, timeout: float) -> None:
         """Execute the next transaction for a tracer.
 
         timeout: in seconds. Raises: TracerError; the transaction is executed all the
-        same, so that the next one finds the state it should.
+        same, once there is a next one that has to find its state.
         """
+        self._catch_up()
         index, transaction = next(self._transactions)
         self._world.lock_changes()  # for a tracer that fails before anything else
         deadline = time.monotonic() + timeout
@@ -150,15 +153,17 @@ class Replay:
             tracer.end(self._events.top, receipt.gas_used)
         except TracerError:
             if len(self._execution.receipts) == index:
-                self._let_alone()
                 self._world.discard(0)
-                self._execution.apply_transaction(transaction)
+                self._undone = transaction
             raise
         finally:
-            self._let_alone()
+            self._state.stepping = self._events.tracer = None
 
-    def _let_alone(self) -> None:
-        self._state.stepping = self._events.tracer = None
+    def _catch_up(self) -> None:
+        """Execute the transaction whose tracer failed."""
+        if self._undone is not None:
+            transaction, self._undone = self._undone, None
+            self._execution.apply_transaction(transaction)
 
     def _traced(
         self, index: int, transaction: Transaction, deadline: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from nodeapi.tracing import wire
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
+NICENESS = 10
+"""Importing blocks and reading them come first."""
 START_SECONDS = 60.0
 """A worker is ready after one second, on a machine that has nothing else to do."""
 GRACE_SECONDS = 1.0
@@ -65,6 +68,7 @@ class WorkerProcess:
             stdout=subprocess.DEVNULL,
             cwd=PROJECT,
         )
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
 
     async def execute(
         self, job: bytes, descriptor: int, timeout: float

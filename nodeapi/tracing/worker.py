@@ -26,9 +26,6 @@ from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
 
-NICENESS = 10
-"""Importing blocks and reading them come first."""
-
 STACK_BYTES = 512 * 2**20
 """Of the thread that executes: calls nest 1024 deep. Only what is touched is used."""
 
@@ -138,7 +135,6 @@ def _leave_with(connected: socket.socket) -> None:
 
 def main(descriptor: int) -> None:
     """Serve jobs over an inherited socket."""
-    os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group
     logging.basicConfig(level=logging.WARNING)
     connected = socket.socket(fileno=descriptor)

@@ -117,6 +117,7 @@ def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> N
         assert [entry["result"]["gas"] for entry in found] == [21_018] * 3
         assert found[0]["result"]["returnValue"] == "0x" + "00" * 31 + "2a"
         (pid,) = children()
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 10
         part = await answer(pool, job(network_id, GREETINGS, first=1, last=1))
         assert part == found[1:2]
         single = job(network_id, GREETINGS, first=2, is_single=True)
