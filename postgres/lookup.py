@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from psycopg.pq.abc import PGresult
@@ -36,6 +37,9 @@ class Lookup(Generic[Key, Value]):
     key_types: names and types of the key's columns, in the order of the key's members.
     read: makes the value of an answer's columns. A key without a row has None.
     max_batch: most keys of one query, so that no request waits for a giant one.
+    max_queries: most queries under way at a time, None for as many as there are
+        connections. The fewer there are, the more is merged: one spares processor time
+        where a query costs much besides its keys.
     is_immutable: whether what stands under a key never changes. Then a query that is
         under way already serves as well, unless it finds nothing: that may have come
         since it began.
@@ -49,6 +53,7 @@ class Lookup(Generic[Key, Value]):
         read: Callable[[Row], Value],
         *,
         max_batch: int = 256,
+        max_queries: int | None = None,
         is_immutable: bool = False,
     ) -> None:
         arrays = ", ".join(
@@ -66,6 +71,9 @@ class Lookup(Generic[Key, Value]):
         self._types = [column for _, column in key_types]
         self._read = read
         self._max_batch = max_batch
+        self._queries_left = inf if max_queries is None else max_queries
+        """How many more may be under way."""
+        self._is_queued = False
         self._is_immutable = is_immutable
         self._waiting: dict[Key, list[Future[Value | None]]] = {}
         self._joined: dict[Key, list[Future[Value | None]]] = {}
@@ -88,22 +96,28 @@ class Lookup(Generic[Key, Value]):
 
     def _wait(self, key: Key, futures: list[Future[Value | None]]) -> None:
         """Have the next query ask for a key that none asks for yet."""
-        if not self._waiting:
-            self._connections.enqueue(self)
         self._waiting[key] = futures
+        if not self._is_queued:
+            self._queue_up()
+
+    def _queue_up(self) -> None:
+        """Have the connections ask for a query, if one is wanted and may be sent."""
+        if self._waiting and not self._is_queued and self._queries_left > 0:
+            self._is_queued = True
+            self._connections.enqueue(self)
 
     def take(self) -> Query | None:
         """Return a query for the keys that are waited for."""
+        self._is_queued = False
         batch = self._waiting
+        if not batch:
+            return None
         if len(batch) <= self._max_batch:
             self._waiting = {}
         else:
             first = dict(islice(batch.items(), self._max_batch))
             self._waiting = dict(islice(batch.items(), self._max_batch, None))
             batch = first
-            self._connections.enqueue(self)
-        if not batch:
-            return None
         count = len(batch)
         parameters = [
             array(column, values, count)
@@ -115,16 +129,21 @@ class Lookup(Generic[Key, Value]):
             self._joined.update(dict.fromkeys(batch, _NOBODY))
 
         def done(result: PGresult | None, error: Unavailable | None) -> None:
+            self._queries_left += 1
+            self._queue_up()
             if result is None:
                 joined = [self._joined.pop(key, _NOBODY) for key in batch]
                 _fail([*batch.values(), *joined], error or Unavailable("no result"))
             else:
                 self._deliver(result, batch)
 
+        self._queries_left -= 1
+        self._queue_up()
         return self._statement, parameters, done
 
     def refuse(self, error: Unavailable) -> None:
         """Fail everything that waits."""
+        self._is_queued = False
         slots = list(self._waiting.values())
         self._waiting = {}
         _fail(slots, error)

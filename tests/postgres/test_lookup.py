@@ -34,8 +34,20 @@ def run(conninfo: str, scenario: Callable[[Connections], Awaitable[None]]) -> No
     asyncio.run(main())
 
 
-def numbers(connections: Connections, sql: str = TENFOLD, batch: int = 256) -> Numbers:
-    return Lookup(connections, sql, [("number", INT8)], pair, max_batch=batch)
+def numbers(
+    connections: Connections,
+    sql: str = TENFOLD,
+    batch: int = 256,
+    queries: int | None = None,
+) -> Numbers:
+    return Lookup(
+        connections,
+        sql,
+        [("number", INT8)],
+        pair,
+        max_batch=batch,
+        max_queries=queries,
+    )
 
 
 def test_lookups_of_one_moment_are_one_query(conninfo: str) -> None:
@@ -62,6 +74,41 @@ def test_batches_are_no_larger_than_allowed(conninfo: str) -> None:
         answers = await asyncio.gather(*(lookup.get((i,)) for i in range(20)))
         assert [a and a[0] for a in answers] == [i * 10 for i in range(20)]
         assert sorted(a[1] for a in answers if a) == [4] * 4 + [8] * 16
+
+    run(conninfo, scenario)
+
+
+def test_lookups_gather_while_as_many_queries_as_allowed_are_under_way(
+    conninfo: str,
+) -> None:
+    slow = f"{TENFOLD}, LATERAL (SELECT pg_sleep(0.1 / (SELECT count(*) FROM k))) s"
+
+    async def scenario(connections: Connections) -> None:
+        lookup = numbers(connections, slow, batch=8, queries=1)
+        answers = [lookup.get((0,))]
+        await asyncio.sleep(0.05)
+        for i in range(1, 13):
+            answers.append(lookup.get((i,)))
+            await asyncio.sleep(0)  # a chance for a query of its own
+        found = await asyncio.gather(*answers)
+        assert found == [(0, 1), *((i * 10, 8 if i < 9 else 4) for i in range(1, 13))]
+        assert await lookup.get((99,)) == (990, 1)
+
+    run(conninfo, scenario)
+
+
+def test_queries_that_fail_make_room_for_others(conninfo: str) -> None:
+    async def scenario(connections: Connections) -> None:
+        sql = "SELECT k.n, 10 / (k.number - 1), 7::int8 FROM k"
+        lookup = numbers(connections, sql, batch=1, queries=1)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="division by zero"):
+                await lookup.get((1,))
+            found = await asyncio.gather(
+                *(lookup.get((i,)) for i in (1, 2, 1, 6)), return_exceptions=True
+            )
+            assert [found[1], found[3]] == [(10, 7), (2, 7)]
+            assert all(isinstance(found[i], Unavailable) for i in (0, 2))
 
     run(conninfo, scenario)
 
