@@ -21,6 +21,7 @@ CHUNK_BYTES = 65_536
 """About as much is written at once."""
 
 _SLOAD, _SSTORE = NUMBERS["SLOAD"], NUMBERS["SSTORE"]
+_TAKEN = tuple(opcode.taken for opcode in OPCODES)
 _HEADS = tuple(f',"op":"{opcode.name}","gas":' for opcode in OPCODES)
 
 
@@ -51,9 +52,9 @@ class _Stack:
     def render(self) -> str:
         """Return the stack as JSON; it is to be called at each instruction."""
         texts, values = self._texts, self._values
-        opcode = OPCODES[self.op]
-        if opcode.taken:
-            del texts[-opcode.taken :]
+        taken = _TAKEN[self.op]
+        if taken:
+            del texts[-taken:]
         if len(texts) < len(values):
             texts += [f'"{value:#x}"' for value in values[len(texts) :]]
         self.op = self.step.op
@@ -78,6 +79,8 @@ class StructLogger:
         self._count = 0
         self._stacks: list[_Stack] = []
         """One for each depth."""
+        self._stack: _Stack | None = None
+        """Of the frame that runs."""
         self._storage: dict[bytes, dict[int, str]] = {}
         """By contract, what it read and wrote; JSON members by slot."""
         self._end = ""
@@ -97,7 +100,10 @@ class StructLogger:
         if step.error is not None:
             text += f',"error":"{step.error}"'
         if not options.disable_stack:
-            text += f',"stack":[{self._stack(step).render()}]'
+            stack = self._stack
+            if stack is None or stack.step is not step:
+                stack = self._stack = self._stack_of(step)
+            text += f',"stack":[{stack.render()}]'
         if options.enable_return_data and (data := step.frame.return_data):
             text += f',"returnData":"0x{data.hex()}"'
         if options.enable_memory and (memory := step.frame._memory._bytes):
@@ -106,10 +112,8 @@ class StructLogger:
         if step.op in (_SLOAD, _SSTORE) and not options.disable_storage:
             text += self._storage_of(step)
         text += f',"refund":{step.refund}}}' if step.refund else "}"
-        if self._count:
-            self._pieces.append(",")
+        self._pieces.append("," + text if self._count else text)
         self._count += 1
-        self._pieces.append(text)
         self._pending += len(text)
         if self._pending >= CHUNK_BYTES:
             self._flush()
@@ -141,7 +145,7 @@ class StructLogger:
         self._pieces.clear()
         self._pending = 0
 
-    def _stack(self, step: Step) -> _Stack:
+    def _stack_of(self, step: Step) -> _Stack:
         depth, stacks = step.depth, self._stacks
         if len(stacks) >= depth:
             stack = stacks[depth - 1]
