@@ -1,13 +1,20 @@
 """Pages: everything that Django itself answers. `/v3` is routed in `config.asgi`."""
 
 from django.contrib import admin
-from django.urls import path
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import include, path
 
 from nodeapi import pages
+from nodeapi.policy import without_scripts
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
 
+login = without_scripts(LoginView.as_view(template_name="account/login.html"))
+
 urlpatterns = [
+    path("account/login", login, name="login"),
+    path("account/logout", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
     path("docs/errors", pages.errors, name="errors"),
+    path("explore/", include("nodeapi.explore.urls")),
 ]

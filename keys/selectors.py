@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db.models import Q
 
 from keys import format as key_format
-from keys.models import KeyVersion
+from keys.models import Capability, Entitlement, KeyVersion, User
+from networks.models import Network
 
 
 def get_key_version(text: str) -> KeyVersion:
@@ -18,3 +19,25 @@ def get_key_version(text: str) -> KeyVersion:
     text = text.strip()
     named = Q(digest=key_format.digest(text)) | Q(hint=text.replace("...", "…"))
     return KeyVersion.objects.select_related("api_key__owner").get(named)
+
+
+def tracers_of(user: User, network: Network) -> frozenset[str]:
+    """Return the tracers that a person may use on a network, through any of his keys.
+
+    None of them counts that is disabled, has no live secret, or does not open the
+    network. The tracers that the network does not offer are no one's.
+    """
+    opened = Q(api_key__networks=None) | Q(api_key__networks=network)
+    granted = Entitlement.objects.live().filter(
+        opened,
+        api_key__owner=user,
+        api_key__owner__is_active=True,
+        api_key__is_enabled=True,
+        api_key__versions__in=KeyVersion.objects.live(),
+        network=network,
+        capability=Capability.TRACE,
+    )
+    found: set[str] = set()
+    for entitlement in granted.distinct():
+        found.update(entitlement.tracers or network.tracers)
+    return frozenset(found & set(network.tracers))

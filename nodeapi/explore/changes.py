@@ -1,0 +1,69 @@
+"""What a transaction changed in the state, as the lines of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from nodeapi.evm.world import EMPTY_CODE_HASH
+from nodeapi.explore import words
+from nodeapi.tracers.touched import EMPTY, TouchedAccount
+
+MAX_CHANGES = 500
+"""Lines that a page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value of an account, before and after."""
+
+    address: str
+    """Empty where it is the one of the line above."""
+    what: str
+    slot: str
+    """Empty unless it is a storage slot."""
+    before: str
+    after: str
+    difference: str = ""
+
+
+def change_lines(touched: Iterable[TouchedAccount]) -> tuple[list[Change], int]:
+    """Return the first lines, and how many more there would be."""
+    changes = _all(touched)
+    return list(islice(changes, MAX_CHANGES)), sum(1 for _ in changes)
+
+
+def _all(touched: Iterable[TouchedAccount]) -> Iterator[Change]:
+    for account in touched:
+        address = "0x" + account.address.hex()
+        for change in _of_account(account):
+            yield Change(address, *change)
+            address = ""
+
+
+def _of_account(account: TouchedAccount) -> Iterator[tuple[str, ...]]:
+    """Yield the members of `Change`, but for the address."""
+    before, after = account.before, account.after
+    if before != after and EMPTY in (before, after):
+        was_there = before != EMPTY
+        yield "account", "", _is_there(was_there), _is_there(not was_there)
+    if before.balance != after.balance:
+        gain = after.balance - before.balance
+        amounts = words.ether(before.balance), words.ether(after.balance)
+        yield "balance", "", *amounts, f"{'+' if gain > 0 else ''}{words.ether(gain)}"
+    if before.nonce != after.nonce:
+        yield "nonce", "", words.number(before.nonce), words.number(after.nonce)
+    if before.code_hash != after.code_hash:
+        yield "code hash", "", _code(before.code_hash), _code(after.code_hash)
+    for slot, old, new in account.slots:
+        if old != new:
+            yield "storage", f"{slot:#x}", f"{old:#x}", f"{new:#x}"
+
+
+def _is_there(there: bool) -> str:
+    return "there" if there else "not there"
+
+
+def _code(code_hash: bytes) -> str:
+    return "no code" if code_hash == EMPTY_CODE_HASH else "0x" + code_hash.hex()

@@ -1,0 +1,166 @@
+"""Blocks and transactions in a few words each.
+
+They are read out of the stored objects with searches for single members: an object may
+be megabytes long, and what is wanted stands near its ends.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from nodeapi.explore import words
+from nodeapi.receipt_codec import unpack_pieces
+from nodeapi.receipts import HEAD_BYTES
+
+TAIL_MARK = b'"value":"0x'
+TAIL_BYTES = 120
+"""The value, and behind it the input's first bytes; nothing longer than both."""
+
+_TAIL = re.compile(rb'"value":"(0x\w+)","input":"0x(\w{0,8})')
+
+_TYPES = {
+    0: "legacy",
+    1: "access list",
+    2: "dynamic fee",
+    3: "blob",
+    4: "set code",
+}
+
+_PLAIN_FIELDS = {
+    "extraData": "extra data",
+    "miner": "fee recipient",
+    "mixHash": "mix hash, PREVRANDAO",
+    "nonce": "nonce",
+    "stateRoot": "state root",
+    "transactionsRoot": "transactions root",
+    "receiptsRoot": "receipts root",
+    "withdrawalsRoot": "withdrawals root",
+    "requestsHash": "requests hash",
+    "parentBeaconBlockRoot": "parent beacon block root",
+    "sha3Uncles": "uncles hash",
+}
+_NUMBER_FIELDS = {
+    "difficulty": "difficulty",
+    "totalDifficulty": "total difficulty",
+    "size": "size in bytes",
+    "blobGasUsed": "blob gas used",
+    "excessBlobGas": "excess blob gas",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a receipt tells in a few words."""
+
+    status: str
+    """`success` or `failed`; before Byzantium receipts do not tell, and it is empty."""
+    gas_used: int
+    contract: str
+    """The address of the contract that the transaction made, or was to make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A transaction in a few words."""
+
+    index: int
+    hash: str
+    type: str
+    sender: str
+    to: str
+    """Empty for a creation."""
+    nonce: str
+    value: str
+    selector: str
+    gas: str
+    gas_used: str
+    gas_price: str
+    fee: str
+    status: str
+    contract: str
+
+
+def outcome(stored_receipt: bytes) -> Outcome:
+    """Return what a receipt says before its logs.
+
+    stored_receipt: as `nodeapi.receipts` packs it.
+    """
+    beginning = next(unpack_pieces(stored_receipt))
+    status = _member(beginning, "status")
+    return Outcome(
+        status={"0x1": "success", "0x0": "failed"}.get(status, ""),
+        gas_used=int(_member(beginning, "gasUsed"), 16),
+        contract=_member(beginning, "contractAddress"),
+    )
+
+
+def summary(
+    index: int, name: bytes, head: bytes, tail: bytes, stored_receipt: bytes
+) -> Summary:
+    """Return a transaction in a few words.
+
+    name: its hash. head, tail: of its object, see `ends`.
+    """
+    result = outcome(stored_receipt)
+    price = int(_member(head, "gasPrice"), 16)
+    found = _TAIL.match(tail)
+    value, data = found.groups() if found else (b"0x0", b"")
+    to = _member(head, "to")
+    kind = int(_member(head, "type"), 16)
+    return Summary(
+        index=index,
+        hash="0x" + name.hex(),
+        type=f"{kind}, {_TYPES.get(kind, 'unknown')}",
+        sender=_member(head, "from"),
+        to=to,
+        nonce=words.number(int(_member(head, "nonce"), 16)),
+        value=words.ether(int(value, 16)),
+        selector=f"0x{data.decode()}" if to and len(data) == 8 else "",
+        gas=words.number(int(_member(head, "gas"), 16)),
+        gas_used=words.number(result.gas_used),
+        gas_price=words.gwei(price),
+        fee=words.ether(price * result.gas_used),
+        status=result.status,
+        contract=result.contract,
+    )
+
+
+def ends(document: bytes) -> tuple[bytes, bytes]:
+    """Return the two parts of a transaction object that `summary` reads."""
+    start = document.find(TAIL_MARK)
+    return document[:HEAD_BYTES], document[start : start + TAIL_BYTES]
+
+
+def header_fields(head: bytes) -> list[tuple[str, str]]:
+    """Return the members of a block object that stand in tables, with their names.
+
+    head: the object up to its transactions.
+    """
+    members: dict[str, Any] = orjson.loads(head + b"[]}")
+    gas_used, gas_limit = (int(members[key], 16) for key in ("gasUsed", "gasLimit"))
+    part = gas_used / gas_limit if gas_limit else 0
+    fields = [("gas used", f"{gas_used:,} of {gas_limit:,} ({part:.1%})")]
+    if "baseFeePerGas" in members:
+        base_fee = int(members["baseFeePerGas"], 16)
+        fields.append(("base fee per gas", words.gwei(base_fee)))
+    for key, name in _NUMBER_FIELDS.items():
+        if key in members:
+            fields.append((name, words.number(int(members[key], 16))))
+    for key, name in _PLAIN_FIELDS.items():
+        if key in members:
+            fields.append((name, members[key]))
+    if members["uncles"]:
+        fields.append(("uncles", ", ".join(members["uncles"])))
+    if "withdrawals" in members:
+        fields.append(("withdrawals", words.number(len(members["withdrawals"]))))
+    return fields
+
+
+def _member(text: bytes, name: str) -> str:
+    """Return a hexadecimal member, empty where it is null or not there."""
+    found = re.search(rb'"%b":"(0x\w*)"' % name.encode(), text)
+    return found[1].decode() if found else ""
