@@ -5,9 +5,9 @@ A trie here is "secure": its keys are hashes, all of 32 bytes. The nodes come fr
 update runs in three steps over nodes in memory:
 
 1. descend: the changes go down together, level by level, opening (decoding) the nodes
-   on their way; what memory lacks is asked of the reader in one question per level. Where a
-   change goes on alone and only puts another value into a leaf, which in a large trie
-   most of them do, the nodes above are sealed again at once, none of them decoded;
+   on their way; what memory lacks is asked of the reader in one question per level.
+   Where a change goes on alone and only puts another value into a leaf, as most do in
+   a large trie, the nodes above are sealed again at once, none of them decoded;
 2. fold: where something was deleted, branches left with one child melt into it;
 3. seal: the open nodes are encoded and hashed, children first, each once.
 
