@@ -13,6 +13,7 @@ from nodeapi.documents import block_document, transaction_document
 from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.receipts import stored_receipts
+from nodeapi.tracers.record import compress_records
 from postgres.statement import BYTEA, array
 
 if TYPE_CHECKING:
@@ -129,26 +130,20 @@ class Rows:
         self, cursor: psycopg.Cursor[Any], blocks: Iterable[tuple[int, BlockRow]]
     ) -> None:
         """Insert the records of blocks that are there; triggers count them."""
+        places, receipts, held = [], [], []
+        for block_id, block in blocks:
+            places += [(block_id, index) for index in range(len(block.records))]
+            receipts += [receipt for receipt, _ in block.records]
+            held += [record for _, record in block.records]
         with cursor.copy(
-            "COPY nodeapi_transactionrecord (block_id, index, calls_size,"
-            " prestate_size, receipt, calls, prestate, details)"
-            " FROM STDIN (FORMAT BINARY)"
+            "COPY nodeapi_transactionrecord (block_id, index, receipt, calls,"
+            " prestate, details, calls_size, prestate_size) FROM STDIN (FORMAT BINARY)"
         ) as copy:
-            copy.set_types(["int8", "int4", "int8", "int8", *["bytea"] * 4])
-            for block_id, block in blocks:
-                for index, (receipt, record) in enumerate(block.records):
-                    copy.write_row(
-                        (
-                            block_id,
-                            index,
-                            record.calls_size,
-                            record.prestate_size,
-                            receipt,
-                            record.calls,
-                            record.prestate,
-                            record.details,
-                        )
-                    )
+            copy.set_types(["int8", "int4", *["bytea"] * 4, "int8", "int8"])
+            for place, receipt, record in zip(
+                places, receipts, compress_records(held), strict=True
+            ):
+                copy.write_row((*place, receipt, *record))
 
     def _block_row(self, block_id: int, block: BlockRow) -> tuple[Any, ...]:
         return (

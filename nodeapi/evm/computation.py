@@ -75,11 +75,20 @@ def memory_gas(size_bytes: int) -> int:
     return words * MEMORY_WORD_GAS + words * words // MEMORY_QUADRATIC_DENOMINATOR
 
 
+_WORKING_MEMBERS = (
+    *("code", "_memory", "_stack", "consume_gas", "transaction_context"),
+    *("stack_pop_ints", "stack_pop_bytes", "stack_pop_any", "stack_pop1_int"),
+    *("stack_pop1_bytes", "stack_pop1_any", "stack_push_int", "stack_push_bytes"),
+)
+"""What a frame has for itself while it runs."""
+
+
 class Frame:
     """Mixed in before a py-evm Computation of any fork."""
 
     opcodes: dict[int, Any]
     precompiles: dict[bytes, Any]
+    return_data: bytes
     _error: VMError | None = None
     _opcode_table: OpcodeTable
     run_code = staticmethod(run)
@@ -172,6 +181,23 @@ class Frame:
         except VMError as error:
             computation._fail(error)
         return computation
+
+    def apply_child_computation(self, child_msg: Any) -> Any:
+        """Run a call or a creation; what it worked with goes, what it did stays.
+
+        A transaction may make hundreds of thousands of calls, each with a megabyte of
+        input.
+        """
+        child = super().apply_child_computation(child_msg)  # type: ignore[misc]
+        child.let_go()
+        return child
+
+    def let_go(self) -> None:
+        """Free what nobody needs when the frame is over."""
+        members = self.__dict__
+        for name in _WORKING_MEMBERS:
+            del members[name]
+        self.msg.data = self.msg.code = self.return_data = b""
 
     def _fail(self, error: VMError) -> None:
         self._error = error

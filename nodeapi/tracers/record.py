@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import zstandard
 
@@ -134,24 +134,25 @@ def compress_records(records: Sequence[TransactionRecord]) -> list[TransactionRe
     All at once, and without the interpreter's lock: whoever stores the records does
     this while the next blocks are executed.
     """
-    columns = [
-        _compressed([record.calls for record in records], _WORTH_COMPRESSING),
-        _compressed([record.prestate for record in records], _WORTH_COMPRESSING),
-        _compressed([record.details for record in records], _DETAILS_WORTH_COMPRESSING),
-    ]
+    calls = _compressed([record.calls for record in records], _WORTH_COMPRESSING)
+    prestate = _compressed([record.prestate for record in records], _WORTH_COMPRESSING)
+    details = _compressed(
+        [record.details for record in records], _DETAILS_WORTH_COMPRESSING
+    )
+    columns = zip(calls, prestate, details, strict=True)
     return [
-        TransactionRecord(
-            calls, prestate, details, record.calls_size, record.prestate_size
-        )
-        for record, calls, prestate, details in zip(records, *columns, strict=True)
+        record._replace(calls=one, prestate=two, details=three)
+        for record, (one, two, three) in zip(records, columns, strict=True)
     ]
 
 
 def _compressed(held: list[bytes], worth: int) -> list[bytes]:
     places = [n for n, p in enumerate(held) if p[0] == _RAW and len(p) > worth]
     if places:
-        payloads = [held[place][1:] for place in places]
-        frames = _codec.short_compressor.multi_compress_to_buffer(payloads, threads=1)
+        payloads: list[Any] = [held[place][1:] for place in places]
+        frames: Any = _codec.short_compressor.multi_compress_to_buffer(
+            payloads, threads=1
+        )
         for place, frame in zip(places, frames, strict=True):
             held[place] = b"\x02" + frame.tobytes()
     return held

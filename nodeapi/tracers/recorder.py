@@ -13,7 +13,7 @@ from nodeapi.tracers.record import (
     RECORD_LIMIT_BYTES,
     TOO_LARGE,
     TransactionRecord,
-    pack,
+    hold,
 )
 from nodeapi.tracers.touched import touched_accounts
 from nodeapi.tracers.watching import Watcher
@@ -32,9 +32,6 @@ ACCOUNT_BYTES, SLOT_BYTES = 256, 128
 WAITING_BYTES = 2**20
 """Of the same data, kept until records are made of it."""
 
-DETAILS_WORTH_COMPRESSING = 256
-"""Bytes. Short details are hashes and amounts, without a pattern."""
-
 _DEFAULT = PrestateConfig()
 
 
@@ -52,7 +49,7 @@ class Recorder(Watcher):
 
     @property
     def records(self) -> list[TransactionRecord]:
-        """One for each transaction so far."""
+        """One for each transaction so far, short ones not compressed yet."""
         self._make_records()
         return self._records
 
@@ -107,15 +104,14 @@ def _record(executed: _Executed) -> TransactionRecord:
     calls, calls_size = TOO_LARGE, 0
     if executed.top is not None:
         text, calls_size = recorded_call_json(executed.top)
-        calls = pack(text.encode())
+        calls = hold(text.encode())
     touched = executed.touched
     if touched is None:
         return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
     plain = prestate_json(touched, _DEFAULT, leave_out).encode()
-    encoded = encode_details(executed.fork_name, executed.top, touched)
-    details = pack(encoded, worth_compressing=DETAILS_WORTH_COMPRESSING)
+    details = hold(encode_details(executed.fork_name, executed.top, touched))
     prestate_size = len(plain) + _code_digits(touched, executed.world)
-    return TransactionRecord(calls, pack(plain), details, calls_size, prestate_size)
+    return TransactionRecord(calls, hold(plain), details, calls_size, prestate_size)
 
 
 def _code_digits(touched: list[TouchedAccount], world: World) -> int:

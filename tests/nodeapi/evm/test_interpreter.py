@@ -215,4 +215,14 @@ def test_calls_nest_1024_deep():
     while deepest.children:
         deepest, depth = deepest.children[0], depth + 1
     assert depth == 1024
-    assert deepest._stack.values == [0]
+    assert deepest.is_success
+
+
+def test_what_a_frame_worked_with_goes_when_it_is_over():
+    # Calls an account without code with 4096 bytes of input.
+    code = bytes.fromhex("6000600061100060006000 60ee 61ffff f100")
+    frame = call(new_state("osaka"), code)
+    (child,) = frame.children
+    assert (child.msg.data, child.msg.to) == (b"", bytes(19) + b"\xee")
+    assert child._memory is None
+    assert frame._stack.values == [1]

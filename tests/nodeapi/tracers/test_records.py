@@ -24,6 +24,7 @@ from nodeapi.tracers.prestate import PrestateConfig, code_text, prestate_json
 from nodeapi.tracers.record import (
     TOO_LARGE,
     RecordTooLarge,
+    compress_records,
     fill_calls,
     fill_prestate,
     unpack,
@@ -202,6 +203,23 @@ def test_the_difference_leads_to_the_next_transactions_state(fork):
             assert patched(before, answer) == after
             checked += 1
     assert checked > 20
+
+
+def test_compressing_changes_nothing_but_the_size():
+    chain = random_chain("osaka", 2)
+    held = [chain.record(index) for index in range(len(chain.executed))]
+    compressed = compress_records(held)
+    for one, two in zip(held, compressed, strict=True):
+        for name in ("calls", "prestate", "details"):
+            assert unpack(getattr(one, name)) == unpack(getattr(two, name))
+        assert (one.calls_size, one.prestate_size) == (
+            two.calls_size,
+            two.prestate_size,
+        )
+        assert len(two.prestate) < len(one.prestate)
+    assert compress_records([]) == []
+    large = held[0]._replace(calls=TOO_LARGE)
+    assert compress_records([large])[0].calls == TOO_LARGE
 
 
 def test_the_tracers_of_a_mux_answer_under_their_names():
