@@ -146,7 +146,7 @@ def _line(number: int, frame: CallFrame, logs: list[LogLine], ends: str) -> Call
         reason=reason(frame),
         logs=logs,
         call_count=words.count(len(frame.calls), "call") if frame.calls else "",
-        is_indented=0 < frame.depth <= INDENTED,
+        is_indented=frame.depth <= INDENTED,
         ends=ends,
     )
 

@@ -13,6 +13,8 @@ from nodeapi.tracers.touched import EMPTY, TouchedAccount
 MAX_CHANGES = 500
 """Lines that a page shows."""
 
+CODE_HASH, STORAGE = "code hash", "storage"
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -26,6 +28,11 @@ class Change:
     before: str
     after: str
     difference: str = ""
+
+    @property
+    def is_hexadecimal(self) -> bool:
+        """Return whether the values are words, rather than amounts or numbers."""
+        return self.what in (CODE_HASH, STORAGE)
 
 
 def change_lines(touched: Iterable[TouchedAccount]) -> tuple[list[Change], int]:
@@ -55,10 +62,10 @@ def _of_account(account: TouchedAccount) -> Iterator[tuple[str, ...]]:
     if before.nonce != after.nonce:
         yield "nonce", "", words.number(before.nonce), words.number(after.nonce)
     if before.code_hash != after.code_hash:
-        yield "code hash", "", _code(before.code_hash), _code(after.code_hash)
+        yield CODE_HASH, "", _code(before.code_hash), _code(after.code_hash)
     for slot, old, new in account.slots:
         if old != new:
-            yield "storage", f"{slot:#x}", f"{old:#x}", f"{new:#x}"
+            yield STORAGE, f"{slot:#x}", f"{old:#x}", f"{new:#x}"
 
 
 def _is_there(there: bool) -> str:

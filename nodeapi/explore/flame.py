@@ -7,8 +7,9 @@ Source: https://www.brendangregg.com/flamegraphs.html, turned upside down
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from nodeapi.explore import calls, words
 from nodeapi.tracers.frames import CREATIONS, CallFrame
@@ -23,7 +24,7 @@ _NARROW = 300
 """Calls of less than this part of the whole are put together with their neighbours."""
 _LABELLED = 0.025, 0.12
 """Parts of the whole from which on a bar has room for a word; the second on a phone."""
-_VISIBLE = 0.002
+_VISIBLE = 0.006
 """As wide as a bar is drawn at least, if it has room."""
 
 
@@ -101,28 +102,27 @@ class _Graph:
         waiting = deque([(top, 0, 0)])
         self._bar([top], 0, self._widths[id(top)], 0)
         while waiting:
-            frame, x, row = waiting.popleft()
-            for group, width in self._groups(frame.calls):
+            frame, start, row = waiting.popleft()
+            placed = list(self._groups(frame.calls, start))
+            # The wide ones first: what is drawn later lies above.
+            for group, x, width in sorted(placed, key=lambda place: -place[2]):
                 if self._bar(group, x, width, row + 1) and len(group) == 1:
                     waiting.append((group[0], x, row + 1))
-                x += width
 
-    def _groups(self, frames: list[CallFrame]) -> Iterable[tuple[list[CallFrame], int]]:
-        """Yield the calls with their widths, narrow neighbours together."""
-        narrow: list[CallFrame] = []
-        narrow_width = 0
-        for frame in frames:
-            width = self._widths[id(frame)]
-            if width * _NARROW < self._total:
-                narrow.append(frame)
-                narrow_width += width
-                continue
-            if narrow:
-                yield narrow, narrow_width
-                narrow, narrow_width = [], 0
-            yield [frame], width
-        if narrow:
-            yield narrow, narrow_width
+    def _groups(
+        self, frames: list[CallFrame], x: int
+    ) -> Iterator[tuple[list[CallFrame], int, int]]:
+        """Yield the calls with their places and widths, narrow neighbours together."""
+        by_size = groupby(
+            frames, lambda call: self._widths[id(call)] * _NARROW < self._total
+        )
+        for is_narrow, neighbours in by_size:
+            calls_there = list(neighbours)
+            groups = [calls_there] if is_narrow else [[call] for call in calls_there]
+            for group in groups:
+                width = sum([self._widths[id(call)] for call in group])
+                yield group, x, width
+                x += width
 
     def _bar(self, frames: list[CallFrame], x: int, width: int, row: int) -> bool:
         """Draw a bar; False when there is no room for it."""

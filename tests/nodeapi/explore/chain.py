@@ -11,6 +11,9 @@ from nodeapi.evm.blocks import Block
 ALICE = Signer("alice")
 COMPLAINER, WIDE, DEEP, MIXED, LOGGER = (bytes([0xA0 + n]) * 20 for n in range(1, 6))
 SCRIPT = "<script>alert(1)</script>"
+TURNED = "a\u202edlog\0"
+"""With a character that turns the direction of writing, and one that is no text."""
+GAS_PRICE_WEI = 10**11
 BLOCK_GAS = 60_000_000
 FORKS = (
     *("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople"),
@@ -46,8 +49,8 @@ _PROGRAMS = {
         PUSH 0 DUP1 CALLDATASIZE PUSH 0 PUSH20 @LOGGER GAS DELEGATECALL POP
         PUSH 0 DUP1 CALLDATASIZE PUSH 0 PUSH20 @COMPLAINER GAS STATICCALL POP
         PUSH 0 DUP1 DUP1 DUP1 DUP1 PUSH 2 GAS CALL POP
-        PUSH 0xee600052600160fff3 PUSH 0 MSTORE
-        PUSH 4 PUSH 28 PUSH 0 CREATE POP
+        PUSH 0x60006000fd PUSH 0 MSTORE
+        PUSH 5 PUSH 27 PUSH 0 CREATE POP
         PUSH 0x60ee6000526001601ff3 PUSH 0 MSTORE
         PUSH 10 PUSH 22 PUSH 0 CREATE POP
         PUSH 32 PUSH 0 LOG0
@@ -83,9 +86,9 @@ def genesis() -> dict[str, object]:
 def build() -> ChainBuilder:
     """Return the chain: a block of seven transactions, then one of 150."""
     chain = ChainBuilder(genesis())
-    price = {"gas_price": 10**11}
+    price = {"gas_price": GAS_PRICE_WEI}
     chain.send(ALICE, COMPLAINER, error_reason(SCRIPT), **price)
-    chain.send(ALICE, COMPLAINER, error_reason("\x1b[31m\u202e"[:1] + "red"), **price)
+    chain.send(ALICE, COMPLAINER, error_reason(TURNED), **price)
     chain.send(ALICE, COMPLAINER, bytes.fromhex("01020304") + bytes(32), **price)
     chain.send(ALICE, WIDE, word(20_000), gas=20_000_000, **price)
     chain.send(ALICE, DEEP, word(300) + error_reason(SCRIPT), gas=15_000_000, **price)
@@ -98,6 +101,13 @@ def build() -> ChainBuilder:
     return chain
 
 
+def side_block() -> Block:
+    """Return another block 1, whose only transaction is the first of the chain's."""
+    chain = ChainBuilder(genesis())
+    chain.send(ALICE, COMPLAINER, error_reason(SCRIPT), gas_price=GAS_PRICE_WEI)
+    return chain.block(extra_data=b"beside")
+
+
 def blocks() -> list[Block]:
-    """Return the chain's blocks."""
-    return build().blocks
+    """Return the chain's blocks, and the one beside it."""
+    return [*build().blocks, side_block()]

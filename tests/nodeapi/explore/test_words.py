@@ -1,0 +1,46 @@
+"""Values are read back as what they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeapi.explore import words
+
+
+@pytest.mark.parametrize(
+    ("wei", "text"),
+    [
+        (0, "0 ether"),
+        (1, "1 wei"),
+        (-999_999_999, "−999,999,999 wei"),
+        (10**9, "0.000000001 ether"),
+        (15 * 10**17, "1.5 ether"),
+        (-(10**18), "−1 ether"),
+        (1_234_000 * 10**18, "1,234,000 ether"),
+        (2**256 - 1, f"{(2**256 - 1) // 10**18:,}.584007913129639935 ether"),
+    ],
+)
+def test_amounts_are_exact(wei, text):
+    assert words.ether(wei) == text
+
+
+@pytest.mark.parametrize(
+    ("wei", "text"), [(7, "0.000000007 gwei"), (20 * 10**9, "20 gwei"), (0, "0 gwei")]
+)
+def test_gas_prices_are_exact(wei, text):
+    assert words.gwei(wei) == text
+
+
+def test_long_data_is_cut_and_short_data_is_not():
+    assert words.hexadecimal(b"\x01" * words.MAX_DATA) == "0x" + "01" * words.MAX_DATA
+    assert words.hexadecimal(bytes(10**6)).endswith("00…")
+    assert len(words.hexadecimal(bytes(10**6))) < 300
+
+
+def test_long_texts_are_cut():
+    assert words.printable("x" * 10**6) == "x" * words.MAX_TEXT + "…"
+
+
+@pytest.mark.parametrize("timestamp", [2**63, -(2**63), 10**12])
+def test_times_that_no_calendar_has_stay_numbers(timestamp):
+    assert words.moment(timestamp) == f"second {timestamp:,}"
