@@ -13,7 +13,8 @@ from nodeapi.tracers.steps import ExecutionTimeout, TracerError
 from tests.support.programs import cpu_time_within, trace_call
 
 SECONDS = 0.3
-OVERSHOOT = 0.1
+OVERSHOOT = 0.5
+"""Far more than the few milliseconds it takes: other load must not fail a test."""
 
 
 def stepping(body):
