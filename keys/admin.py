@@ -17,7 +17,17 @@ from django.utils.cache import add_never_cache_headers
 
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.models import ApiKey, Entitlement, KeyVersion, User
-from keys.services import IssuedKey, announce_key, issue_version, revoke_version
+from keys.services import (
+    Actor,
+    IssuedKey,
+    create_key,
+    disable_key,
+    enable_key,
+    note_activation,
+    reveal_key,
+    revoke_version,
+    update_key,
+)
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _ApiKeyAdmin = admin.ModelAdmin[ApiKey]
@@ -81,9 +91,8 @@ class UserAdmin(_UserAdmin):
         self, request: HttpRequest, obj: User, form: ModelForm[User], change: bool
     ) -> None:
         super().save_model(request, obj, form, change)
-        # An inactive owner's keys open nothing.
-        for api_key in obj.api_keys.all():
-            announce_key(api_key)
+        if change and "is_active" in form.changed_data:
+            note_activation(user=obj, actor=_actor(request))
 
 
 class KeyVersionInline(_KeyVersionInline):
@@ -124,7 +133,7 @@ class ApiKeyAdmin(_ApiKeyAdmin):
     show_full_result_count = False
     autocomplete_fields = ["owner"]
     filter_horizontal = ["networks"]
-    fields = ["owner", "name", "is_enabled", "networks", "staff_note"]
+    fields = ["owner", "name", "is_enabled", "networks", "expires_at", "staff_note"]
     actions = ["revoke"]
 
     @admin.display(description="live secrets")
@@ -144,9 +153,22 @@ class ApiKeyAdmin(_ApiKeyAdmin):
     def save_model(
         self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool
     ) -> None:
-        if not change:
-            obj.created_by = _staff(request)
-        super().save_model(request, obj, form, change)
+        """Have a service write what the form says; it knows what that changes."""
+        told = form.cleaned_data
+        terms = {
+            name: told[name]
+            for name in ("name", "networks", "expires_at", "staff_note")
+            if name in told
+        }
+        if change:
+            update_key(api_key=obj, actor=_actor(request), **terms)
+        else:
+            made = create_key(owner=told["owner"], actor=_actor(request), **terms)
+            obj.pk = made.pk
+        if "is_enabled" in told:
+            switch = enable_key if told["is_enabled"] else disable_key
+            switch(api_key=obj, actor=_actor(request))
+        obj.refresh_from_db()
 
     def save_formset(
         self, request: HttpRequest, form: Any, formset: Any, change: bool
@@ -154,21 +176,14 @@ class ApiKeyAdmin(_ApiKeyAdmin):
         if formset.model is not Entitlement:
             super().save_formset(request, form, formset, change)
             return
-        for fault in save_entitlements(formset, granted_by=_staff(request)):
+        for fault in save_entitlements(formset, actor=_actor(request)):
             self.message_user(request, fault, messages.ERROR)
-
-    def save_related(
-        self, request: HttpRequest, form: ModelForm[ApiKey], formsets: Any, change: bool
-    ) -> None:
-        super().save_related(request, form, formsets, change)
-        if change:
-            announce_key(form.instance)
 
     def response_add(
         self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
     ) -> HttpResponse:
         """Show the secret in the answer itself, so that it is kept nowhere."""
-        issued = issue_version(api_key=obj, created_by=_staff(request))
+        issued = reveal_key(api_key=obj, actor=_actor(request))
         return self._show(request, issued)
 
     def _show(self, request: HttpRequest, issued: IssuedKey) -> HttpResponse:
@@ -196,7 +211,7 @@ class ApiKeyAdmin(_ApiKeyAdmin):
                 revoke_version(
                     version=version,
                     reason=form.cleaned_data["reason"],
-                    revoked_by=_staff(request),
+                    actor=_actor(request),
                 )
             self.message_user(request, "Revoked.", messages.SUCCESS)
             return None
@@ -211,7 +226,7 @@ class ApiKeyAdmin(_ApiKeyAdmin):
         return TemplateResponse(request, "admin/keys/apikey/revoke.html", context)
 
 
-def _staff(request: HttpRequest) -> User:
-    """Return who works in the admin."""
+def _actor(request: HttpRequest) -> Actor:
+    """Return who works in the admin, and from where."""
     assert isinstance(request.user, User)
-    return request.user
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None)

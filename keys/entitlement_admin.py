@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from keys.models import ApiKey, Entitlement, User
-from keys.services import grant_entitlement, withdraw_entitlement
+from keys.models import ApiKey, Entitlement
+from keys.services import Actor, grant_entitlement, withdraw_entitlement
 from networks.models import Network, Tracer
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
@@ -87,7 +87,7 @@ class EntitlementInline(_EntitlementInline):
     readonly_fields = ["granted_by", "granted_at"]
 
 
-def save_entitlements(formset: _EntitlementFormSet, *, granted_by: User) -> list[str]:
+def save_entitlements(formset: _EntitlementFormSet, *, actor: Actor) -> list[str]:
     """Grant and withdraw what was changed; return what can't be granted, and why."""
     faults = []
     for entitlement in formset.save(commit=False):
@@ -99,10 +99,10 @@ def save_entitlements(formset: _EntitlementFormSet, *, granted_by: User) -> list
                 tracers=entitlement.tracers,
                 expires_at=entitlement.expires_at,
                 note=entitlement.note,
-                granted_by=granted_by,
+                actor=actor,
             )
         except ValidationError as error:
             faults.append(f"{entitlement}: {' '.join(error.messages)}")
     for entitlement in formset.deleted_objects:
-        withdraw_entitlement(entitlement=entitlement)
+        withdraw_entitlement(entitlement=entitlement, actor=actor)
     return faults

@@ -38,15 +38,19 @@ class KeyInvalid(RpcError):
 
 
 class KeyRevoked(RpcError):
-    """Raised when a key was revoked."""
+    """Raised when a key was revoked.
+
+    version_id: the row of the secret that was shown.
+    """
 
     http_status = 401
     code = -32002
     reason = "key_revoked"
     headers = KeyInvalid.headers
 
-    def __init__(self) -> None:
+    def __init__(self, version_id: int) -> None:
         super().__init__("this API key was revoked")
+        self.version_id = version_id
 
 
 class KeyExpired(RpcError):

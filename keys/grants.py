@@ -43,13 +43,14 @@ MAX_ENTRIES = 10_000
 
 _BY_DIGEST = """
     SELECT k.n, v.api_key_id, v.hint, v.revoked_at IS NOT NULL,
-        (extract(epoch FROM v.expires_at) * 1000000)::int8,
+        (extract(epoch FROM least(v.expires_at, a.expires_at)) * 1000000)::int8,
         a.is_enabled AND u.is_active,
         (SELECT string_agg(an.network_id::text, ',')
          FROM keys_apikey_networks an WHERE an.apikey_id = a.id),
         (SELECT json_agg(json_build_array(e.network_id, e.capability, e.tracers,
             extract(epoch FROM e.expires_at)))
-         FROM keys_entitlement e WHERE e.api_key_id = a.id)
+         FROM keys_entitlement e WHERE e.api_key_id = a.id),
+        v.id
     FROM k
     JOIN keys_keyversion v ON v.digest = k.digest
     JOIN keys_apikey a ON a.id = v.api_key_id
@@ -82,6 +83,7 @@ class _Entry:
     """A key as it was read, and until when (monotonic seconds) that is fresh."""
 
     grant: Grant
+    version_id: int
     is_revoked: bool
     is_enabled: bool
     fresh_until: float = 0.0
@@ -156,7 +158,7 @@ class Grants:
     def _admit(self, entry: _Entry) -> Grant:
         grant = entry.grant
         if entry.is_revoked:
-            raise KeyRevoked
+            raise KeyRevoked(entry.version_id)
         if grant.expires_at is not None and grant.expires_at <= self._wall_clock():
             raise KeyExpired(grant.expires_at)
         if not entry.is_enabled:
@@ -206,6 +208,7 @@ def _entry(row: Row) -> _Entry:
             permits=_permits(row[6]),
             expires_at=None if row[3] is None else read_int8(row[3]) / 1e6,
         ),
+        version_id=read_int8(row[7] or b""),
         is_revoked=read_bool(row[2] or b""),
         is_enabled=read_bool(row[4] or b""),
     )

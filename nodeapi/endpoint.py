@@ -27,7 +27,7 @@ from jsonrpc.errors import (
 )
 from jsonrpc.registry import MethodRegistry
 from jsonrpc.stream import Stream
-from keys.errors import KeyRequired, NetworkNotEnabled
+from keys.errors import KeyRequired, KeyRevoked, NetworkNotEnabled
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi import http
@@ -212,6 +212,8 @@ class Endpoint:
         """Answer a request that was not let in; None when the client has gone."""
         if isinstance(error, MethodNotAllowed) and scope["method"] == "OPTIONS":
             return _PREFLIGHT
+        if isinstance(error, KeyRevoked):
+            self._service.late_uses.note(error.version_id, http.client_address(scope))
         if isinstance(error, Unavailable):
             error = ServiceUnavailable()
         elif not isinstance(error, RpcError):

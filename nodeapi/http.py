@@ -125,6 +125,16 @@ def bearer_key(headers: Mapping[bytes, bytes]) -> str:
     return key.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
 
 
+def client_address(scope: Scope) -> str | None:
+    """Return the IP address that a request came from, None on a unix socket.
+
+    Behind a proxy that FORWARDED_ALLOW_IPS names, what that one says (uvicorn has put
+    it there): the last address of X-Forwarded-For that is no such proxy's.
+    """
+    client = scope.get("client")
+    return client[0] if client else None
+
+
 def require_json_post(
     method: str, headers: Mapping[bytes, bytes], max_body_bytes: int
 ) -> None:

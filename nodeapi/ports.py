@@ -252,6 +252,13 @@ class Tracing(Protocol):
         """End what is going on."""
 
 
+class LateUses(Protocol):
+    """Puts attempts with revoked secrets on record; see `keys.late_use`."""
+
+    def note(self, version_id: int, ip: str | None) -> None:
+        """See to it that an attempt is on record; returns at once."""
+
+
 class Service(Protocol):
     """The parts together, to be opened and closed with the server."""
 
@@ -270,6 +277,10 @@ class Service(Protocol):
     @property
     def tracing(self) -> Tracing:
         """What executes blocks again."""
+
+    @property
+    def late_uses(self) -> LateUses:
+        """The revoked secrets that are still tried."""
 
     async def start(self) -> None:
         """Open what answering needs."""

@@ -10,6 +10,7 @@ from psycopg.conninfo import make_conninfo
 
 from jsonrpc.dispatch import Limits
 from keys.grants import Grants
+from keys.late_use import LateUses
 from networks.conf import default_network
 from networks.directory import Directory
 from nodeapi import conf
@@ -32,6 +33,7 @@ class Service:
     grants: Grants
     store: Store
     tracing: Tracing
+    late_uses: LateUses
 
     async def start(self) -> None:
         """Listen and read the networks; works as well while the database is down."""
@@ -43,6 +45,7 @@ class Service:
         await self.listener.stop()
         await self.directory.stop()
         await self.tracing.close()
+        await self.late_uses.close()
         await self.connections.close()
 
 
@@ -79,6 +82,7 @@ def build_service(conninfo: str | None = None) -> Service:
         grants=Grants(connections, listener),
         store=Store(connections, directory, cache_bytes=conf.cache_bytes()),
         tracing=TracePool(address, conf.trace_limits()),
+        late_uses=LateUses(),
     )
 
 

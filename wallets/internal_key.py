@@ -13,7 +13,12 @@ from django.db.models import Q
 
 from keys import format as key_format
 from keys.models import ApiKey, KeyVersion, User
-from keys.services import announce_key, get_or_create_customer
+from keys.services import (
+    add_secret,
+    announce_key,
+    create_key,
+    get_or_create_customer,
+)
 
 OWNER_EMAIL = "wallet@internal.invalid"
 """Who owns it: a user who can't log in, and whom no mail reaches (RFC 2606)."""
@@ -45,14 +50,11 @@ def ensure() -> ApiKey:
     )  # processes start at the same time
     api_key = ApiKey.objects.filter(owner=owner).first()
     if api_key is None:
-        api_key = ApiKey(
+        api_key = create_key(
             owner=owner, name="wallet", staff_note="The reads of all wallet users."
         )
-        api_key.full_clean()
-        api_key.save()
     digest = key_format.digest(secret())
     if not KeyVersion.objects.filter(digest=digest).exists():
-        hint = key_format.hint(secret())
-        KeyVersion.objects.create(api_key=api_key, digest=digest, hint=hint)
+        add_secret(api_key=api_key, secret=secret())
         announce_key(api_key)
     return api_key

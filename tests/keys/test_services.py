@@ -10,6 +10,7 @@ from keys.format import digest, is_well_formed
 from keys.models import ApiKey, Entitlement, KeyVersion, User
 from keys.selectors import get_key_version
 from keys.services import (
+    Actor,
     get_or_create_customer,
     grant_entitlement,
     issue_key,
@@ -61,7 +62,7 @@ def test_api_key_may_have_several_secrets(owner: User) -> None:
 def test_revoking_is_recorded_and_final(owner: User) -> None:
     staff = User.objects.create(email="staff@example.org", is_staff=True)
     issued = issue_key(owner=owner)
-    revoke_version(version=issued.version, reason="leaked", revoked_by=staff)
+    revoke_version(version=issued.version, reason="leaked", actor=Actor(staff))
     version = KeyVersion.objects.get()
     assert version.revoked_at is not None
     assert (version.revoked_by, version.revoke_reason) == (staff, "leaked")
@@ -111,7 +112,7 @@ def test_granting_again_gives_new_terms_and_keeps_none_of_the_old(owner: User) -
         tracers=["muxTracer", "muxTracer", "callTracer"],
         expires_at=timezone.now() + timedelta(days=1),
         note="trial",
-        granted_by=staff,
+        actor=Actor(staff),
     )
     assert first.tracers == ["muxTracer", "callTracer"]
     grant_entitlement(api_key=api_key, network=alpha)
@@ -142,7 +143,7 @@ def test_entitlement_lives_until_it_expires(owner: User) -> None:
 def test_key_that_may_trace_does_so_where_it_opens_the_door(owner: User) -> None:
     alpha, beta = make_network("alpha"), make_network("beta")
     staff = User.objects.create(email="staff@example.org", is_staff=True)
-    everywhere = issue_key(owner=owner, may_trace=True, created_by=staff).api_key
+    everywhere = issue_key(owner=owner, may_trace=True, actor=Actor(staff)).api_key
     somewhere = issue_key(owner=owner, may_trace=True, networks=[beta]).api_key
     assert {e.network for e in everywhere.entitlements.all()} == {alpha, beta}
     assert {e.granted_by for e in everywhere.entitlements.all()} == {staff}

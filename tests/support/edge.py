@@ -78,7 +78,7 @@ class Grants:
         if key == "crash":
             raise KeyError("a bug")
         raise {
-            "revoked": KeyRevoked(),
+            "revoked": KeyRevoked(7),
             "expired": KeyExpired(1_800_000_000.0),
             "disabled": KeyDisabled(),
             "outage": Unavailable("no database"),
@@ -167,6 +167,16 @@ class Tracing:
         pass
 
 
+class LateUses:
+    """Keeps in memory what it is told."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[int, str | None]] = []
+
+    def note(self, version_id: int, ip: str | None) -> None:
+        self.noted.append((version_id, ip))
+
+
 class Service:
     """All of it."""
 
@@ -175,6 +185,7 @@ class Service:
         self.directory = Directory()
         self.store = Store()
         self.tracing = Tracing()
+        self.late_uses = LateUses()
 
     async def start(self) -> None:
         pass

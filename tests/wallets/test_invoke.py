@@ -241,7 +241,7 @@ def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig)
     api_key = internal_key.ensure()
     network = Network.objects.get(chain_id=1)
     entitlement = grant_entitlement(
-        api_key=api_key, network=network, capability="trace", granted_by=None
+        api_key=api_key, network=network, capability="trace"
     )
     try:
         named = {**M0, "methods": ["debug_traceBlockByHash", "eth_chainId"]}

@@ -63,7 +63,7 @@ class Command(BaseCommand):
 
 
 def _as_json(issued: IssuedKey) -> dict[str, Any]:
-    expires_at = issued.version.expires_at
+    expires_at = issued.api_key.expires_at
     return {
         "api_key": issued.secret,
         "hint": issued.version.hint,

@@ -1,0 +1,17 @@
+"""Users, API keys, what they were granted, and what became of them."""
+
+from keys.models.api_keys import ApiKey, KeyVersion
+from keys.models.entitlements import Capability, Entitlement
+from keys.models.events import EventType, KeyEvent
+from keys.models.users import User, UserManager
+
+__all__ = [
+    "ApiKey",
+    "Capability",
+    "Entitlement",
+    "EventType",
+    "KeyEvent",
+    "KeyVersion",
+    "User",
+    "UserManager",
+]

@@ -1,0 +1,112 @@
+"""API keys and their secrets' digests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from keys.models.users import User
+from networks.models import Network
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    """Words of the trade for API keys."""
+
+    def kept(self) -> ApiKeyQuerySet:
+        """Return the keys that were not deleted."""
+        return self.filter(deleted_at=None)
+
+
+class ApiKey(models.Model):
+    """A customer's key: the stable thing that limits and statistics hang on.
+
+    The secrets are its versions, so that rolling a key keeps everything else.
+    """
+
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_keys")
+    name = models.CharField(max_length=100, blank=True)
+    is_enabled = models.BooleanField(
+        default=True, help_text="Reversible; revoking a version is final."
+    )
+    networks = models.ManyToManyField(
+        Network,
+        blank=True,
+        related_name="api_keys",
+        help_text="None chosen: every network.",
+    )
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="The end of all its secrets; none: never."
+    )
+    staff_note = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    deleted_at = models.DateTimeField(
+        null=True, editable=False, help_text="Set for ever: what hangs on it is kept."
+    )
+
+    objects = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = "API key"
+
+    def __str__(self) -> str:
+        return self.name or f"API key {self.pk}"
+
+
+class KeyVersionQuerySet(models.QuerySet["KeyVersion"]):
+    """Words of the trade for key versions."""
+
+    def live(self) -> KeyVersionQuerySet:
+        """Return the versions that still open a door."""
+        now = timezone.now()
+        ended = Q(expires_at__lte=now) | Q(api_key__expires_at__lte=now)
+        return self.filter(revoked_at=None).exclude(ended)
+
+
+class KeyVersion(models.Model):
+    """One secret of an API key, of which only the digest is kept."""
+
+    api_key = models.ForeignKey(
+        ApiKey, on_delete=models.CASCADE, related_name="versions"
+    )
+    digest = models.CharField(
+        max_length=64, unique=True, editable=False, help_text="Hex SHA-256 of the key."
+    )
+    hint = models.CharField(
+        max_length=12, editable=False, help_text="First seven and last four characters."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    revoked_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    revoke_reason = models.CharField(max_length=200, blank=True)
+
+    objects = KeyVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.hint
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse to undo or to move a revocation, as a trigger in the database does.
+
+        Raises: ValidationError.
+        """
+        revoked = KeyVersion.objects.filter(pk=self.pk).exclude(revoked_at=None)
+        if self.pk and revoked.exclude(revoked_at=self.revoked_at).exists():
+            raise ValidationError("A revocation is final.")
+        super().save(*args, **kwargs)

@@ -1,0 +1,75 @@
+"""What a key may only do where it was granted."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from keys import permits
+from keys.models.api_keys import ApiKey
+from keys.models.users import User
+from networks.models import Network, Tracer
+
+
+class Capability(models.TextChoices):
+    """What a key may only do where it was granted."""
+
+    TRACE = permits.TRACE, "tracing"
+
+
+class EntitlementQuerySet(models.QuerySet["Entitlement"]):
+    """Words of the trade for entitlements."""
+
+    def live(self) -> EntitlementQuerySet:
+        """Return the entitlements whose time is not over."""
+        return self.exclude(expires_at__lte=timezone.now())
+
+
+class Entitlement(models.Model):
+    """A capability that staff has granted to an API key on one network."""
+
+    api_key = models.ForeignKey(
+        ApiKey, on_delete=models.CASCADE, related_name="entitlements"
+    )
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
+    capability = models.CharField(
+        max_length=32, choices=Capability.choices, default=Capability.TRACE
+    )
+    tracers = ArrayField(
+        models.CharField(max_length=32, choices=Tracer.choices),
+        default=list,
+        blank=True,
+        help_text="None chosen: all that the network offers.",
+    )
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
+    note = models.CharField(
+        max_length=200, blank=True, help_text="Why it was granted; for staff alone."
+    )
+    granted_by = models.ForeignKey(
+        User,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="Who gave it these terms; none: the command line.",
+    )
+    granted_at = models.DateTimeField(
+        editable=False, help_text="Since when it has these terms."
+    )
+
+    objects = EntitlementQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["api_key", "network", "capability"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["api_key", "network", "capability"],
+                name="entitlement_once",
+                violation_error_message="The key has this entitlement already.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.capability} on {self.network}"

@@ -1,0 +1,87 @@
+"""What became of a key: a log that only grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from keys.models.api_keys import ApiKey
+from keys.models.users import User
+
+
+class EventType(models.TextChoices):
+    """What can happen to a key; the values are stable."""
+
+    CREATED = "key.created", "created"
+    REVEALED = "key.revealed", "secret revealed"
+    UPDATED = "key.updated", "updated"
+    ANNOTATED = "key.annotated", "staff note changed"
+    ROLLED = "key.rolled", "rolled"
+    REVOKED = "key.revoked", "secret revoked"
+    DISABLED = "key.disabled", "disabled"
+    ENABLED = "key.enabled", "enabled"
+    DELETED = "key.deleted", "deleted"
+    OWNER_DISABLED = "owner.disabled", "owner's account disabled"
+    OWNER_ENABLED = "owner.enabled", "owner's account enabled"
+    ENTITLEMENT_GRANTED = "entitlement.granted", "entitlement granted"
+    ENTITLEMENT_CHANGED = "entitlement.changed", "entitlement changed"
+    ENTITLEMENT_REVOKED = "entitlement.revoked", "entitlement withdrawn"
+    LIMITS_CHANGED = "limits.changed", "limits changed"
+    ALLOWLIST_CHANGED = "allowlist.changed", "allowlist changed"
+    ACCESS_REQUESTED = "access.requested", "access requested"
+    ACCESS_APPROVED = "access.approved", "access approved"
+    ACCESS_DECLINED = "access.declined", "access declined"
+    ACCESS_WITHDRAWN = "access.withdrawn", "request for access withdrawn"
+    USED_AFTER_REVOCATION = "key.used_after_revocation", "used after its revocation"
+
+
+class KeyEventQuerySet(models.QuerySet["KeyEvent"]):
+    """Words of the trade for events."""
+
+    def for_customers(self) -> KeyEventQuerySet:
+        """Return what the owner of a key may read of it."""
+        return self.exclude(type=EventType.ANNOTATED)
+
+
+class KeyEvent(models.Model):
+    """One change of a key. It is written with the change, and stays as it is.
+
+    Triggers in the database refuse what `save` and `delete` refuse here.
+    """
+
+    at = models.DateTimeField(default=timezone.now)
+    api_key = models.ForeignKey(ApiKey, on_delete=models.PROTECT, related_name="events")
+    type = models.CharField(max_length=32, choices=EventType.choices)
+    actor = models.ForeignKey(
+        User,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="None: the command line, or the service itself.",
+    )
+    actor_ip = models.GenericIPAddressField(null=True, blank=True)
+    data = models.JSONField(
+        default=dict, blank=True, help_text="What was changed; without any secret."
+    )
+
+    objects = KeyEventQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["api_key", "-id"], name="event_of_key")]
+
+    def __str__(self) -> str:
+        return f"{self.type} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Write a new event; raise TypeError for one that was written."""
+        if self.pk is not None:
+            raise TypeError("events are not changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Raise TypeError."""
+        raise TypeError("events are not deleted")

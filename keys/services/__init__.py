@@ -1,0 +1,55 @@
+"""Changes of keys.
+
+Each is written together with its event, and announced to the serving processes when it
+commits. A change locks its API key first, so that of two the later one sees the other.
+"""
+
+from keys.services.api_keys import (
+    create_key,
+    delete_key,
+    disable_key,
+    enable_key,
+    update_key,
+)
+from keys.services.customers import get_or_create_customer, note_activation
+from keys.services.entitlements import grant_entitlement, withdraw_entitlement
+from keys.services.events import SYSTEM, Actor, announce_key
+from keys.services.secrets import (
+    DEFAULT_OVERLAP,
+    MAX_LIVE_VERSIONS,
+    OVERLAPS,
+    IssuedKey,
+    add_secret,
+    issue_key,
+    issue_version,
+    note_use_after_revocation,
+    reveal_key,
+    revoke_version,
+    roll_key,
+)
+
+__all__ = [
+    "DEFAULT_OVERLAP",
+    "MAX_LIVE_VERSIONS",
+    "OVERLAPS",
+    "SYSTEM",
+    "Actor",
+    "IssuedKey",
+    "add_secret",
+    "announce_key",
+    "create_key",
+    "delete_key",
+    "disable_key",
+    "enable_key",
+    "get_or_create_customer",
+    "grant_entitlement",
+    "issue_key",
+    "issue_version",
+    "note_activation",
+    "note_use_after_revocation",
+    "reveal_key",
+    "revoke_version",
+    "roll_key",
+    "update_key",
+    "withdraw_entitlement",
+]

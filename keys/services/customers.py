@@ -1,0 +1,32 @@
+"""Changes of customers, as far as they concern their keys."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from keys.models import EventType, User
+from keys.services.events import SYSTEM, Actor, record
+
+
+@transaction.atomic
+def get_or_create_customer(*, email: str) -> User:
+    """Return the user with an e-mail address, a new one without password if needed.
+
+    Raises: ValidationError for what is no address.
+    """
+    address = User.objects.normalize_email(email)
+    user = User.objects.filter(email=address).first()
+    if user is None:
+        user = User(email=address)
+        user.set_unusable_password()
+        user.full_clean()
+        user.save()
+    return user
+
+
+@transaction.atomic
+def note_activation(*, user: User, actor: Actor = SYSTEM) -> None:
+    """Tell of an account that was switched on or off: its keys open nothing while off."""
+    event = EventType.OWNER_ENABLED if user.is_active else EventType.OWNER_DISABLED
+    for api_key in user.api_keys.filter(deleted_at=None):
+        record(api_key, event, actor)

@@ -1,0 +1,72 @@
+"""Changes of what keys were granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from keys.models import ApiKey, Capability, Entitlement, EventType
+from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_future
+from networks.models import Network
+
+
+@transaction.atomic
+def grant_entitlement(
+    *,
+    api_key: ApiKey,
+    network: Network,
+    capability: str = Capability.TRACE,
+    tracers: Iterable[str] = (),
+    expires_at: datetime | None = None,
+    note: str = "",
+    actor: Actor = SYSTEM,
+) -> Entitlement:
+    """Grant a capability on a network, on these terms and none of earlier ones.
+
+    tracers: those that it is for; none named: all that the network offers.
+    Raises: ValidationError, also for a network that the key does not open and for an
+        expiry that has passed.
+    """
+    require_future(expires_at)
+    api_key = lock(api_key)
+    opened = api_key.networks.all()
+    if opened and network not in opened:
+        raise ValidationError(f"The key does not open {network}.")
+    place = {"api_key": api_key, "network": network, "capability": capability}
+    entitlement = Entitlement.objects.filter(**place).first() or Entitlement(**place)
+    is_new = entitlement.pk is None
+    entitlement.tracers = list(dict.fromkeys(tracers))
+    entitlement.expires_at = expires_at
+    entitlement.note = note
+    entitlement.granted_by = actor.user
+    entitlement.granted_at = timezone.now()
+    entitlement.full_clean()
+    entitlement.save()
+    record(
+        api_key,
+        EventType.ENTITLEMENT_GRANTED if is_new else EventType.ENTITLEMENT_CHANGED,
+        actor,
+        network=network.slug,
+        capability=str(capability),
+        tracers=entitlement.tracers,
+        expires_at=as_text(expires_at),
+    )
+    return entitlement
+
+
+@transaction.atomic
+def withdraw_entitlement(*, entitlement: Entitlement, actor: Actor = SYSTEM) -> None:
+    """Take a capability away again."""
+    network, capability = entitlement.network.slug, str(entitlement.capability)
+    entitlement.delete()
+    record(
+        entitlement.api_key,
+        EventType.ENTITLEMENT_REVOKED,
+        actor,
+        network=network,
+        capability=capability,
+    )

@@ -1,0 +1,206 @@
+"""Changes of an API key's secrets: shown once, rolled, revoked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+from django.utils import timezone
+
+from keys import format as key_format
+from keys.models import ApiKey, EventType, KeyVersion, User
+from keys.services.api_keys import create_key
+from keys.services.entitlements import grant_entitlement
+from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_future
+from networks.models import Network
+
+MAX_LIVE_VERSIONS = 3
+"""Secrets of one key that open at a time: one in use, and one or two being replaced."""
+
+OVERLAPS = (timedelta(0), timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
+"""How long an old secret may live on beside the one that replaces it."""
+
+DEFAULT_OVERLAP = timedelta(hours=24)
+"""A day, for a customer to exchange the secret wherever it is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A key at the only moment at which its secret is known.
+
+    secret: the key itself; not shown by repr, so that no log gets it.
+    """
+
+    api_key: ApiKey
+    version: KeyVersion
+    secret: str = field(repr=False)
+
+
+@transaction.atomic
+def issue_key(
+    *,
+    owner: User,
+    name: str = "",
+    networks: Iterable[Network] = (),
+    may_trace: bool = False,
+    expires_at: datetime | None = None,
+    actor: Actor = SYSTEM,
+) -> IssuedKey:
+    """Make an API key with its first secret, to be handed over by a machine.
+
+    networks: those it opens; none named: all.
+    may_trace: grants tracing, with all tracers, on each network that it opens today;
+        one that is added later must be granted by itself.
+    Raises: ValidationError.
+    """
+    api_key = create_key(
+        owner=owner, name=name, networks=networks, expires_at=expires_at, actor=actor
+    )
+    if may_trace:
+        for network in api_key.networks.all() or Network.objects.all():
+            grant_entitlement(api_key=api_key, network=network, actor=actor)
+    return reveal_key(api_key=api_key, actor=actor)
+
+
+@transaction.atomic
+def reveal_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> IssuedKey:
+    """Give an API key its first secret, which is shown this once.
+
+    Raises: ValidationError when it has had one: that is rolled instead.
+    """
+    api_key = lock(api_key)
+    if api_key.versions.exists():
+        raise ValidationError("This key was revealed before: roll it to get another.")
+    return _issue(api_key, None, actor)
+
+
+@transaction.atomic
+def issue_version(
+    *, api_key: ApiKey, expires_at: datetime | None = None, actor: Actor = SYSTEM
+) -> IssuedKey:
+    """Give an API key another secret, beside those it has.
+
+    Raises: ValidationError, also for an expiry that has passed, and when there are
+        MAX_LIVE_VERSIONS already.
+    """
+    api_key = lock(api_key)
+    require_future(expires_at)
+    _require_room(api_key)
+    return _issue(api_key, expires_at, actor)
+
+
+@transaction.atomic
+def roll_key(
+    *, api_key: ApiKey, overlap: timedelta = DEFAULT_OVERLAP, actor: Actor = SYSTEM
+) -> IssuedKey:
+    """Replace the secrets of a key by a new one.
+
+    overlap: one of OVERLAPS, after which the old ones are over, or sooner if they end
+        sooner by themselves.
+    Raises: ValidationError, also when MAX_LIVE_VERSIONS would be exceeded meanwhile.
+    """
+    if overlap not in OVERLAPS:
+        raise ValidationError("The overlap is none of those that are offered.")
+    api_key = lock(api_key)
+    if not api_key.versions.exists():
+        raise ValidationError("This key has no secret yet: reveal it.")
+    end = timezone.now() + overlap
+    old = list(api_key.versions.live())
+    for version in old:
+        version.expires_at = min(version.expires_at or end, end)
+        version.save()
+    _require_room(api_key)
+    secret = key_format.make_key()
+    version = add_secret(api_key=api_key, secret=secret, created_by=actor.user)
+    record(
+        api_key,
+        EventType.ROLLED,
+        actor,
+        hint=version.hint,
+        replaced=[version.hint for version in old],
+        replaced_until=as_text(end),
+    )
+    return IssuedKey(api_key, version, secret)
+
+
+@transaction.atomic
+def revoke_version(
+    *, version: KeyVersion, reason: str, actor: Actor = SYSTEM
+) -> KeyVersion:
+    """Make a secret useless for ever.
+
+    Raises: ValidationError when it was revoked before.
+    """
+    lock(version.api_key)
+    version = KeyVersion.objects.get(pk=version.pk)
+    if version.revoked_at is not None:
+        raise ValidationError(f"{version.hint} was revoked already.")
+    version.revoked_at = timezone.now()
+    version.revoked_by = actor.user
+    version.revoke_reason = reason
+    version.full_clean()
+    version.save()
+    record(version.api_key, EventType.REVOKED, actor, hint=version.hint, reason=reason)
+    return version
+
+
+@transaction.atomic
+def add_secret(
+    *,
+    api_key: ApiKey,
+    secret: str,
+    expires_at: datetime | None = None,
+    created_by: User | None = None,
+) -> KeyVersion:
+    """Have a secret open what its key opens, however it came into being."""
+    version = KeyVersion(
+        api_key=api_key,
+        digest=key_format.digest(secret),
+        hint=key_format.hint(secret),
+        expires_at=expires_at,
+        created_by=created_by,
+    )
+    version.full_clean()
+    version.save()
+    return version
+
+
+_USED_AFTER_REVOCATION = """
+    INSERT INTO keys_keyevent (at, api_key_id, type, actor_ip, data)
+    SELECT now(), api_key_id, %s, %s, json_build_object('version', id, 'hint', hint)
+    FROM keys_keyversion WHERE id = %s
+    ON CONFLICT DO NOTHING
+"""
+
+
+def note_use_after_revocation(*, version_id: int, ip: str | None) -> None:
+    """Put on record that a revoked secret is still tried; once a day, says an index."""
+    with connection.cursor() as cursor:
+        values = [EventType.USED_AFTER_REVOCATION, ip, version_id]
+        cursor.execute(_USED_AFTER_REVOCATION, values)
+
+
+def _issue(api_key: ApiKey, expires_at: datetime | None, actor: Actor) -> IssuedKey:
+    secret = key_format.make_key()
+    version = add_secret(
+        api_key=api_key, secret=secret, expires_at=expires_at, created_by=actor.user
+    )
+    record(
+        api_key,
+        EventType.REVEALED,
+        actor,
+        hint=version.hint,
+        expires_at=as_text(expires_at),
+    )
+    return IssuedKey(api_key, version, secret)
+
+
+def _require_room(api_key: ApiKey) -> None:
+    if api_key.versions.live().count() >= MAX_LIVE_VERSIONS:
+        raise ValidationError(
+            f"A key has at most {MAX_LIVE_VERSIONS} live secrets: roll it without "
+            "overlap, or revoke one."
+        )

@@ -1,0 +1,172 @@
+"""Keys that are rolled, revoked, switched off and on: over HTTP, in two processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from keys.models import ApiKey, EventType, KeyEvent, KeyVersion
+from keys.services import (
+    announce_key,
+    delete_key,
+    disable_key,
+    enable_key,
+    issue_version,
+    revoke_version,
+    roll_key,
+)
+from tests.support import chains, sample
+from tests.support.live import Api, Live, live_service, request
+
+WORKERS = 2
+ACTS_WITHIN_SECONDS = 0.1
+"""A change of a key, from its commit on, in every process."""
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    chains.import_blocks("alpha", sample.genesis(), sample.raw_blocks()[:2])
+    with live_service(WORKERS) as live:
+        yield live
+
+
+@pytest.fixture
+def issued(live: Live) -> tuple[str, ApiKey]:
+    secret = live.new_key()
+    return secret, ApiKey.objects.latest("id")
+
+
+def refusal(api: Api) -> tuple[int, dict[str, Any]]:
+    """Make a refused call alone and in a batch; return HTTP status and error object."""
+    alone = api.send(request("eth_chainId"))
+    batch = api.send([{**request("eth_chainId"), "id": n} for n in (5, 6)])
+    assert alone.status_code == batch.status_code
+    assert [answer["id"] for answer in batch.json()] == [5, 6]
+    errors = [answer["error"] for answer in batch.json()]
+    assert errors == [alone.json()["error"]] * 2
+    assert alone.headers["content-type"] == "application/json"
+    return alone.status_code, errors[0]
+
+
+def until(condition: Callable[[], bool]) -> float:
+    """Return after how many seconds a condition holds."""
+    start = time.perf_counter()
+    while not condition():
+        assert time.perf_counter() < start + 5
+    return time.perf_counter() - start
+
+
+def test_change_acts_in_every_process_within_a_tenth_of_a_second(
+    live: Live, issued: tuple[str, ApiKey]
+) -> None:
+    secret, api_key = issued
+    with live.each_worker("alpha", secret) as apis:
+        assert len(apis) == WORKERS
+
+        def all_say(status: int) -> Callable[[], bool]:
+            return lambda: (
+                {api.send(request("eth_chainId")).status_code for api in apis}
+                == {status}
+            )
+
+        times = []
+        for _ in range(5):
+            disable_key(api_key=api_key)
+            times.append(until(all_say(403)))
+            enable_key(api_key=api_key)
+            times.append(until(all_say(200)))
+    # The best of several: the machine may have other things to do.
+    assert min(times[::2]) < ACTS_WITHIN_SECONDS
+    assert min(times[1::2]) < ACTS_WITHIN_SECONDS
+
+
+def test_old_secret_works_until_the_overlap_ends_and_not_after(
+    live: Live, issued: tuple[str, ApiKey]
+) -> None:
+    secret, api_key = issued
+    with live.api("alpha", secret) as old:
+        old.result("eth_chainId")
+        rolled = roll_key(api_key=api_key, overlap=timedelta(hours=1))
+        live.secrets.append(rolled.secret)
+        # The rest of the hour passes here.
+        ends = timezone.now() + timedelta(seconds=1)
+        version = KeyVersion.objects.exclude(expires_at=None).get(api_key=api_key)
+        version.expires_at = ends
+        version.save()
+        announce_key(api_key)
+        with live.api("alpha", rolled.secret) as new:
+            until(lambda: new.send(request("eth_chainId")).status_code == 200)
+            until(lambda: old.send(request("eth_chainId")).status_code == 200)
+            asked, status = timezone.now(), 200
+            while status == 200:
+                assert asked < ends
+                asked = timezone.now()
+                status = old.send(request("eth_chainId")).status_code
+                new.result("eth_chainId")
+            assert timezone.now() >= ends
+            status, told = refusal(old)
+    moment = f"{ends:%Y-%m-%dT%H:%M:%SZ}"
+    assert (status, told["code"]) == (401, -32002)
+    assert told["message"] == f"this API key expired on {moment}"
+    assert told["data"]["reason"] == "key_expired"
+
+
+def expire(api_key: ApiKey) -> None:
+    """Let a key's own expiry pass."""
+    ApiKey.objects.filter(pk=api_key.pk).update(expires_at=timezone.now())
+    announce_key(api_key)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        (lambda api_key: disable_key(api_key=api_key), 403, "key_disabled"),
+        (expire, 401, "key_expired"),
+        (lambda api_key: delete_key(api_key=api_key), 401, "key_revoked"),
+    ],
+)
+def test_refusals_say_what_became_of_a_key(
+    live: Live,
+    issued: tuple[str, ApiKey],
+    change: Callable[[ApiKey], object],
+    status: int,
+    reason: str,
+) -> None:
+    secret, api_key = issued
+    with live.api("alpha", secret) as api:
+        api.result("eth_chainId")
+        change(api_key)
+        until(lambda: api.send(request("eth_chainId")).status_code == status)
+        # The batch may meet the other process, which hears of it a moment later.
+        until(lambda: api.send([request("eth_chainId")]).status_code == status)
+        told, error = refusal(api)
+    assert (told, error["code"]) == (status, -32002)
+    assert error["data"]["reason"] == reason
+    assert error["data"]["see"] == f"/docs/errors#{reason}"
+
+
+def test_use_after_revocation_is_on_record_once_for_all_processes(
+    live: Live, issued: tuple[str, ApiKey]
+) -> None:
+    secret, api_key = issued
+    other = issue_version(api_key=api_key)
+    live.secrets.append(other.secret)
+    with live.each_worker("alpha", secret) as apis:
+        revoke_version(version=api_key.versions.earliest("id"), reason="leaked")
+        for _ in range(3):
+            for api in apis:
+                until(lambda: api.send(request("eth_chainId")).status_code == 401)  # noqa: B023  # called at once
+    events = KeyEvent.objects.filter(
+        api_key=api_key, type=EventType.USED_AFTER_REVOCATION
+    )
+    until(events.exists)
+    event = events.get()
+    assert event.actor_ip == "127.0.0.1"
+    assert event.data["hint"] == f"{secret[:7]}…{secret[-4:]}"
+    with live.api("alpha", other.secret) as api:
+        api.result("eth_chainId")
