@@ -17,4 +17,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("docs/errors", pages.errors, name="errors"),
     path("explore/", include("nodeapi.explore.urls")),
+    path("wallet/", include("wallets.urls")),
 ]

@@ -66,16 +66,26 @@ def rename_account(*, account: Account, label: str) -> None:
 
 
 @transaction.atomic
-def make_primary(*, account: Account, cause: Cause) -> None:
-    """Put an account before all others, in every session as well."""
-    own = Account.objects.select_for_update().filter(user_id=account.user_id)
-    order = sorted(own, key=lambda other: (other.pk != account.pk, other.position))
-    for position, other in enumerate(order):
-        if other.position != position:
-            other.position = position
+def move_account(*, account: Account, position: int, cause: Cause) -> None:
+    """Put an account at a place among the others, in every session as well.
+
+    position: how many others come before it, with 0 it is the primary one; beyond the
+        last place is the last.
+    """
+    own = list(Account.objects.select_for_update().filter(user_id=account.user_id))
+    order = [other for other in own if other.pk != account.pk]
+    order[position:position] = [other for other in own if other.pk == account.pk]
+    for place, other in enumerate(order):
+        if other.position != place:
+            other.position = place
             other.save(update_fields=["position"])
     _follow(account.user_id, cause)
     announce_user(account.user_id)
+
+
+def make_primary(*, account: Account, cause: Cause) -> None:
+    """Put an account before all others, in every session as well."""
+    move_account(account=account, position=0, cause=cause)
 
 
 @transaction.atomic

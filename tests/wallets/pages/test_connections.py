@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import pytest
+
+from tests.support.wallet import A1, A2, BY_USER
+from tests.wallets.pages.conftest import Person
+from wallets.consents import get_consent
+from wallets.models import Activity, Dapp, Session
+from wallets.pages.choices import first_choice
+from wallets.services.consent import approve_session
+
+
+def granted(person: Person, *scopes: str) -> Session:
+    """Return the session of P, as asked for."""
+    asked = get_consent(person.asked(*scopes))
+    return approve_session(
+        request_id=asked.request.pk,
+        user=person.user,
+        digest=asked.digest,
+        choice=first_choice(asked),
+        cause=BY_USER,
+    )
+
+
+def edit(person: Person, version: object, **boxes: list[str]):
+    given = {
+        "version": version,
+        "scope": ["eip155:1"],
+        "group": ["read", "notify", "send"],
+        "account": [f"eip155:{A1}"],
+        **boxes,
+    }
+    return person.client.post(f"/wallet/connections/{person.dapp.pk}", given)
+
+
+def scopes_of(person: Person) -> list[str]:
+    return list(Session.objects.get(dapp=person.dapp).scopes)
+
+
+def test_list_tells_what_each_dapp_may_do(person: Person):
+    granted(person, "eip155:1", "eip155:137")
+    person.pair("https://other.example")
+    text = person.client.get("/wallet/connections").content.decode()
+    assert "Main, Polygon" in text
+    assert "nothing" in text
+    assert "other.example" in text
+
+
+def test_list_costs_the_same_for_many_dapps(person: Person, django_assert_num_queries):
+    def queries() -> int:
+        with django_assert_num_queries(5):
+            person.client.get("/wallet/connections")
+        return 5
+
+    assert queries() == 5
+    for number in range(20):
+        person.pair(f"https://dapp{number}.example")
+    assert queries() == 5
+
+
+def test_page_of_a_dapp_has_its_boxes_ticked(person: Person):
+    granted(person, "eip155:137")
+    page = person.client.get(f"/wallet/connections/{person.dapp.pk}")
+    text = page.content.decode()
+    assert 'name="scope" value="eip155:137" checked' in text
+    assert 'name="scope" value="eip155:1">' in text
+    assert f'name="account" value="eip155:{A1}" checked' in text
+    assert f'name="account" value="eip155:{A2}">' in text
+    assert 'name="group" value="read" checked' in text
+
+
+def test_networks_accounts_and_permissions_are_edited(person: Person):
+    version = granted(person, "eip155:1", "eip155:137").version
+    accounts = [f"eip155:{A1}", f"eip155:{A2}"]
+    boxes = {"scope": ["eip155:1", "eip155:1337"], "account": accounts}
+    response = edit(person, version, group=["read"], **boxes)
+    assert response.status_code == HTTPStatus.FOUND
+    scopes = Session.objects.get(dapp=person.dapp).scopes
+    assert list(scopes) == ["eip155:1", "eip155:1337"]
+    assert scopes["eip155:1"].accounts == (f"eip155:1:{A1}", f"eip155:1:{A2}")
+    assert "eth_subscribe" not in scopes["eip155:1"].methods
+    assert scopes["eip155:1"].notifications == ()
+
+
+def test_saving_without_a_change_changes_nothing(person: Person):
+    version = granted(person).version
+    lines = Activity.objects.count()
+    edit(person, version)
+    assert Session.objects.get(dapp=person.dapp).version == version
+    assert Activity.objects.count() == lines
+
+
+@pytest.mark.parametrize("left_out", ["scope", "account"])
+def test_session_of_nothing_is_over(person: Person, left_out):
+    version = granted(person).version
+    response = edit(person, version, **{left_out: []})
+    assert response.status_code == HTTPStatus.FOUND
+    assert scopes_of(person) == []
+    page = person.client.get(response["Location"]).content.decode()
+    assert "The session is over." in page
+
+
+@pytest.mark.parametrize("version", [0, 99, "x", "", "9" * 40])
+def test_page_that_is_out_of_date_changes_nothing(person: Person, version):
+    granted(person, "eip155:1", "eip155:137")
+    assert edit(person, version).status_code == HTTPStatus.CONFLICT
+    assert scopes_of(person) == ["eip155:1", "eip155:137"]
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        {"scope": ["eip155:999"]},
+        {"account": ["eip155:0x" + "99" * 20]},
+        {"account": ["garbage"]},
+        {"group": ["everything"]},
+    ],
+)
+def test_what_is_not_on_offer_is_refused(person: Person, boxes):
+    version = granted(person).version
+    response = edit(person, version, **boxes)
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    assert b"was chosen that is not" in response.content
+    assert Session.objects.get(dapp=person.dapp).version == version
+
+
+def test_dapp_is_disconnected_blocked_and_let_in_again(person: Person):
+    page = f"/wallet/connections/{person.dapp.pk}"
+    granted(person)
+    person.client.post(f"{page}/disconnect")
+    assert scopes_of(person) == []
+    person.client.post(f"{page}/block")
+    assert Dapp.objects.get(pk=person.dapp.pk).blocked_at is not None
+    assert b"blocked" in person.client.get("/wallet/connections").content
+    person.client.post(f"{page}/unblock")
+    assert Dapp.objects.get(pk=person.dapp.pk).blocked_at is None
+
+
+def test_disconnect_all_leaves_other_users_alone(person: Person, stranger: Person):
+    granted(person)
+    granted(stranger)
+    person.client.post("/wallet/connections/disconnect")
+    assert scopes_of(person) == []
+    assert scopes_of(stranger) == ["eip155:1"]
+
+
+def test_log_tells_what_was_done_and_by_whom(person: Person, stranger: Person):
+    granted(person)
+    text = person.client.get("/wallet/activity").content.decode()
+    assert "session granted" in text
+    assert "account added" in text
+    assert "https://p.example" in text
+    assert "192.0.2.1" in text
+    assert Activity.objects.filter(user=stranger.user).count() == 3
+
+
+def test_log_is_shown_page_by_page(person: Person):
+    for number in range(60):
+        person.pair(f"https://dapp{number}.example")
+    first = person.client.get("/wallet/activity").content.decode()
+    second = person.client.get("/wallet/activity?page=2").content.decode()
+    assert "dapp59.example" in first
+    assert "dapp0.example" not in first
+    assert "dapp0.example" in second
+    assert person.client.get("/wallet/activity?page=x").status_code == HTTPStatus.OK

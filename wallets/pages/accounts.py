@@ -1,0 +1,112 @@
+"""The page of a user's accounts."""
+
+from __future__ import annotations
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from wallets.models import Account
+from wallets.offers import wallet_offer
+from wallets.pages.policy import cause_of, user_of, wallet_page
+from wallets.services.accounts import (
+    MAX_ACCOUNTS,
+    add_account,
+    move_account,
+    remove_account,
+    rename_account,
+)
+
+
+class LabelForm(forms.Form):
+    """What the user calls an account."""
+
+    label = forms.CharField(max_length=60, required=False)
+
+
+class AccountForm(LabelForm):
+    """A new account."""
+
+    address = forms.CharField(
+        max_length=128,
+        widget=forms.TextInput(
+            attrs={
+                "autocapitalize": "none",
+                "autocomplete": "off",
+                "placeholder": "0x…",
+                "spellcheck": "false",
+            }
+        ),
+    )
+    field_order = ["address", "label"]
+
+
+class MoveForm(forms.Form):
+    """How many accounts shall come before one."""
+
+    position = forms.IntegerField(min_value=0, max_value=MAX_ACCOUNTS)
+
+
+@wallet_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def accounts(request: HttpRequest) -> HttpResponse:
+    """Show the accounts; add one."""
+    user = user_of(request)
+    form = AccountForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            add_account(user=user, cause=cause_of(request), **form.cleaned_data)
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return redirect("wallet:accounts")
+    own = list(Account.objects.filter(user=user))
+    names = [
+        [f"{scope}:{account.address}" for scope in _chains(account.namespace)]
+        for account in own
+    ]
+    context = {"accounts": list(zip(own, names, strict=True)), "form": form}
+    return render(request, "wallets/accounts.html", context)
+
+
+@wallet_page
+@require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give an account another name."""
+    account = _own(request, pk)
+    form = LabelForm(request.POST)
+    if form.is_valid():
+        rename_account(account=account, label=form.cleaned_data["label"])
+    return redirect("wallet:accounts")
+
+
+@wallet_page
+@require_POST
+def move(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put an account at another place; the first one is the primary."""
+    account = _own(request, pk)
+    form = MoveForm(request.POST)
+    if form.is_valid():
+        position = form.cleaned_data["position"]
+        move_account(account=account, position=position, cause=cause_of(request))
+    return redirect("wallet:accounts")
+
+
+@wallet_page
+@require_POST
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take an account out of the wallet, and from all dapps."""
+    remove_account(account=_own(request, pk), cause=cause_of(request))
+    return redirect("wallet:accounts")
+
+
+def _own(request: HttpRequest, pk: int) -> Account:
+    """Return an account of the user. Raises: Http404."""
+    return get_object_or_404(Account, pk=pk, user=user_of(request))
+
+
+def _chains(namespace: str) -> list[str]:
+    """Return the scopes of the chains on which an account exists."""
+    return [scope for scope in wallet_offer() if scope.startswith(f"{namespace}:")]

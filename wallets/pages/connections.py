@@ -1,0 +1,148 @@
+"""The pages of the dapps that a user has met: what they may do, and how to end it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count, F, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from wallets.models import Account, Dapp
+from wallets.offers import wallet_offer
+from wallets.pages.choices import current_choice, read_choice, session_options
+from wallets.pages.policy import cause_of, user_of, wallet_page
+from wallets.pages.words import identity, scope_names
+from wallets.proposals import Choice, NothingChosen
+from wallets.services.dapps import (
+    block_dapp,
+    disconnect_all,
+    disconnect_dapp,
+    unblock_dapp,
+)
+from wallets.services.sessions import Stale, edit_session
+
+DAPPS = 50
+"""On a page."""
+
+
+@wallet_page
+@require_safe
+def connections(request: HttpRequest) -> HttpResponse:
+    """Show every dapp with what it may do, the one used last first."""
+    live = Q(tokens__revoked_at=None, tokens__expires_at__gt=timezone.now())
+    dapps = (
+        Dapp.objects.filter(user=user_of(request))
+        .select_related("session")
+        .annotate(live_tokens=Count("tokens", filter=live))
+        .order_by(F("last_used_at").desc(nulls_last=True), "-id")
+    )
+    page = Paginator(dapps, DAPPS).get_page(request.GET.get("page"))
+    names = scope_names()
+    lines = [
+        {
+            "dapp": dapp,
+            "identity": identity(dapp),
+            "networks": [names.get(scope, scope) for scope in dapp.session.scopes],
+        }
+        for dapp in page
+    ]
+    context = {"page": page, "lines": lines}
+    return render(request, "wallets/connections.html", context)
+
+
+@wallet_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def connection(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what one dapp may do; change it."""
+    dapp = _own(request, pk)
+    if request.method != "POST":
+        return _show(request, dapp, current_choice(dapp.session.scopes))
+    choice = current_choice(dapp.session.scopes)
+    try:
+        version = int(request.POST.get("version", "")[:19])
+        choice = read_choice(request.POST)
+        session = edit_session(
+            dapp=dapp, choice=choice, version=version, cause=cause_of(request)
+        )
+    except (ValueError, Stale) as error:  # NothingChosen is a ValueError
+        if isinstance(error, NothingChosen):
+            return _show(request, dapp, choice, str(error), HTTPStatus.BAD_REQUEST)
+        dapp = _own(request, pk)
+        choice = current_choice(dapp.session.scopes)
+        why = "The session has changed meanwhile. This is how it is now."
+        return _show(request, dapp, choice, why, HTTPStatus.CONFLICT)
+    messages.success(request, "Saved." if session.scopes else "The session is over.")
+    return redirect("wallet:connection", pk)
+
+
+@wallet_page
+@require_POST
+def disconnect(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a dapp's session; it has to be paired again."""
+    dapp = _own(request, pk)
+    disconnect_dapp(dapp=dapp, cause=cause_of(request))
+    messages.success(request, f"Disconnected {dapp.name}.")
+    return redirect("wallet:connections")
+
+
+@wallet_page
+@require_POST
+def block(request: HttpRequest, pk: int) -> HttpResponse:
+    """Disconnect a dapp, and never hear of it again."""
+    dapp = _own(request, pk)
+    block_dapp(dapp=dapp, cause=cause_of(request))
+    messages.success(request, f"Blocked {dapp.name}.")
+    return redirect("wallet:connections")
+
+
+@wallet_page
+@require_POST
+def unblock(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let a dapp be paired again."""
+    dapp = _own(request, pk)
+    unblock_dapp(dapp=dapp, cause=cause_of(request))
+    messages.success(request, f"{dapp.name} may be connected again.")
+    return redirect("wallet:connections")
+
+
+@wallet_page
+@require_POST
+def disconnect_everything(request: HttpRequest) -> HttpResponse:
+    """End all sessions."""
+    disconnect_all(user=user_of(request), cause=cause_of(request))
+    messages.success(request, "Disconnected all.")
+    return redirect("wallet:connections")
+
+
+def _show(
+    request: HttpRequest,
+    dapp: Dapp,
+    choice: Choice,
+    fault: str = "",
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    session = dapp.session
+    accounts = list(Account.objects.filter(user_id=dapp.user_id))
+    context = {
+        "dapp": dapp,
+        "identity": identity(dapp),
+        "session": session,
+        "options": session_options(session.scopes, wallet_offer(), accounts, choice),
+        "fault": fault,
+    }
+    return render(request, "wallets/connection.html", context, status=status)
+
+
+def _own(request: HttpRequest, pk: int) -> Dapp:
+    """Return a dapp of the user. Raises: Http404."""
+    own = Dapp.objects.filter(user=user_of(request)).select_related("session")
+    return get_object_or_404(own, pk=pk)

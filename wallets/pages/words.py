@@ -1,0 +1,115 @@
+"""Scopes, permissions and dapps in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from django.utils import timezone
+
+from networks.models import Network
+from wallets.caip import EIP155, WALLET, evm_scope
+from wallets.models import Dapp, DappKind
+from wallets.permissions import Group
+
+NEW = timedelta(days=1)
+"""For so long after it was paired a dapp is called new."""
+
+
+class GroupWords(NamedTuple):
+    """What a tick allows."""
+
+    title: str
+    meaning: str
+
+
+GROUPS = {
+    Group.READ: GroupWords(
+        "Read chain data",
+        "Blocks, transactions, balances, contract calls: what everybody can read.",
+    ),
+    Group.SIGN: GroupWords(
+        "Ask you to sign messages", "You are asked again for each signature."
+    ),
+    Group.SEND: GroupWords(
+        "Send transactions",
+        "You are asked for each one that your accounts sign. Transactions that were "
+        "signed elsewhere (eth_sendRawTransaction) are passed on without asking you.",
+    ),
+    Group.NOTIFY: GroupWords(
+        "Live notifications", "New blocks and logs, as long as it is connected."
+    ),
+}
+
+
+def scope_names() -> Mapping[str, str]:
+    """Return what people call the scopes that the wallet serves.
+
+    Of two networks with the same chain id the older one is the chain, as in
+    `wallets.offers`.
+    """
+    names = {
+        WALLET: "The wallet itself",
+        f"{WALLET}:{EIP155}": "The wallet itself, for EVM networks",
+    }
+    for network in Network.objects.exclude(head_number=None):
+        names.setdefault(evm_scope(network.chain_id), network.name or network.slug)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a dapp is, as far as somebody else than the dapp says so.
+
+    name: an origin, or the name that the user gave a program.
+    host: the part of an origin to look at, "" for programs.
+    before, after: the rest of the origin.
+    in_script: the host in its own script, where that is not Latin; "" elsewhere.
+    """
+
+    dapp: Dapp
+    name: str
+    host: str = ""
+    before: str = ""
+    after: str = ""
+    in_script: str = ""
+
+    @property
+    def is_program(self) -> bool:
+        """Whether the user has paired it with a code."""
+        return self.dapp.kind == DappKind.APP
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was paired only a short while ago."""
+        return timezone.now() - self.dapp.created_at < NEW
+
+    @property
+    def is_insecure(self) -> bool:
+        """Whether anybody on the way could be the page; nobody is on the way to here."""
+        is_here = self.host in {"localhost", "127.0.0.1", "[::1]"}
+        return self.before == "http://" and not is_here
+
+
+def identity(dapp: Dapp) -> Identity:
+    """Return who a dapp is; nothing of it was said by the dapp."""
+    if dapp.kind != DappKind.WEB:
+        return Identity(dapp, dapp.name)
+    before = f"{urlsplit(dapp.ident).scheme}://"
+    place = dapp.ident.removeprefix(before)
+    port = urlsplit(dapp.ident).port
+    after = "" if port is None else f":{port}"
+    host = place.removesuffix(after)
+    return Identity(dapp, dapp.name, host, before, after, _in_script(host))
+
+
+def _in_script(host: str) -> str:
+    """Return a host name as its letters are, "" when they are the ASCII ones."""
+    try:
+        shown = host.encode("ascii").decode("idna")
+    except UnicodeError:
+        return ""
+    return shown if shown != host else ""

@@ -1,0 +1,26 @@
+"""Addresses of the wallet's pages, below `/wallet/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from wallets.pages import accounts, activity, connections
+
+app_name = "wallet"
+urlpatterns = [
+    path("accounts", accounts.accounts, name="accounts"),
+    path("accounts/<int:pk>/rename", accounts.rename, name="rename"),
+    path("accounts/<int:pk>/move", accounts.move, name="move"),
+    path("accounts/<int:pk>/remove", accounts.remove, name="remove"),
+    path("connections", connections.connections, name="connections"),
+    path(
+        "connections/disconnect",
+        connections.disconnect_everything,
+        name="disconnect_all",
+    ),
+    path("connections/<int:pk>", connections.connection, name="connection"),
+    path("connections/<int:pk>/disconnect", connections.disconnect, name="disconnect"),
+    path("connections/<int:pk>/block", connections.block, name="block"),
+    path("connections/<int:pk>/unblock", connections.unblock, name="unblock"),
+    path("activity", activity.activity, name="activity"),
+]
