@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from networks.admin import NetworkAdmin
 from networks.models import Network
@@ -64,7 +67,15 @@ class BlockAdmin(_BlockAdmin):
         "state_root_hex",
         "gas_used",
         "transaction_count",
+        "page",
     ]
+
+    @admin.display(description="transactions and traces")
+    def page(self, block: Block) -> SafeString:
+        place = block.network.slug, bytes(block.hash)
+        return format_html(
+            '<a href="{}">Look at them</a>', reverse("explore:block", args=place)
+        )
 
     @admin.display(description="hash")
     def hash_start(self, block: Block) -> str:

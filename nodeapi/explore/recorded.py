@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore
 
+from nodeapi.explore import words
 from nodeapi.explore.calls import MAX_CALLS, CallLine, call_lines, in_order
 from nodeapi.explore.changes import Change, change_lines
 from nodeapi.explore.flame import Flame, flame
@@ -42,9 +43,8 @@ class Calls:
 
     lines: list[CallLine] = field(default_factory=list)
     flame: Flame = field(default_factory=Flame)
-    hidden: int = 0
-    """How many calls have no line."""
-    hidden_logs: int = 0
+    hidden: list[str] = field(default_factory=list)
+    """How many calls and logs are not shown, if there are any."""
     absence: str = ""
 
 
@@ -53,7 +53,8 @@ class Changes:
     """What a transaction changed. `absence` says why that is not known, if so."""
 
     lines: list[Change] = field(default_factory=list)
-    hidden: int = 0
+    hidden: str = ""
+    """How many lines are not shown, if there are any."""
     absence: str = ""
 
 
@@ -79,12 +80,15 @@ def shown_calls(recorded: RecordedTransaction, size: int) -> Calls:
         return Calls(absence=_absence(reason))
     frames = list(in_order(top))
     lines = call_lines(frames[:MAX_CALLS])
+    hidden = {
+        "call": len(frames) - len(lines),
+        "log": sum([len(frame.logs) for frame in frames])
+        - sum([len(line.logs) for line in lines]),
+    }
     return Calls(
         lines,
         flame(frames, len(lines)),
-        len(frames) - len(lines),
-        sum([len(frame.logs) for frame in frames])
-        - sum([len(line.logs) for line in lines]),
+        [words.count(many, f"more {what}") for what, many in hidden.items() if many],
     )
 
 
@@ -93,9 +97,10 @@ def shown_changes(recorded: RecordedTransaction) -> Changes:
     try:
         _check(recorded.details)
         _check(recorded.prestate)
-        return Changes(*change_lines(touched_accounts(recorded)))
+        lines, hidden = change_lines(touched_accounts(recorded))
     except (RecordTooLarge, TooLong) as reason:
         return Changes(absence=_absence(reason))
+    return Changes(lines, words.count(hidden, "more line") if hidden else "")
 
 
 def _check(packed: bytes) -> None:

@@ -131,6 +131,7 @@ def _welcome(run: demo.Run, path: Path) -> str:
             *calls,
             f"# Admin: {run.admin_url}\n#   user     {run.admin_user}\n"
             f"#   password {run.admin_password}\n"
+            f"# To look at: {run.base_url}/explore/{run.network}/block/{block}\n"
             f"# The same as JSON: {path}. Ctrl-C stops everything.\n",
         ]
     )

@@ -125,7 +125,7 @@ def parsed(page: str) -> Balanced:
     return parser
 
 
-# Who sees them
+# Who sees them and from where
 
 
 def test_whoever_is_not_logged_in_is_asked_to_whatever_the_address():
@@ -232,6 +232,13 @@ def test_a_customer_sees_what_the_tracers_that_he_may_use_say(
     page = text(see(customer, transaction_path(MIXED)))
     assert shown in page
     assert hidden not in page
+
+
+def test_the_admins_page_of_a_block_leads_to_it():
+    boss = User.objects.create_superuser("boss@example.org")
+    block = Block.objects.get(hash=bytes.fromhex(block_hash(1)[2:]), network__slug="hard")  # fmt: skip
+    page = text(see(boss, f"/admin/nodeapi/block/{block.pk}/change/"))
+    assert f'<a href="{block_path()}">' in page
 
 
 # What they show
@@ -358,7 +365,7 @@ def test_a_creation_shows_its_contract(staff):
 
 def test_of_many_calls_the_first_are_shown_and_the_rest_counted(staff):
     page = text(staff.get(transaction_path(WIDE)))
-    assert f"The first {MAX_CALLS} calls are shown; {20_001 - MAX_CALLS} more are hidden" in page  # fmt: skip
+    assert f"first {MAX_CALLS} calls are shown; hidden: {20_001 - MAX_CALLS:,} more calls" in page  # fmt: skip
     assert len(page) < 500_000
     assert "20,000 short calls" in page
     parsed(page)
