@@ -29,7 +29,7 @@ class RpcError(Exception):
     code: ClassVar[int] = -32000
     reason: ClassVar[str] = ""
     text: ClassVar[str] = ""
-    headers: ClassVar[dict[str, str]] = {}
+    headers: dict[str, str] = {}
 
     def __init__(self, message: str = "", **details: object) -> None:
         self.message = message or self.text

@@ -35,6 +35,7 @@ PURE = [
     "nodeapi.evm",
     "nodeapi.tracers",
     "keys.format",
+    "keys.limiter",
     "wallets.caip",
     "wallets.scopes",
     "wallets.proposals",

@@ -1,0 +1,129 @@
+"""The generic cell rate algorithm over credits, with a daily quota beside it.
+
+A bucket is one moment, the theoretical arrival time: when it would be full again. Each
+credit taken moves it on by 1/rate; a bucket whose moment lies a whole burst ahead is
+empty. All times are whole microseconds, so that Redis' Lua, whose numbers are IEEE
+doubles, and Python come to the same.
+
+Source: ITU-T I.371 Annex A, the virtual scheduling algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from math import ceil, floor
+from typing import NamedTuple
+
+SECOND = 1_000_000
+"""Microseconds."""
+
+DAY = 86_400 * SECOND
+"""Of UTC; leap seconds are not counted, as ever in Unix time."""
+
+MAX_RATE = 1_000_000
+"""Credits a second: one a microsecond. No key can spend more."""
+
+MAX_BURST = 1_000_000_000
+"""Credits; in microseconds still a number that a double holds exactly."""
+
+LEASE_SHARE = 8
+"""Part of what is left that a lease may be: so it shrinks towards the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a key may spend.
+
+    rate: credits a second. burst: credits at once. daily: credits a day of UTC, None
+    for as many as the rate allows.
+    """
+
+    rate: int
+    burst: int
+    daily: int | None = None
+
+    @property
+    def lease(self) -> int:
+        """Credits that a process may hold at most without having spent them."""
+        return self.burst // 16
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what the arithmetic is not made for."""
+        if not 0 < self.rate <= MAX_RATE:
+            raise ValueError(f"a rate is 1 to {MAX_RATE}, not {self.rate}")
+        if not 0 < self.burst <= MAX_BURST:
+            raise ValueError(f"a burst is 1 to {MAX_BURST}, not {self.burst}")
+        if self.daily is not None and self.daily <= 0:
+            raise ValueError(f"a daily quota is positive, not {self.daily}")
+
+
+class Bucket(NamedTuple):
+    """What has been taken so far.
+
+    arrival: microseconds, the theoretical arrival time. day: number of the day since
+    1970. spent: credits of that day.
+    """
+
+    arrival: int = 0
+    day: int = 0
+    spent: int = 0
+
+
+class Verdict(IntEnum):
+    """Whether credits are given, or what forbids it."""
+
+    GIVEN = 0
+    RATE = 1
+    QUOTA = 2
+
+
+class Outcome(NamedTuple):
+    """What came of asking for credits.
+
+    credits: how many are given, at least those that are needed; 0 if they are refused.
+    wait: microseconds after which a refusal by the rate would be none.
+    """
+
+    verdict: Verdict
+    credits: int
+    wait: int = 0
+
+
+def take(
+    bucket: Bucket,
+    limits: Limits,
+    now: int,
+    *,
+    needed: int,
+    lease: int = 0,
+    returned: int = 0,
+) -> tuple[Bucket, Outcome]:
+    """Take credits from a bucket, or be refused.
+
+    now: Unix time in microseconds. needed: credits without which nothing is given.
+    lease: credits that are welcome, if there are plenty. returned: credits that were
+    taken before and not spent.
+    """
+    day = now // DAY
+    spent = bucket.spent if bucket.day == day else 0
+    spent = max(0, spent - returned)
+    # What was returned does not count as time that has passed: hence rounded down.
+    arrival = max(now, bucket.arrival - floor(returned * SECOND / limits.rate))
+    full = _interval(limits.burst, limits.rate)
+    room = min(limits.burst, floor((full - (arrival - now)) * limits.rate / SECOND))
+    quota = room if limits.daily is None else limits.daily - spent
+    untouched = Bucket(arrival, day, spent)
+    if limits.daily is not None and needed > quota:
+        return untouched, Outcome(Verdict.QUOTA, 0)
+    if needed > room:
+        wait = arrival + _interval(needed, limits.rate) - full - now
+        return untouched, Outcome(Verdict.RATE, 0, max(1, wait))
+    credits = max(needed, min(lease, min(room, quota) // LEASE_SHARE))
+    arrival += _interval(credits, limits.rate)
+    return Bucket(arrival, day, spent + credits), Outcome(Verdict.GIVEN, credits)
+
+
+def _interval(credits: int, rate: int) -> int:
+    """Return the microseconds in which credits grow again, rounded up."""
+    return ceil(credits * SECOND / rate)

@@ -1,0 +1,226 @@
+"""What requests are charged with: leases of credits, renewed in Redis.
+
+A round trip to Redis would cost more than most answers, so a process takes some credits
+more than it needs, and spends them without asking. What is admitted in any time is at
+most rate × time + burst + the lease that each process held at the beginning. Credits
+that rest are given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from math import inf
+
+from keys.limiter.buckets import Away, Buckets
+from keys.limiter.errors import DailyQuotaExceeded, RateLimited, TooCostly
+from keys.limiter.gcra import SECOND, Bucket, Limits, Outcome, Verdict, take
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 5.0
+"""A lease from which nothing was spent for so long is given back."""
+
+PROBE_SECONDS = 1.0
+"""While Redis is away it is asked no oftener, and others do not wait for it."""
+
+MEMORY_SECONDS = 1.0
+"""How long a refusal is repeated at most without asking: a flood costs Redis nothing,
+and credits that another process has given back, or a new plan, are soon found."""
+
+COMPLAINT_SECONDS = 60.0
+"""How often the log is told that Redis is away."""
+
+
+class _Lease:
+    """Credits of a key that this process may spend.
+
+    limits: as they were when the lease was last renewed. bucket: the shared one as it
+    was last seen, by this process' clock; what counts while Redis is away.
+    rested: what was left at the last sweep. refused: how much was asked for in vain,
+    when (monotonic seconds), and what came of it.
+    """
+
+    __slots__ = ("bucket", "left", "limits", "lock", "refused", "rested")
+
+    def __init__(self, limits: Limits) -> None:
+        self.left = 0
+        self.limits = limits
+        self.bucket = Bucket()
+        self.rested = -1
+        self.lock = asyncio.Lock()
+        self.refused: tuple[int, float, Outcome] | None = None
+
+
+class Limiter:
+    """Charges keys for requests.
+
+    buckets: None for a process that is alone and counts by itself.
+    clock: monotonic seconds. wall_clock: Unix time in seconds.
+    """
+
+    def __init__(
+        self,
+        buckets: Buckets | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._buckets = buckets
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._leases: dict[int, _Lease] = {}
+        self._away_until = -inf
+        self._complained_at = -inf
+        self._sweeping: asyncio.Task[None] | None = None
+        self.fallbacks = 0
+        """How often credits were taken without Redis, because it was away."""
+
+    def charge(
+        self, api_key_id: int, limits: Limits | None, credits: int
+    ) -> Awaitable[None] | None:
+        """Take what a request costs; at once from a lease, if there is enough.
+
+        Raises, when awaited: RateLimited, DailyQuotaExceeded, TooCostly.
+        """
+        if limits is None:
+            return None
+        lease = self._leases.get(api_key_id)
+        if lease is not None and lease.left >= credits:
+            lease.left -= credits
+            return None
+        return self._renew(api_key_id, limits, credits)
+
+    async def start(self) -> None:
+        """Begin to give back what rests."""
+        self._sweeping = asyncio.create_task(self._sweep_for_ever())
+
+    async def stop(self) -> None:
+        """Give back everything and hang up."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
+        if self._buckets is not None:
+            await self._give_back(list(self._leases))
+            await self._buckets.close()
+
+    async def sweep(self) -> None:
+        """Give back the leases that nobody has touched since the last sweep."""
+        if self._is_alone():
+            return  # what this process knows of the keys is all that is known
+        resting = []
+        for api_key_id, lease in self._leases.items():
+            if lease.left == lease.rested:
+                resting.append(api_key_id)
+            lease.rested = lease.left
+        await self._give_back(resting)
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            await self.sweep()
+
+    async def _give_back(self, api_key_ids: list[int]) -> None:
+        """Forget leases; what is left of them is lost if Redis is away by now."""
+        for api_key_id in api_key_ids:
+            lease = self._leases[api_key_id]
+            if lease.lock.locked():
+                continue  # somebody came meanwhile
+            del self._leases[api_key_id]
+            returned, lease.left = lease.left, 0
+            if not returned or self._buckets is None:
+                continue
+            try:
+                await self._buckets.take(
+                    api_key_id, lease.limits, needed=0, returned=returned
+                )
+            except Away as error:
+                self._note(error)
+                return
+
+    async def _renew(self, api_key_id: int, limits: Limits, credits: int) -> None:
+        """Take what a lease lacks, and some more for those who come next."""
+        if credits > limits.burst:
+            raise TooCostly(credits, limits.burst)
+        lease = self._leases.get(api_key_id)
+        if lease is None:
+            lease = self._leases[api_key_id] = _Lease(limits)
+        async with lease.lock:
+            # Nobody else may spend what is counted on here.
+            held, lease.left = lease.left, 0
+            try:
+                if held < credits:
+                    held += await self._take(api_key_id, lease, limits, credits - held)
+                held -= credits
+            finally:
+                lease.left = held
+
+    async def _take(
+        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int
+    ) -> int:
+        """Return the credits that are taken, at least those that are needed.
+
+        Raises: RateLimited, DailyQuotaExceeded.
+        """
+        if lease.refused is not None and lease.limits == limits:
+            too_much, since, refusal = lease.refused
+            wait = refusal.wait / SECOND
+            passed = self._clock() - since
+            # What was too much is so for a while: nobody need be asked.
+            if needed >= too_much and passed < min(wait or inf, MEMORY_SECONDS):
+                raise _refusal(refusal, limits, lease.bucket.day, wait - passed)
+        lease.limits, lease.refused = limits, None
+        outcome = await self._take_shared(api_key_id, lease, limits, needed)
+        if outcome is None:
+            lease.bucket, outcome = take(
+                lease.bucket,
+                limits,
+                int(self._wall_clock() * SECOND),
+                needed=needed,
+                lease=limits.lease,
+            )
+        if outcome.verdict is Verdict.GIVEN:
+            return outcome.credits
+        lease.refused = needed, self._clock(), outcome
+        raise _refusal(outcome, limits, lease.bucket.day, outcome.wait / SECOND)
+
+    async def _take_shared(
+        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int
+    ) -> Outcome | None:
+        """Take credits in Redis; None when it is away."""
+        if self._buckets is None:
+            return None
+        if not self._is_alone():
+            try:
+                outcome, bucket, now = await self._buckets.take(
+                    api_key_id, limits, needed=needed, lease=limits.lease
+                )
+            except Away as error:
+                self._note(error)
+            else:
+                ahead = int(self._wall_clock() * SECOND) - now
+                lease.bucket = bucket._replace(arrival=bucket.arrival + ahead)
+                return outcome
+        self.fallbacks += 1
+        return None
+
+    def _is_alone(self) -> bool:
+        return self._buckets is None or self._clock() < self._away_until
+
+    def _note(self, error: Away) -> None:
+        """Leave Redis alone for a while; say so, but not each time."""
+        now = self._clock()
+        self._away_until = now + PROBE_SECONDS
+        if now >= self._complained_at + COMPLAINT_SECONDS:
+            self._complained_at = now
+            logger.warning("limits are counted in each process by itself: %s", error)
+
+
+def _refusal(
+    outcome: Outcome, limits: Limits, day: int, wait_seconds: float
+) -> RateLimited | DailyQuotaExceeded:
+    if outcome.verdict is Verdict.QUOTA:
+        return DailyQuotaExceeded(limits.daily or 0, day)
+    return RateLimited(limits.rate, wait_seconds)

@@ -1,0 +1,42 @@
+-- keys.limiter.gcra.take, word for word, on a bucket that all processes share.
+-- KEYS: the bucket, a hash of arrival, day, spent
+-- ARGV: rate, burst, daily (0: none), needed, lease, returned
+-- Returns verdict, credits, wait, and for whoever goes on alone: now, arrival, spent.
+local SECOND, DAY, LEASE_SHARE, KEEP_SECONDS = 1000000, 86400000000, 8, 172800
+local rate, burst, daily = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local needed, lease, returned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+
+local function interval(credits)
+  return math.ceil(credits * SECOND / rate)
+end
+
+-- Redis' own clock: the processes' need not agree.
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * SECOND + tonumber(time[2])
+local bucket = redis.call('HMGET', KEYS[1], 'arrival', 'day', 'spent')
+
+local day = math.floor(now / DAY)
+local spent = tonumber(bucket[2] or 0) == day and tonumber(bucket[3] or 0) or 0
+spent = math.max(0, spent - returned)
+local arrival = math.max(now, tonumber(bucket[1] or 0) - math.floor(returned * SECOND / rate))
+local full = interval(burst)
+local room = math.min(burst, math.floor((full - (arrival - now)) * rate / SECOND))
+local quota = daily == 0 and room or daily - spent
+
+local verdict, credits, wait = 0, 0, 0
+if needed > quota and daily > 0 then
+  verdict = 2
+elseif needed > room then
+  verdict = 1
+  wait = math.max(1, arrival + interval(needed) - full - now)
+else
+  credits = math.max(needed, math.min(lease, math.floor(math.min(room, quota) / LEASE_SHARE)))
+  arrival = arrival + interval(credits)
+  spent = spent + credits
+end
+
+-- Lua writes large numbers with 14 digits unless it is told otherwise.
+redis.call('HSET', KEYS[1], 'arrival', string.format('%.0f', arrival), 'day', day,
+  'spent', string.format('%.0f', spent))
+redis.call('EXPIRE', KEYS[1], KEEP_SECONDS)
+return {verdict, credits, wait, now, arrival, spent}

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keys.limiter.gcra import (
+    DAY,
+    MAX_BURST,
+    MAX_RATE,
+    SECOND,
+    Bucket,
+    Limits,
+    Verdict,
+    take,
+)
+
+NOON = 20_000 * DAY + DAY // 2
+
+
+def test_full_bucket_gives_its_burst_and_no_more():
+    limits = Limits(rate=10, burst=20)
+    bucket, outcome = take(Bucket(), limits, NOON, needed=20)
+    assert outcome == (Verdict.GIVEN, 20, 0)
+    bucket, outcome = take(bucket, limits, NOON, needed=1)
+    assert outcome == (Verdict.RATE, 0, SECOND // 10)
+
+
+def test_refusal_is_none_after_the_wait_and_still_one_before():
+    limits = Limits(rate=7, burst=20)
+    bucket, _ = take(Bucket(), limits, NOON, needed=18)
+    _, refused = take(bucket, limits, NOON, needed=5)
+    assert refused.verdict is Verdict.RATE
+    later = NOON + refused.wait
+    assert take(bucket, limits, later - 1, needed=5)[1].verdict is Verdict.RATE
+    assert take(bucket, limits, later, needed=5)[1].verdict is Verdict.GIVEN
+
+
+def test_lease_shrinks_towards_the_limit():
+    limits = Limits(rate=1, burst=1000)
+    bucket, leases = Bucket(), []
+    for _ in range(30):
+        bucket, outcome = take(bucket, limits, NOON, needed=1, lease=limits.lease)
+        leases.append(outcome.credits)
+    assert leases == sorted(leases, reverse=True)
+    assert (leases[0], leases[-1]) == (62, 4)
+
+
+def test_daily_quota_ends_with_the_day():
+    limits = Limits(rate=1000, burst=1000, daily=1500)
+    bucket, _ = take(Bucket(), limits, NOON, needed=1000)
+    bucket, refused = take(bucket, limits, NOON + SECOND, needed=501)
+    assert refused == (Verdict.QUOTA, 0, 0)
+    bucket, _ = take(bucket, limits, NOON + SECOND, needed=500)
+    assert bucket.spent == 1500
+    bucket, outcome = take(bucket, limits, NOON + DAY // 2, needed=1)
+    assert (outcome.credits, bucket.spent) == (1, 1)
+
+
+def test_what_is_given_back_can_be_taken_again():
+    limits = Limits(rate=10, burst=100, daily=100)
+    bucket, _ = take(Bucket(), limits, NOON, needed=100)
+    bucket, _ = take(bucket, limits, NOON, needed=0, returned=40)
+    assert take(bucket, limits, NOON, needed=41)[1].verdict is Verdict.QUOTA
+    assert take(bucket, limits, NOON, needed=40)[1].credits == 40
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rate": 0, "burst": 1},
+        {"rate": MAX_RATE + 1, "burst": 1},
+        {"rate": 1, "burst": 0},
+        {"rate": 1, "burst": MAX_BURST + 1},
+        {"rate": 1, "burst": 1, "daily": 0},
+    ],
+)
+def test_limits_that_mean_nothing_are_refused(wrong):
+    with pytest.raises(ValueError):
+        Limits(**wrong)
+
+
+limits = st.builds(
+    Limits,
+    rate=st.integers(1, 3000) | st.integers(1, MAX_RATE),
+    burst=st.integers(1, 5000),
+    daily=st.none() | st.integers(1, 20_000),
+)
+steps = st.lists(
+    st.tuples(
+        st.integers(0, 2 * SECOND),  # what passes before
+        st.integers(0, 2),  # who asks
+        st.integers(1, 300),  # what it costs
+        st.booleans(),  # whether what rests is given back first
+    ),
+    max_size=60,
+)
+
+
+@given(limits, steps)
+def test_processes_with_leases_never_admit_more_than_the_bound(limits, steps):
+    """In any time: rate × time + burst + what each process held at its beginning."""
+    now, bucket = NOON, Bucket()
+    held = [0, 0, 0]
+    history = []
+    for passed, process, cost, gives_back in steps:
+        now += passed
+        returned = held[process] if gives_back else 0
+        bucket, _ = take(bucket, limits, now, needed=0, returned=returned)
+        held[process] -= returned
+        before = list(held)
+        missing = cost - held[process]
+        if missing > 0:
+            bucket, outcome = take(
+                bucket, limits, now, needed=missing, lease=limits.lease
+            )
+            held[process] += outcome.credits
+        admitted = cost if held[process] >= cost else 0
+        held[process] -= admitted
+        assert held[process] <= max(limits.lease, before[process])
+        history.append((now, admitted, sum(before)))
+    for start in range(len(history)):
+        since, _, reserve = history[start]
+        spent = 0
+        for moment, admitted, _ in history[start:]:
+            spent += admitted
+            # A burst is a whole number of microseconds, rounded up.
+            most = limits.rate * (moment - since + 1) / SECOND + limits.burst + reserve
+            assert spent <= most
+    if limits.daily is not None and history:
+        days = {moment // DAY for moment, _, _ in history}
+        assert sum(spent for _, spent, _ in history) <= limits.daily * len(days)

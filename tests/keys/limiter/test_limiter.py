@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import time
+from itertools import count
+
+import pytest
+
+from keys.limiter.buckets import Buckets
+from keys.limiter.errors import DailyQuotaExceeded, RateLimited, TooCostly
+from keys.limiter.gcra import Limits
+from keys.limiter.limiter import COMPLAINT_SECONDS, PROBE_SECONDS, Limiter
+from tests.keys.limiter.redis_server import own_redis
+
+ids = count(1)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def spend(limiter, api_key_id, limits, credits):
+    """Charge a key, waiting if need be."""
+    waiting = limiter.charge(api_key_id, limits, credits)
+    if waiting is not None:
+        await waiting
+
+
+async def count_admitted(limiter, api_key_id, limits, credits=1):
+    """Charge a key until it is refused; return how often it was not."""
+    for admitted in count():
+        try:
+            await spend(limiter, api_key_id, limits, credits)
+        except (RateLimited, DailyQuotaExceeded):
+            return admitted
+    raise AssertionError
+
+
+@pytest.fixture
+def limiter_on(redis_url):
+    """Return what makes limiters on the shared Redis, which has time to answer."""
+    return lambda: Limiter(Buckets(redis_url, timeout=5))
+
+
+@pytest.fixture
+def api_key_id(redis_url):
+    return 2_000_000 + next(ids)
+
+
+def test_lease_is_spent_without_waiting(limiter_on, api_key_id):
+    async def scenario():
+        limiter, limits = limiter_on(), Limits(rate=1, burst=1600)
+        await limiter.charge(api_key_id, limits, 1)
+        assert [limiter.charge(api_key_id, limits, 1) for _ in range(99)] == [None] * 99
+        later = limiter.charge(api_key_id, limits, 1)
+        assert later is not None
+        await later
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_key_without_limits_is_never_asked_about():
+    limiter = Limiter(Buckets("unix:///nonexistent/redis.sock"))
+    assert limiter.charge(1, None, 10**9) is None
+
+
+def test_two_processes_share_one_burst(limiter_on, api_key_id):
+    async def scenario():
+        first, second = limiter_on(), limiter_on()
+        limits = Limits(rate=1, burst=1000)
+        started = time.monotonic()
+        admitted = await count_admitted(first, api_key_id, limits)
+        admitted += await count_admitted(second, api_key_id, limits)
+        assert 1000 <= admitted <= 1000 + time.monotonic() - started
+        assert first.fallbacks == second.fallbacks == 0
+        await first.stop()
+        await second.stop()
+
+    asyncio.run(scenario())
+
+
+def test_rest_of_a_lease_goes_back_to_the_others(limiter_on, api_key_id):
+    async def scenario():
+        idle, busy = limiter_on(), limiter_on()
+        limits = Limits(rate=1, burst=1000, daily=1000)
+        await spend(idle, api_key_id, limits, 1)
+        assert await count_admitted(busy, api_key_id, limits) <= 1000 - 62 + 2
+        await idle.sweep()
+        await idle.sweep()  # it has rested since the first one
+        await asyncio.sleep(1.1)  # a refusal is remembered for a second
+        assert await count_admitted(busy, api_key_id, limits) >= 61
+        await idle.stop()
+        await busy.stop()
+
+    asyncio.run(scenario())
+
+
+def test_stopping_gives_everything_back(limiter_on, api_key_id):
+    async def scenario():
+        limits = Limits(rate=1, burst=1000, daily=1000)
+        for _ in range(100):
+            limiter = limiter_on()
+            await spend(limiter, api_key_id, limits, 1)
+            await limiter.stop()
+        limiter = limiter_on()
+        assert await count_admitted(limiter, api_key_id, limits) == 900
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_refusals_say_what_they_are_for(limiter_on, api_key_id):
+    async def scenario():
+        limiter, limits = limiter_on(), Limits(rate=10, burst=100, daily=150)
+        with pytest.raises(TooCostly, match="batch needs 101 credits, more than"):
+            await spend(limiter, api_key_id, limits, 101)
+        await spend(limiter, api_key_id, limits, 100)
+        with pytest.raises(DailyQuotaExceeded) as exceeded:
+            await spend(limiter, api_key_id, limits, 51)
+        assert exceeded.value.headers == {}
+        assert exceeded.value.details["resets_at"].endswith("T00:00:00Z")
+        with pytest.raises(RateLimited, match="10 credits per second") as limited:
+            await spend(limiter, api_key_id, limits, 30)
+        assert limited.value.headers == {"Retry-After": "3"}
+        assert 2.5 < limited.value.details["backoff_seconds"] <= 3
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_flood_that_is_refused_is_refused_from_memory(limiter_on, api_key_id):
+    async def scenario():
+        limiter, limits = limiter_on(), Limits(rate=1, burst=1)
+        await spend(limiter, api_key_id, limits, 1)
+        with pytest.raises(RateLimited):
+            await spend(limiter, api_key_id, limits, 1)
+        await limiter._buckets.close()
+        limiter._buckets = Buckets("unix:///nonexistent/redis.sock")
+        with pytest.raises(RateLimited) as again:
+            await spend(limiter, api_key_id, limits, 1)
+        assert 0 < again.value.details["backoff_seconds"] <= 1
+        assert limiter.fallbacks == 0
+
+    asyncio.run(scenario())
+
+
+def test_changed_limits_count_at_once(limiter_on, api_key_id):
+    async def scenario():
+        limiter = limiter_on()
+        await spend(limiter, api_key_id, Limits(rate=1, burst=1), 1)
+        with pytest.raises(RateLimited):
+            await spend(limiter, api_key_id, Limits(rate=1, burst=1), 1)
+        await spend(limiter, api_key_id, Limits(rate=1000, burst=2000), 900)
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_without_redis_each_process_counts_by_itself(caplog):
+    async def scenario():
+        clock, wall_clock = Clock(), Clock()
+        limiter = Limiter(
+            Buckets("unix:///nonexistent/redis.sock"),
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        limits = Limits(rate=10, burst=100, daily=150)
+        assert await count_admitted(limiter, 1, limits) == 100
+        clock.now, wall_clock.now = clock.now + 3, wall_clock.now + 3
+        assert await count_admitted(limiter, 1, limits) == 30
+        clock.now, wall_clock.now = clock.now + 60, wall_clock.now + 60
+        assert await count_admitted(limiter, 1, limits) == 20
+        assert limiter.fallbacks > 0
+        await limiter.sweep()
+        await limiter.stop()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scenario())
+    assert len(caplog.records) == 2  # 63 seconds: one now, one a minute later
+    assert COMPLAINT_SECONDS == 60
+
+
+def test_redis_is_missed_and_found_again():
+    limits = Limits(rate=50, burst=100)
+
+    async def scenario(server):
+        limiter = Limiter(Buckets(server.url, timeout=5))
+        started = time.monotonic()
+        admitted = await count_admitted(limiter, 1, limits)
+        assert limiter.fallbacks == 0
+        await asyncio.to_thread(server.stop)
+        admitted += await count_admitted(limiter, 1, limits)
+        await asyncio.sleep(0.5)
+        admitted += await count_admitted(limiter, 1, limits)
+        # The process goes on from what it last saw: no second burst.
+        assert limiter.fallbacks > 0
+        assert admitted <= 100 + 50 * (time.monotonic() - started)
+        await asyncio.to_thread(server.start)
+        await asyncio.sleep(PROBE_SECONDS)
+        before = limiter.fallbacks
+        await spend(limiter, 1, limits, 50)
+        assert limiter.fallbacks == before
+        await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+SECONDS = 1.5
+CLIENTS = 4
+CROWDED = Limits(rate=2000, burst=1000)
+
+
+def crowd(url, api_key_id, start, results):
+    """Spend as much as a process with four clients can."""
+
+    async def client(limiter, until):
+        admitted = 0
+        while time.time() < until:
+            try:
+                await spend(limiter, api_key_id, CROWDED, 1 + admitted % 3)
+                admitted += 1 + admitted % 3
+            except RateLimited as error:
+                await asyncio.sleep(error.details["backoff_seconds"])
+        return admitted
+
+    async def clients():
+        limiter = Limiter(Buckets(url, timeout=5))
+        until = start + SECONDS
+        await asyncio.sleep(start - time.time())
+        spent = await asyncio.gather(*(client(limiter, until) for _ in range(CLIENTS)))
+        results.put((sum(spent), limiter.fallbacks, time.time()))
+
+    asyncio.run(clients())
+
+
+def test_eight_clients_over_two_processes_stay_within_the_bound(redis_url, api_key_id):
+    context = multiprocessing.get_context("spawn")
+    results, start = context.Queue(), time.time() + 3
+    processes = [
+        context.Process(target=crowd, args=(redis_url, api_key_id, start, results))
+        for _ in range(2)
+    ]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join()
+    spent = sum(spent for spent, _, _ in found)
+    seconds = max(end for _, _, end in found) - start
+    assert [fallbacks for _, fallbacks, _ in found] == [0, 0]
+    assert spent <= CROWDED.rate * seconds + CROWDED.burst
+    assert spent >= 0.5 * (CROWDED.rate * SECONDS + CROWDED.burst)
