@@ -239,6 +239,8 @@ def _block_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
         if position is None:
             continue
         fork = LADDER[BLOCK_FORKS[key]]
+        if key == "constantinopleBlock" and positions["petersburgBlock"] is None:
+            fork = LADDER["petersburg"]
         if key == "berlinBlock" and positions["muirGlacierBlock"] is None:
             # Berlin leaves the bomb alone: it is still the one of Constantinople.
             fork = replace(fork, difficulty=forks[-1][1].difficulty)

@@ -70,7 +70,8 @@ def test_of_forks_at_one_block_the_last_stands():
 
 def test_petersburg_comes_with_constantinople_where_it_is_left_out():
     left_out = config(petersburgBlock=None)
-    assert left_out.fork_at(6, 0, False).name == "constantinople"
+    names = [left_out.fork_at(number, 0, False).name for number in (4, 5, 6, 7)]
+    assert names == ["byzantium", "petersburg", "petersburg", "istanbul"]
 
 
 def test_without_muir_glacier_berlin_keeps_the_bomb_of_constantinople():
