@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eth_typing import Hash32
+
 from nodeapi.chain.memory_state import MemoryState
-from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents import transaction_document
+from nodeapi.evm import rlp
 from nodeapi.evm.blob_gas import BlobParameters
-from nodeapi.evm.blocks import Block
 from nodeapi.evm.chain_config import BLOCK_FORKS, LADDER, TIME_FORKS
 from nodeapi.evm.changes import AccountValue, Changes
 from nodeapi.evm.execution import BlockExecution
@@ -30,10 +31,9 @@ from nodeapi.evm.signatures import keccak
 from nodeapi.evm.transactions import Transaction, decode_transaction
 from nodeapi.evm.world import World
 from nodeapi.tracers.recorder import Recorder
-from nodeapi.tracing.execution import new_program
-from nodeapi.tracing.jobs import JavaScriptProgram
 
-TIMEOUT_SECONDS = 60.0
+ANCESTORS = 256
+"""How far back BLOCKHASH looks."""
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -60,8 +60,19 @@ class Case:
         """Return a block's execution that stands before the transaction."""
         config: Any = _Config(self.chain_id)
         return BlockExecution(
-            self.header, self.fork, config, world, (), lambda: ZERO_HASH, watcher
+            self.header,
+            self.fork,
+            config,
+            world,
+            self.ancestor_hashes(),
+            lambda: ZERO_HASH,
+            watcher,
         )
+
+    def ancestor_hashes(self) -> list[Hash32]:
+        """Return what BLOCKHASH shows: a case has no chain, so hashes are made up."""
+        numbers = range(self.header.number - 1, -1, -1)[:ANCESTORS]
+        return [keccak(str(number).encode()) for number in numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +104,16 @@ class RecordedCase:
 
 def read_case(path: Path) -> Case:
     """Read a case."""
-    data = json.loads(path.read_text())
+    return case_of(json.loads(path.read_text()))
+
+
+def case_of(data: Mapping[str, Any]) -> Case:
+    """Return the case that an object is."""
     genesis, context = data["genesis"], data["context"]
     config = {key.lower(): value for key, value in genesis["config"].items()}
     fork = _fork(config, context)
     return Case(
-        decode_transaction(_data(data["input"])),
+        decode_transaction(_transaction(_data(data["input"]))),
         _header(genesis, context, fork),
         fork,
         _number(config.get("chainid")),
@@ -129,20 +144,6 @@ def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
     return recorded, codes
 
 
-def run_javascript(case: Case, name: str) -> Any:
-    """Return what a JavaScript tracer answers that is executed with a case."""
-    # The state is that right before the transaction: no system calls come before it.
-    fork = replace(case.fork, has_history_contract=False)
-    header = replace(case.header, parent_beacon_root=None, requests_hash=None)
-    config: Any = _Config(case.chain_id)
-    block = Block(header, transactions=(case.transaction,))
-    replay = Replay(Origin(block, fork, config, case.state, ()))
-    program = JavaScriptProgram(name, json.dumps(case.tracer_config))
-    tracer = new_program(program, TIMEOUT_SECONDS)
-    replay.trace(tracer, TIMEOUT_SECONDS)
-    return json.loads(tracer.result())
-
-
 def _number(value: Any) -> int:
     if isinstance(value, str):
         return int(value, 16) if value[:2].lower() == "0x" else int(value)
@@ -152,6 +153,15 @@ def _number(value: Any) -> int:
 def _data(text: str) -> bytes:
     digits = text.removeprefix("0x")
     return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+
+
+def _transaction(raw: bytes) -> bytes:
+    """Return a transaction as EIP-2718 has it; within RLP it would be a string."""
+    if 0x80 <= raw[0] < 0xC0:
+        item = rlp.decode(raw)
+        assert isinstance(item, bytes)
+        return item
+    return raw
 
 
 def _fork(config: Mapping[str, Any], context: Mapping[str, Any]) -> Fork:
@@ -165,6 +175,8 @@ def _fork(config: Mapping[str, Any], context: Mapping[str, Any]) -> Fork:
         start = config.get(key.lower())
         if start is not None and _number(start) <= number:
             fork = LADDER[name]
+    if fork.name == "constantinople" and config.get("petersburgblock") is None:
+        fork = LADDER["petersburg"]
     total_difficulty = config.get("terminaltotaldifficulty")
     if total_difficulty is None or _number(total_difficulty) != 0:
         return fork

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nodeapi.chain.builder import ChainBuilder
@@ -41,9 +41,12 @@ class _Config:
 
 def run_program(case: Case, tracer: str) -> Any:
     """Return what a bundled tracer, or a program, says of a recorded case."""
-    block = Block(case.header, [case.transaction], [], None)
+    # The state is that right before the transaction: no system calls come before it.
+    fork = replace(case.fork, has_history_contract=False)
+    header = replace(case.header, parent_beacon_root=None)
+    block = Block(header, [case.transaction], [], None)
     config: Any = _Config(case.chain_id)
-    origin = Origin(block, case.fork, config, case.state, ())
+    origin = Origin(block, fork, config, case.state, case.ancestor_hashes())
     return _run(origin, tracer, json.dumps(dict(case.tracer_config)), SECONDS)
 
 
