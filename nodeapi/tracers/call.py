@@ -118,15 +118,19 @@ def _logs(frame: CallFrame, config: CallConfig, is_void: bool) -> str:
     """Return `logs`; what failed, or was below what failed, has none."""
     if not config.with_log or is_void or not frame.logs:
         return ""
-    return f',"logs":[{",".join(map(_log, frame.logs))}]'
+    # Where no calls are kept none was made before.
+    logs = [
+        _log(log, 0 if config.only_top_call else log.position) for log in frame.logs
+    ]
+    return f',"logs":[{",".join(logs)}]'
 
 
-def _log(log: FrameLog) -> str:
+def _log(log: FrameLog, position: int) -> str:
     topics = ",".join([f'"0x{topic.hex()}"' for topic in log.topics])
     return (
         f'{{"address":"0x{log.address.hex()}","topics":[{topics}]'
         f',"data":"0x{log.data.hex()}","index":"{log.index:#x}"'
-        f',"position":"{log.position:#x}"}}'
+        f',"position":"{position:#x}"}}'
     )
 
 
