@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from wallets.pages import accounts, activity, connections
+from wallets.pages import accounts, activity, connections, requests
 
 app_name = "wallet"
 urlpatterns = [
+    path("", requests.inbox, name="inbox"),
+    path("requests/<int:pk>", requests.consent, name="consent"),
     path("accounts", accounts.accounts, name="accounts"),
     path("accounts/<int:pk>/rename", accounts.rename, name="rename"),
     path("accounts/<int:pk>/move", accounts.move, name="move"),

@@ -19,7 +19,10 @@ def address(name: str, person: Person) -> str:
     route = str(ROUTES[name].pattern)
     if "<int:pk>" not in route:
         return reverse(f"wallet:{name}")
-    pk = person.account1.pk if route.startswith("accounts") else person.dapp.pk
+    if route.startswith("requests"):
+        pk = (person.dapp.requests.first() or person.asked()).pk
+    else:
+        pk = person.account1.pk if route.startswith("accounts") else person.dapp.pk
     return reverse(f"wallet:{name}", args=[pk])
 
 

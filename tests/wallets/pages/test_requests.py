@@ -1,0 +1,282 @@
+"""Cases 71 and 131, and the rest of what the consent page must and must not do."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import timedelta
+from http import HTTPStatus
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from tests.support.wallet import A1, A2, BY_USER
+from tests.wallets.pages.conftest import Person
+from wallets.models import (
+    Activity,
+    ConsentRequest,
+    Dapp,
+    DappKind,
+    Event,
+    RequestState,
+    Session,
+)
+from wallets.pages.recent import MAX_LOGIN_AGE
+from wallets.services.accounts import move_account
+from wallets.services.pairing import pair_dapp
+from wallets.services.requests import withdraw_requests
+
+
+def address(request: ConsentRequest) -> str:
+    return f"/wallet/requests/{request.pk}"
+
+
+def boxes(text: str) -> dict[str, list[str]]:
+    """Return what a browser sends of a page when nothing is touched."""
+    found: dict[str, list[str]] = {}
+    pattern = r'name="(scope|account|group)" value="([^"]+)" checked'
+    for name, value in re.findall(pattern, text):
+        found.setdefault(name, []).append(value)
+    digest = re.search(r'name="digest" value="([0-9a-f]{64})"', text)
+    assert digest
+    return {**found, "digest": [digest[1]]}
+
+
+def seen(person: Person, request: ConsentRequest) -> dict[str, list[str]]:
+    return boxes(person.client.get(address(request)).content.decode())
+
+
+def approve(person: Person, request: ConsentRequest, given: dict[str, list[str]]):
+    return person.client.post(address(request), {**given, "decision": "approve"})
+
+
+def scopes_of(person: Person):
+    return Session.objects.get(dapp=person.dapp).scopes
+
+
+def state(request: ConsentRequest) -> str:
+    return ConsentRequest.objects.get(pk=request.pk).state
+
+
+def test_inbox_shows_who_waits_and_nobody_elses(person: Person, stranger: Person):
+    request = person.asked()
+    assert address(request) in person.client.get("/wallet/").content.decode()
+    assert "Nobody is waiting" in stranger.client.get("/wallet/").content.decode()
+
+
+def test_page_says_who_asks_whom_for_what(person: Person):
+    text = person.client.get(address(person.asked("eip155:1", "eip155:9"))).content
+    page = text.decode()
+    assert '<span class="rest">https://</span>p.example' in page
+    assert str(person.user) in page
+    assert "Main <code>eip155:1</code>" in page
+    assert 'eip155:9 <span class="badge">not served here' in page
+    assert A1 in page
+    assert A2 in page
+    assert "eth_subscribe" in page
+    assert "less than a day" in page
+
+
+def test_what_was_left_ticked_is_granted(person: Person):
+    request = person.asked("eip155:1", "eip155:137")
+    given = seen(person, request)
+    assert given["account"] == [f"eip155:{A1}"]
+    given |= {"scope": ["eip155:137"], "group": ["read"]}
+    response = approve(person, request, given)
+    assert response.status_code == HTTPStatus.FOUND
+    scopes = scopes_of(person)
+    assert list(scopes) == ["eip155:137"]
+    assert scopes["eip155:137"].accounts == (f"eip155:137:{A1}",)
+    assert scopes["eip155:137"].notifications == ()
+    assert state(request) == RequestState.APPROVED
+
+
+def test_what_was_allowed_before_is_told_apart(person: Person):
+    first = person.asked("eip155:1")
+    approve(person, first, seen(person, first))
+    page = person.client.get(address(person.asked("eip155:137"))).content.decode()
+    assert re.search(r"eip155:1</code> <span[^>]*>already allowed", page)
+    assert re.search(r"eip155:137</code> <span[^>]*>new", page)
+
+
+@pytest.mark.parametrize("decision", ["reject", "", "APPROVE", "yes"])
+def test_whatever_is_not_approved_is_refused(person: Person, decision):
+    request = person.asked()
+    given = {**seen(person, request), "decision": decision}
+    person.client.post(address(request), given)
+    assert state(request) == RequestState.REJECTED
+    assert scopes_of(person) == {}
+
+
+def test_button_that_return_presses_says_no(person: Person):
+    page = person.client.get(address(person.asked())).content.decode()
+    form = page[page.index('name="digest"') :]
+    assert re.findall(r'name="decision" value="(\w+)"', form) == [
+        "reject",
+        "approve",
+        "block",
+    ]
+
+
+def test_deny_and_block(person: Person):
+    request = person.asked()
+    person.client.post(address(request), {"decision": "block"})
+    assert state(request) == RequestState.REJECTED
+    assert Dapp.objects.get(pk=person.dapp.pk).blocked_at is not None
+
+
+@pytest.mark.parametrize("left_out", ["scope", "account"])
+def test_nothing_ticked_is_told_and_the_request_waits(person: Person, left_out):
+    request = person.asked("eip155:1", "eip155:137")
+    given = seen(person, request) | {left_out: [], "group": ["read"]}
+    response = approve(person, request, given)
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    page = response.content.decode()
+    assert "Choose at least one" in page
+    assert boxes(page)["group"] == ["read"]
+    assert left_out not in boxes(page)
+    assert state(request) == RequestState.PENDING
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"scope": ["eip155:1337"]},
+        {"account": ["eip155:0x" + "99" * 20]},
+        {"group": ["everything"]},
+    ],
+)
+def test_what_was_not_on_the_page_is_not_granted(person: Person, forged):
+    request = person.asked()
+    response = approve(person, request, seen(person, request) | forged)
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    assert scopes_of(person) == {}
+    assert state(request) == RequestState.PENDING
+
+
+@pytest.mark.parametrize("digest", ["", "0" * 64])
+def test_other_digest_grants_nothing(person: Person, digest):
+    request = person.asked()
+    response = approve(person, request, seen(person, request) | {"digest": [digest]})
+    assert response.status_code == HTTPStatus.CONFLICT
+    assert scopes_of(person) == {}
+    assert state(request) == RequestState.PENDING
+
+
+def test_page_from_before_a_change_grants_nothing_and_shows_the_new_one(person: Person):
+    request = person.asked()
+    given = seen(person, request)
+    move_account(account=person.account2, position=0, cause=BY_USER)
+    response = approve(person, request, given)
+    assert response.status_code == HTTPStatus.CONFLICT
+    assert scopes_of(person) == {}
+    assert approve(person, request, boxes(response.content.decode())).status_code == 302
+    assert scopes_of(person)["eip155:1"].accounts == (f"eip155:1:{A2}",)
+
+
+def test_consent_needs_the_csrf_token(person: Person):
+    request = person.asked()
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(person.user)
+    given = boxes(client.get(address(request)).content.decode())
+    response = client.post(address(request), {**given, "decision": "approve"})
+    assert response.status_code == HTTPStatus.FORBIDDEN
+    assert state(request) == RequestState.PENDING
+
+
+def test_nobody_else_sees_or_decides(person: Person, stranger: Person):
+    request = person.asked()
+    given = seen(person, request)
+    assert stranger.client.get(address(request)).status_code == HTTPStatus.NOT_FOUND
+    assert approve(stranger, request, given).status_code == HTTPStatus.NOT_FOUND
+    assert state(request) == RequestState.PENDING
+
+
+def test_second_decision_is_refused(person: Person):
+    request = person.asked()
+    given = seen(person, request)
+    approve(person, request, given)
+    again = person.client.post(address(request), {"decision": "reject"})
+    assert again.status_code == HTTPStatus.CONFLICT
+    assert b"was let in" in again.content
+    assert "eip155:1" in scopes_of(person)
+
+
+def test_dapp_that_has_gone_gets_nothing(person: Person):
+    request = person.asked()
+    given = seen(person, request)
+    ConsentRequest.objects.filter(pk=request.pk).update(socket="s1")
+    withdraw_requests(socket="s1")
+    assert b"has gone" in person.client.get(address(request)).content
+    assert approve(person, request, given).status_code == HTTPStatus.CONFLICT
+    assert scopes_of(person) == {}
+
+
+def test_request_whose_time_is_over_can_not_be_approved(person: Person):
+    request = person.asked()
+    given = seen(person, request)
+    late = timezone.now() - timedelta(seconds=1)
+    ConsentRequest.objects.filter(pk=request.pk).update(expires_at=late)
+    response = approve(person, request, given)
+    assert response.status_code == HTTPStatus.CONFLICT
+    assert b"waited too long" in response.content
+    assert scopes_of(person) == {}
+    assert "Nobody is waiting" in person.client.get("/wallet/").content.decode()
+
+
+def test_old_log_in_has_to_be_made_anew(person: Person):
+    request = person.asked()
+    given = seen(person, request)
+    session = person.client.session
+    session["logged_in_at"] = time.time() - MAX_LOGIN_AGE - 1
+    session.save()
+    response = approve(person, request, given)
+    assert response["Location"] == f"/account/login?next={address(request)}"
+    assert person.client.get("/wallet/").status_code == HTTPStatus.FOUND
+    assert state(request) == RequestState.PENDING
+    login = {"username": person.user.email, "password": "a password"}
+    response = person.client.post(response["Location"], {**login, "next": ""})
+    assert approve(person, request, given).status_code == HTTPStatus.FOUND
+
+
+def test_program_is_called_what_the_user_calls_it(person: Person):
+    program = pair_dapp(
+        user=person.user,
+        kind=DappKind.APP,
+        ident="ab" * 16,
+        label="<i>Bot</i>",
+        cause=BY_USER,
+    )
+    page = person.client.get(address(person.asked(dapp=program))).content.decode()
+    assert "&lt;i&gt;Bot&lt;/i&gt;" in page
+    assert "192.0.2.1" in page
+    assert "started it yourself" in page
+
+
+@pytest.mark.parametrize(
+    ("origin", "warning"),
+    [
+        ("http://dapp.example", "without encryption"),
+        ("https://xn--mnchen-3ya.example", "<bdi>münchen.example</bdi>"),
+    ],
+)
+def test_page_warns_of_names_to_look_at_twice(person: Person, origin, warning):
+    request = person.asked(dapp=person.pair(origin))
+    assert warning in person.client.get(address(request)).content.decode()
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://localhost:3000", "https://dapp.example", "https://xn--a.example"]
+)
+def test_page_does_not_warn_of_others(person: Person, origin):
+    page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
+    assert b"without encryption" not in page
+    assert b"other letters" not in page
+
+
+def test_decision_is_in_the_log_with_its_address(person: Person):
+    request = person.asked()
+    approve(person, request, seen(person, request))
+    line = Activity.objects.filter(event=Event.GRANTED, dapp=person.dapp).get()
+    assert (line.actor, line.remote_address) == ("user", "127.0.0.1")
