@@ -33,6 +33,7 @@ def tracers_of(user: User, network: Network) -> frozenset[str]:
         api_key__owner=user,
         api_key__owner__is_active=True,
         api_key__is_enabled=True,
+        api_key__deleted_at=None,
         api_key__versions__in=KeyVersion.objects.live(),
         network=network,
         capability=Capability.TRACE,

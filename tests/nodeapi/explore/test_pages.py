@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from datetime import timedelta
 from html.parser import HTMLParser
@@ -13,7 +14,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from keys.models import Entitlement, KeyVersion, User
+from keys.models import User
 from keys.services import issue_key
 from networks.models import Network
 from nodeapi.explore import recorded
@@ -28,6 +29,9 @@ pytestmark = pytest.mark.usefixtures("hard_network")
 
 REVERTED, TURNED, OWN_ERROR, WIDE, DEEP, MIXED, CREATION = range(7)
 """The transactions of block 1, in their order."""
+
+PASSWORD = "a password"
+_numbers = itertools.count()
 
 VOID = {"meta", "link", "input", "br", "hr", "img", "rect"}
 
@@ -48,18 +52,8 @@ def staff(hard_network: None) -> Client:
 
 @pytest.fixture
 def customer() -> User:
-    User.objects.filter(email="mail@example.org").delete()
-    return User.objects.create_user("mail@example.org", "a password")
-
-
-@pytest.fixture(autouse=True)
-def without_keys() -> Any:
-    yield
-    Entitlement.objects.all().delete()
-    KeyVersion.objects.all().delete()
-    for user in User.objects.filter(is_staff=False):
-        user.api_keys.all().delete()
-        user.delete()
+    """Return a new customer: what hangs on one is kept, so that each test has its own."""
+    return User.objects.create_user(f"customer{next(_numbers)}@example.org", PASSWORD)
 
 
 def block_hash(number: int) -> str:
@@ -142,7 +136,7 @@ def test_logging_in_leads_to_the_page_and_logging_out_away(customer):
     login = client.get(f"/account/login?next={block_path()}")
     assert "default-src 'none'" in login["Content-Security-Policy"]
     token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', login.content.decode())
-    form = {"username": "Mail@Example.org", "password": "a password"}
+    form = {"username": customer.email.upper(), "password": PASSWORD}
     form |= {"next": block_path(), "csrfmiddlewaretoken": token[1]}
     assert client.post("/account/login", form)["Location"] == block_path()
     page = text(client.get(block_path()))
@@ -159,7 +153,7 @@ def test_a_wrong_password_logs_nobody_in(customer):
 
 
 def test_logging_in_leads_to_no_other_site(customer):
-    form = {"username": customer.email, "password": "a password"}
+    form = {"username": customer.email, "password": PASSWORD}
     form["next"] = "https://elsewhere.example/"
     response = Client().post("/account/login", form)
     assert response["Location"] == "/account/login"
@@ -196,6 +190,11 @@ def _disable(key: Any) -> None:
     key.save()
 
 
+def _delete(key: Any) -> None:
+    key.deleted_at = timezone.now()
+    key.save()
+
+
 def _close_network(key: Any) -> None:
     key.networks.set(Network.objects.filter(slug="other"))
 
@@ -204,7 +203,9 @@ def _withdraw(key: Any) -> None:
     key.entitlements.all().delete()
 
 
-@pytest.mark.parametrize("end", [_expire, _revoke, _disable, _close_network, _withdraw])
+@pytest.mark.parametrize(
+    "end", [_expire, _revoke, _disable, _delete, _close_network, _withdraw]
+)
 def test_a_key_that_may_not_trace_any_more_shows_nothing(customer, end):
     key = issue_key(owner=customer, may_trace=True).api_key
     assert see(customer, transaction_path(0)).status_code == HTTPStatus.OK
@@ -213,7 +214,7 @@ def test_a_key_that_may_not_trace_any_more_shows_nothing(customer, end):
 
 
 def test_somebody_elses_key_shows_nothing(customer):
-    issue_key(owner=User.objects.create_user("other@example.org"), may_trace=True)
+    issue_key(owner=User.objects.create_user("somebody@example.org"), may_trace=True)
     assert see(customer, block_path()).status_code == HTTPStatus.NOT_FOUND
 
 
