@@ -235,10 +235,16 @@ class Frame:
     ) -> None:
         """Log; the counter keeps the order in which a transaction's frames did."""
         counter = self.transaction_context.get_next_log_counter()
-        self._log_entries.append((counter, account, topics, data))
+        words = tuple([topic.to_bytes(32, "big") for topic in topics])
+        self._log_entries.append((counter, account, words, data))
 
     def get_raw_log_entries(self) -> tuple[Any, ...]:
-        """Return (counter, address, topics, data) of the logs that stand, in order."""
+        """Return (counter, address, topics, data) of the logs that stand, in order.
+
+        Topics are 32 bytes each; py-evm has numbers.
+        """
+        if not self.children:
+            return tuple(self._log_entries) if self._error is None else ()
         entries = (frame._log_entries for frame in self._kept_frames())
         return tuple(sorted(chain.from_iterable(entries), key=itemgetter(0)))
 

@@ -140,10 +140,7 @@ class BlockExecution:
         )
         self.gas_used += gas_used
         self.blob_gas_used += transaction.blob_gas
-        logs = [
-            Log(address, tuple(t.to_bytes(32, "big") for t in topics), bytes(data))
-            for address, topics, data in computation.get_log_entries()
-        ]
+        logs = [Log(*entry) for entry in computation.get_log_entries()]
         status, root = None, None
         if self._fork.has_status_receipts:
             status = int(computation.is_success)

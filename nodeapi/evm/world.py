@@ -240,6 +240,11 @@ class World:
             values[slot] = value
         return value
 
+    def storage_change(self, address: Address, slot: int) -> tuple[int, int]:
+        """Return a storage value at the start of the transaction, and now."""
+        value = self.get_storage(address, slot)
+        return self._original.get((address, slot), value), value
+
     def set_storage(self, address: Address, slot: int, value: int) -> None:
         """Set a storage value."""
         previous = self.get_storage(address, slot)

@@ -86,24 +86,23 @@ def _word(out: bytearray, value: int) -> None:
     out += value.to_bytes(size, "big")
 
 
-def _short(out: bytearray, word: bytes) -> None:
-    """Write a word that is there as 32 bytes."""
-    significant = word.lstrip(b"\x00")
-    out.append(len(significant))
-    out += significant
-
-
 def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
-    topics, data = log.topics, log.data
-    for value in (number, log.position, log.index - first):
-        _number(out, value)
+    position, index, topics, data = log.position, log.index, log.topics, log.data
+    for value in (number, position, index - first):
+        if value < 0x80:
+            out.append(value)
+        else:
+            _number(out, value)
     out.append(len(topics))
     for topic in topics:
-        _short(out, topic)
+        word = topic.lstrip(b"\x00")
+        out.append(len(word))
+        out += word
     # One word is what most logs say, and mostly a small number.
     if len(data) == 32:
-        out.append(1)
-        _short(out, data)
+        word = data.lstrip(b"\x00")
+        out += bytes((1, len(word)))
+        out += word
     else:
         _number(out, len(data) * 2)
         out += data

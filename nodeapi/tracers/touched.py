@@ -42,7 +42,7 @@ def touched_accounts(watcher: Watcher, world: World) -> list[TouchedAccount]:
     """Return what the world's last transaction touched, by address."""
     replaced, current = world.replaced_accounts(), world.account
     slots, destroyed = watcher.slots, watcher.destroyed
-    get = world.get_storage
+    change = world.storage_change
     touched = []
     for address in cast("list[Address]", sorted(watcher.accounts)):
         after = current(address) or EMPTY
@@ -50,10 +50,7 @@ def touched_accounts(watcher: Watcher, world: World) -> list[TouchedAccount]:
         used = slots.get(address)
         values: Sequence[Slot] = ()
         if used:
-            values = [
-                (slot, get(address, slot, False), get(address, slot))
-                for slot in sorted(used)
-            ]
+            values = [(slot, *change(address, slot)) for slot in sorted(used)]
         touched.append(
             TouchedAccount(address, before, after, values, address in destroyed)
         )

@@ -138,19 +138,12 @@ class Watcher:
         self.enter(frame)
         self.exit(frame)
 
-    def log(self, address: bytes, topics: tuple[int, ...], data: bytes) -> None:
+    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
         """See what the frame that runs logs."""
         frame = self._open[-1]
         if not self.is_overflown:
-            frame.logs.append(
-                FrameLog(
-                    address,
-                    tuple([topic.to_bytes(32, "big") for topic in topics]),
-                    data,
-                    self.log_count,
-                    len(frame.calls),
-                )
-            )
+            position = len(frame.calls)
+            frame.logs.append(FrameLog(address, topics, data, self.log_count, position))
         self.log_count += 1
         self._count(FRAME_BYTES + len(data))
 
@@ -182,6 +175,7 @@ class WatchedFrame:
 
     msg: Any
     state: Any
+    _log_entries: list[Any]
     before: tuple[list[int], int]
     """Operands and gas that a remembered opcode found."""
     pending: tuple[str, bytes | None] | None = None
@@ -219,7 +213,8 @@ class WatchedFrame:
     ) -> None:
         """Log, and report it."""
         super().add_log_entry(account, topics, data)  # type: ignore[misc]
-        self.watcher.log(account, topics, data)
+        _, address, words, data = self._log_entries[-1]
+        self.watcher.log(address, words, data)
 
     def apply_child_computation(self, message: Any) -> Any:
         """Run a call or a creation within its frame."""

@@ -50,6 +50,11 @@ def kind(error):
     return next(kinds, None)
 
 
+def number(topic):
+    """Return a topic as py-evm has it; ours are bytes."""
+    return int.from_bytes(topic, "big") if isinstance(topic, bytes) else topic
+
+
 def observe(state, frame):
     changes = state._account_db.changes(clears_empty_accounts=False)
     return {
@@ -59,7 +64,10 @@ def observe(state, frame):
         "refund": frame.get_gas_refund(),
         "stack": None if frame.is_error else _stack(frame),
         "memory": None if frame.is_error else bytes(frame._memory._bytes),
-        "logs": frame.get_log_entries(),
+        "logs": [
+            (address, [number(topic) for topic in topics], data)
+            for address, topics, data in frame.get_log_entries()
+        ],
         "deleted": sorted(frame.get_accounts_for_deletion()),
         "return_data": frame.return_data,
         "accounts": changes.accounts,
