@@ -126,7 +126,10 @@ def case_of(data: Mapping[str, Any]) -> Case:
 def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
     """Execute a case; return what is kept of it, and all code that there is."""
     world, recorder = World(case.state), Recorder()
-    case.execution(world, recorder).apply_transaction(case.transaction)
+    execution = case.execution(world, recorder)
+    # The block has as much gas left as the transaction may use, whatever its limit is.
+    execution.gas_used = case.header.gas_limit - case.transaction.gas
+    execution.apply_transaction(case.transaction)
     (kept,) = recorder.records
     codes = dict(case.state._codes) | recorder.codes
     recorded = RecordedCase(
