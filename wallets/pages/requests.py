@@ -15,7 +15,7 @@ from wallets.changes import Cause
 from wallets.consents import get_consent
 from wallets.models import CREATE_SESSION, ConsentRequest, ConsentRequestQuerySet
 from wallets.pages.choices import consent_options, first_choice, read_choice
-from wallets.pages.policy import cause_of, user_of, wallet_page
+from wallets.pages.policy import cause_of, user_of, wallet_page, with_own_scripts
 from wallets.pages.recent import after_recent_login
 from wallets.pages.words import identity
 from wallets.proposals import Choice, NothingChosen
@@ -25,6 +25,7 @@ from wallets.services.requests import NotPending, reject_request
 from wallets.services.sessions import Stale
 
 
+@with_own_scripts
 @wallet_page
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
