@@ -58,6 +58,12 @@ class MethodRegistry:
         """Yield all methods in the order in which they were registered."""
         return iter(self._methods.values())
 
+    def map(self, change: Callable[[Method], Method]) -> MethodRegistry:
+        """Return a registry with a changed method in the place of each."""
+        registry = MethodRegistry()
+        registry._methods.update((method.name, change(method)) for method in self)
+        return registry
+
     def method(
         self,
         name: str,

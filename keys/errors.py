@@ -92,3 +92,48 @@ class NetworkNotEnabled(RpcError):
 
     def __init__(self, network: str) -> None:
         super().__init__(f"this API key has no access to {network}", network=network)
+
+
+class _NotAllowed(RpcError):
+    """What the allowlists of a key refuse has much in common."""
+
+    http_status = 403
+    code = -32002
+    text = "rejected due to API key settings"
+
+
+class OriginNotAllowed(_NotAllowed):
+    """Raised when the page that a request comes from is not on the key's list."""
+
+    reason = "origin_not_allowed"
+    headers = {"Vary": "Origin"}
+
+
+class UserAgentNotAllowed(_NotAllowed):
+    """Raised when a request's User-Agent is not on the key's list."""
+
+    reason = "user_agent_not_allowed"
+
+
+class AddressNotAllowed(_NotAllowed):
+    """Raised when the IP address of a client is not on the key's list."""
+
+    reason = "ip_not_allowed"
+
+
+class MethodNotAllowlisted(_NotAllowed):
+    """Raised when a method is not on the key's list."""
+
+    reason = "method_not_allowed"
+
+    def __init__(self, method: str) -> None:
+        super().__init__(f"{self.text}: {method} is not allowed", method=method)
+
+
+class ContractNotAllowed(_NotAllowed):
+    """Raised when a call names an address that is not on the key's list."""
+
+    reason = "contract_not_allowed"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"{self.text}: {address} is not allowed", address=address)

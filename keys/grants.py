@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import orjson
 
+from keys.allowlists import Allowlists, make_allowlists
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.format import is_well_formed
 from keys.permits import NO_PERMITS, Permit, Permits
@@ -50,7 +51,9 @@ _BY_DIGEST = """
         (SELECT json_agg(json_build_array(e.network_id, e.capability, e.tracers,
             extract(epoch FROM e.expires_at)))
          FROM keys_entitlement e WHERE e.api_key_id = a.id),
-        v.id
+        v.id,
+        (SELECT json_agg(json_build_array(l.kind, l.value))
+         FROM keys_allowlistentry l WHERE l.api_key_id = a.id)
     FROM k
     JOIN keys_keyversion v ON v.digest = k.digest
     JOIN keys_apikey a ON a.id = v.api_key_id
@@ -65,6 +68,7 @@ class Grant:
     networks: ids, None for all.
     permits: what was granted besides; each has an expiry of its own.
     expires_at: Unix seconds, None for never.
+    allowlists: None for a key without any, as most are.
     """
 
     api_key_id: int
@@ -72,6 +76,7 @@ class Grant:
     networks: frozenset[int] | None
     permits: Permits
     expires_at: float | None
+    allowlists: Allowlists | None = None
 
     def allows_network(self, network_id: int) -> bool:
         """Return whether requests to a network are let in."""
@@ -207,11 +212,17 @@ def _entry(row: Row) -> _Entry:
             ),
             permits=_permits(row[6]),
             expires_at=None if row[3] is None else read_int8(row[3]) / 1e6,
+            allowlists=_allowlists(row[8]),
         ),
         version_id=read_int8(row[7] or b""),
         is_revoked=read_bool(row[2] or b""),
         is_enabled=read_bool(row[4] or b""),
     )
+
+
+def _allowlists(column: bytes | None) -> Allowlists | None:
+    """Make the lists of [[kind, value], …]."""
+    return None if column is None else make_allowlists(orjson.loads(column))
 
 
 def _permits(column: bytes | None) -> Permits:

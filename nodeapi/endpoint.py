@@ -32,6 +32,7 @@ from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi import http
 from nodeapi.errors import UnknownNetwork, UnknownPath
+from nodeapi.guards import guard
 from nodeapi.http import Receive, Scope, Send
 from nodeapi.methods.context import Context
 from nodeapi.ports import Service
@@ -88,9 +89,13 @@ class Endpoint:
         self._directory = service.directory
         self._store = service.store
         self._tracing = service.tracing
-        self._dispatcher = Dispatcher(
-            registry, limits, {Unavailable: ServiceUnavailable}
-        )
+        translations: dict[type[Exception], type[RpcError]] = {
+            Unavailable: ServiceUnavailable
+        }
+        self._dispatcher = Dispatcher(registry, limits, translations)
+        guarded = Dispatcher(guard(registry), limits, translations)
+        # By whether the key is without allowlists.
+        self._respond = {True: self._dispatcher.respond, False: guarded.respond}
         self._deadlines = Deadlines(limits.seconds)
         self._max_body_bytes = max_body_bytes
 
@@ -107,10 +112,12 @@ class Endpoint:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = http.RequestId()
         answer: Answer | Awaitable[Answer] | None
+        grant = None  # until the request has been let in
         try:
             context = self._admit(scope, headers, request_id)
             if not isinstance(context, Context):
                 context = await context
+            grant = context.grant
             # Nearly every body comes whole, and needs no coroutine of its own.
             message = await receive()
             body: bytes | None = message.get("body")
@@ -119,7 +126,7 @@ class Endpoint:
                 if body is None:
                     return
             # Once the body has been read, `receive` waits for the client to hang up.
-            answer = self._dispatcher.respond(body, context, receive)
+            answer = self._respond[grant.allowlists is None](body, context, receive)
         except Exception as error:
             answer = await self._refuse(error, scope, receive, request_id)
             if answer is None:
@@ -134,10 +141,12 @@ class Endpoint:
             send_plainly = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
             if send_plainly is None or not send_plainly(answer):
                 await _send_plainly(answer, send)
-        elif isinstance(answer, Stream):
-            await self._stream(answer, scope, headers, request_id, receive, send)
+            return
+        its_headers = _headers(headers, request_id, grant)
+        if isinstance(answer, Stream):
+            await self._stream(answer, scope, headers, its_headers, receive, send)
         else:
-            await self._send(answer, headers, request_id, receive, send)
+            await self._send(answer, headers, its_headers, receive, send)
 
     def _admit(
         self, scope: Scope, headers: Mapping[bytes, bytes], request_id: http.RequestId
@@ -153,25 +162,26 @@ class Endpoint:
             raise KeyRequired
         grant = self._resolve(key)
         if isinstance(grant, Grant):
-            network = self._network(grant, slug, headers)
+            network = self._network(grant, slug, scope, headers)
             return Context(request_id, grant, network, self._store, self._tracing)
-        return self._admit_later(grant, slug, headers, request_id)
+        return self._admit_later(grant, slug, scope, headers, request_id)
 
     async def _admit_later(
         self,
         grant: Awaitable[Grant],
         slug: str,
+        scope: Scope,
         headers: Mapping[bytes, bytes],
         request_id: http.RequestId,
     ) -> Context:
         known = await grant
-        network = self._network(known, slug, headers)
+        network = self._network(known, slug, scope, headers)
         return Context(request_id, known, network, self._store, self._tracing)
 
     def _network(
-        self, grant: Grant, slug: str, headers: Mapping[bytes, bytes]
+        self, grant: Grant, slug: str, scope: Scope, headers: Mapping[bytes, bytes]
     ) -> NetworkView:
-        """Return the network that a request is for, if its key opens it."""
+        """Return the network that a request is for, if its key opens it from there."""
         if slug:
             network = self._directory.by_slug(slug)
         else:
@@ -181,6 +191,12 @@ class Endpoint:
             raise UnknownNetwork
         if not grant.allows_network(network.id):
             raise NetworkNotEnabled(network.slug)
+        if grant.allowlists is not None:
+            grant.allowlists.require_client(
+                http.client_address(scope),
+                headers.get(b"origin"),
+                headers.get(b"user-agent"),
+            )
         return network
 
     async def _read_body(
@@ -232,12 +248,11 @@ class Endpoint:
         self,
         answer: bytes | Reply,
         request_headers: Mapping[bytes, bytes],
-        request_id: http.RequestId,
+        headers: http.Headers,
         receive: Receive,
         send: Send,
     ) -> None:
         """Send an answer with all its headers, as browsers and refusals need them."""
-        headers = _headers(request_headers, request_id)
         if isinstance(answer, bytes):
             status, body = 200, answer
         else:
@@ -267,7 +282,7 @@ class Endpoint:
         answer: Stream,
         scope: Scope,
         request_headers: Mapping[bytes, bytes],
-        request_id: http.RequestId,
+        headers: http.Headers,
         receive: Receive,
         send: Send,
     ) -> None:
@@ -275,13 +290,14 @@ class Endpoint:
         accept_encoding = request_headers.get(b"accept-encoding", b"")
         # HTTP/1.0 knows no chunks, and can't be told a length that isn't known yet.
         gzip = scope["http_version"] != "1.0" and http.accepts_gzip(accept_encoding)
-        headers = _headers(request_headers, request_id)
         try:
             await send_stream(answer, headers, gzip, receive, send)
         except Unavailable as error:
-            logger.error("the answer to request %s broke off: %s", request_id, error)
+            logger.error(
+                "the answer to request %s broke off: %s", _name(headers), error
+            )
         except Exception:
-            logger.exception("the answer to request %s broke off", request_id)
+            logger.exception("the answer to request %s broke off", _name(headers))
 
     async def _discard_body(self, receive: Receive) -> None:
         """Let a client finish sending, within reason, so that it reads the answer.
@@ -305,13 +321,29 @@ async def _send_plainly(answer: bytes, send: Send) -> None:
 
 
 def _headers(
-    request_headers: Mapping[bytes, bytes], request_id: http.RequestId
+    request_headers: Mapping[bytes, bytes],
+    request_id: http.RequestId,
+    grant: Grant | None,
 ) -> http.Headers:
-    """Return the headers that browsers and refusals need, and long answers have too."""
+    """Return the headers that browsers and refusals need, and long answers have too.
+
+    grant: None when the request was not let in.
+    """
     headers = [*http.ANSWER_HEADERS, (b"x-request-id", bytes(request_id))]
-    if b"origin" in request_headers:
+    origin = request_headers.get(b"origin")
+    allowlists = None if grant is None else grant.allowlists
+    if origin is not None and allowlists is not None and allowlists.origins:
+        headers += http.same_origin(origin)
+    else:
+        headers += http.ANY_ORIGIN
+    if origin is not None:
         headers += http.BROWSER_HEADERS
     return headers
+
+
+def _name(headers: http.Headers) -> str:
+    """Return the request's id, out of its answer's headers."""
+    return dict(headers)[b"x-request-id"].decode()
 
 
 async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:

@@ -21,13 +21,15 @@ Headers = list[tuple[bytes, bytes]]
 ANSWER_HEADERS: Headers = [
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
-    (b"access-control-allow-origin", b"*"),
 ]
-"""Of answers: browsers may call from anywhere, and nothing stays in caches.
+"""Of answers: nothing stays in caches.
 
-A plain answer (see `PLAIN_HEADERS`) does without the last two: no cache keeps the
-answer to a POST that says nothing of it, and only a browser asks about origins.
+A plain answer (see `PLAIN_HEADERS`) does without the last: no cache keeps the answer to
+a POST that says nothing of it.
 """
+
+ANY_ORIGIN: Headers = [(b"access-control-allow-origin", b"*")]
+"""Of answers, refusals too: pages may call from anywhere, and see why they may not."""
 
 PLAIN_HEADERS: Headers = ANSWER_HEADERS[:1]
 """Of an answer with nothing special about it, before its length."""
@@ -153,6 +155,14 @@ def require_json_post(
     # The server has seen to it that this is a number.
     if int(headers.get(b"content-length", b"0")) > max_body_bytes:
         raise BodyTooLarge(max_body_bytes)
+
+
+def same_origin(origin: bytes) -> Headers:
+    """Return what lets a page of one origin read an answer, and no cache mix it up.
+
+    origin: as the request told it; a header can't hold what would end its line.
+    """
+    return [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
 
 
 def header_lines(headers: Mapping[str, str]) -> Headers:

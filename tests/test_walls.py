@@ -34,6 +34,7 @@ PURE = [
     "nodeapi.receipts",
     "nodeapi.evm",
     "nodeapi.tracers",
+    "keys.allowlists",
     "keys.format",
     "keys.limiter",
     "wallets.caip",

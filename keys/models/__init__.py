@@ -1,11 +1,14 @@
 """Users, API keys, what they were granted, and what became of them."""
 
+from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
 from keys.models.users import User, UserManager
 
 __all__ = [
+    "AllowlistEntry",
+    "AllowlistKind",
     "ApiKey",
     "Capability",
     "Entitlement",

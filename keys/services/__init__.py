@@ -4,6 +4,7 @@ Each is written together with its event, and announced to the serving processes 
 commits. A change locks its API key first, so that of two the later one sees the other.
 """
 
+from keys.services.allowlists import set_allowlist
 from keys.services.api_keys import (
     create_key,
     delete_key,
@@ -50,6 +51,7 @@ __all__ = [
     "reveal_key",
     "revoke_version",
     "roll_key",
+    "set_allowlist",
     "update_key",
     "withdraw_entitlement",
 ]

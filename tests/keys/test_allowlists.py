@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from jsonrpc.errors import RpcError
+from keys.allowlists import (
+    CONTRACT,
+    IP,
+    METHOD,
+    ORIGIN,
+    USER_AGENT,
+    make_allowlists,
+    normalise,
+)
+from keys.models import AllowlistEntry, ApiKey, KeyEvent
+from keys.services import create_key, get_or_create_customer, set_allowlist
+
+
+def reason(check: object, *arguments: object) -> str:
+    """Return the reason for which a check refuses, "" when it passes."""
+    assert callable(check)
+    try:
+        check(*arguments)
+    except RpcError as error:
+        return error.reason
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("entry", "origin", "is_allowed"),
+    [
+        ("https://dapp.example", "https://dapp.example", True),
+        ("https://dapp.example", "HTTPS://Dapp.Example", True),
+        ("https://dapp.example", "http://dapp.example", False),
+        ("https://dapp.example", "https://dapp.example:8443", False),
+        ("https://dapp.example", "https://dapp.example.evil.test", False),
+        ("https://dapp.example", "https://evil-dapp.example", False),
+        ("https://dapp.example:443", "https://dapp.example", True),
+        ("https://dapp.example:8443", "https://dapp.example:8443", True),
+        ("dapp.example", "http://dapp.example", True),
+        ("dapp.example", "chrome-extension://dapp.example", True),
+        ("*.dapp.example", "https://a.dapp.example", True),
+        ("*.dapp.example", "https://a.b.dapp.example", True),
+        ("*.dapp.example", "https://dapp.example", False),
+        ("*.dapp.example", "https://adapp.example", False),
+        ("localhost:*", "http://localhost:3000", True),
+        ("localhost:*", "http://localhost", True),
+        ("localhost", "http://localhost:3000", False),
+        ("[::1]:*", "http://[::1]:3000", True),
+        ("dapp.example", "null", False),
+        ("dapp.example", "", False),
+        ("dapp.example", "https://dapp.example/x", False),
+    ],
+)
+def test_origins_are_compared_by_their_parts(
+    entry: str, origin: str, is_allowed: bool
+) -> None:
+    lists = make_allowlists([(ORIGIN, normalise(ORIGIN, entry))])
+    refused = reason(lists.require_client, None, origin.encode(), None)
+    assert refused == ("" if is_allowed else "origin_not_allowed")
+
+
+def test_request_without_origin_is_refused_where_origins_are_listed() -> None:
+    lists = make_allowlists([(ORIGIN, "https://dapp.example")])
+    assert reason(lists.require_client, None, None, None) == "origin_not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("entry", "ip", "is_allowed"),
+    [
+        ("192.0.2.7", "192.0.2.7", True),
+        ("192.0.2.7", "192.0.2.8", False),
+        ("192.0.2.7/24", "192.0.2.200", True),
+        ("192.0.2.0/24", "::ffff:192.0.2.9", True),
+        ("2001:db8::/32", "2001:db8:1::5", True),
+        ("2001:db8::/32", "2001:db9::5", False),
+        ("2001:db8::/32", "192.0.2.7", False),
+        ("0.0.0.0/0", None, False),
+        ("0.0.0.0/0", "unix:", False),
+    ],
+)
+def test_addresses_are_looked_for_in_networks(
+    entry: str, ip: str | None, is_allowed: bool
+) -> None:
+    lists = make_allowlists([(IP, normalise(IP, entry))])
+    refused = reason(lists.require_client, ip, None, None)
+    assert refused == ("" if is_allowed else "ip_not_allowed")
+
+
+def test_user_agent_has_to_contain_an_entry() -> None:
+    lists = make_allowlists([(USER_AGENT, "MyApp/2"), (USER_AGENT, "viem")])
+    for agent, is_allowed in (
+        (b"Mozilla (myapp/2.1)", True),
+        (b"viem/2", True),
+        (b"MyApp/1", False),
+        (b"", False),
+        (None, False),
+    ):
+        refused = reason(lists.require_client, None, None, agent)
+        assert refused == ("" if is_allowed else "user_agent_not_allowed")
+
+
+def test_methods_and_contracts_are_looked_up() -> None:
+    address = "0x" + "Ab" * 20
+    lists = make_allowlists(
+        [(METHOD, "eth_chainId"), (CONTRACT, normalise(CONTRACT, address))]
+    )
+    assert reason(lists.require_method, "eth_chainId") == ""
+    assert reason(lists.require_method, "eth_chainid") == "method_not_allowed"
+    allowed, other = b"\xab" * 20, b"\xac" * 20
+    assert reason(lists.require_contracts, [allowed]) == ""
+    assert reason(lists.require_contracts, [allowed, other]) == "contract_not_allowed"
+
+
+def test_kinds_are_joined_and_empty_ones_allow_everything() -> None:
+    lists = make_allowlists([(ORIGIN, "a.example"), (IP, "192.0.2.7")])
+    good = b"https://a.example"
+    assert reason(lists.require_client, "192.0.2.7", good, None) == ""
+    assert reason(lists.require_client, "192.0.2.8", good, None) == "ip_not_allowed"
+    assert reason(lists.require_client, "192.0.2.7", b"null", None)
+    nothing = make_allowlists([])
+    assert reason(nothing.require_client, None, None, None) == ""
+    assert reason(nothing.require_method, "any") == ""
+    assert reason(nothing.require_contracts, [b"\0" * 20]) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (ORIGIN, "*"),
+        (ORIGIN, "https://*"),
+        (ORIGIN, "https://a.*.example"),
+        (ORIGIN, "https://a.example/path"),
+        (ORIGIN, "https://user@a.example"),
+        (ORIGIN, "a b"),
+        (ORIGIN, "ünicode.example"),
+        (IP, "192.0.2"),
+        (IP, "192.0.2.0/33"),
+        (METHOD, "eth"),
+        (METHOD, "eth_call;drop"),
+        (CONTRACT, "0x12"),
+        (CONTRACT, "ab" * 20),
+        (USER_AGENT, "  "),
+        (USER_AGENT, "x" * 201),
+    ],
+)
+def test_entry_that_makes_no_sense_is_refused(kind: str, value: str) -> None:
+    with pytest.raises(ValueError, match=r"is no |an entry has"):
+        normalise(kind, value)
+
+
+@pytest.fixture
+def api_key(db: None) -> ApiKey:
+    return create_key(owner=get_or_create_customer(email="owner@example.org"))
+
+
+def values(api_key: ApiKey) -> list[str]:
+    return sorted(api_key.allowlist.values_list("value", flat=True))
+
+
+def test_list_is_replaced_as_a_whole_and_the_event_says_what_is_new(
+    api_key: ApiKey,
+) -> None:
+    set_allowlist(api_key=api_key, kind=IP, values=["192.0.2.7"])
+    set_allowlist(api_key=api_key, kind=ORIGIN, values=["A.example", "b.example"])
+    set_allowlist(
+        api_key=api_key, kind=ORIGIN, values=["b.example", "c.example", "C.example/"]
+    )
+    assert values(api_key) == ["192.0.2.7/32", "b.example", "c.example"]
+    assert KeyEvent.objects.latest("id").data == {
+        "kind": "origin",
+        "added": ["c.example"],
+        "removed": ["a.example"],
+    }
+    count = KeyEvent.objects.count()
+    set_allowlist(api_key=api_key, kind=IP, values=[" 192.0.2.7/32 "])
+    assert KeyEvent.objects.count() == count
+
+
+def test_list_holds_thirty_entries(api_key: ApiKey) -> None:
+    set_allowlist(api_key=api_key, kind=IP, values=[f"10.0.0.{n}" for n in range(30)])
+    with pytest.raises(ValidationError, match="31 entries are too many"):
+        set_allowlist(
+            api_key=api_key, kind=IP, values=[f"10.0.1.{n}" for n in range(31)]
+        )
+    assert "10.0.0.0/32" in values(api_key)
+
+
+def test_wrong_kind_or_entry_changes_nothing(api_key: ApiKey) -> None:
+    with pytest.raises(ValidationError, match="of the kind 'colour'"):
+        set_allowlist(api_key=api_key, kind="colour", values=["red"])
+    with pytest.raises(ValidationError, match="is no origin"):
+        set_allowlist(api_key=api_key, kind=ORIGIN, values=["a.example", "*"])
+    assert not AllowlistEntry.objects.exists()
