@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import re
 from datetime import timedelta
@@ -418,6 +419,11 @@ def test_records_that_unpack_to_more_than_they_seem_are_not_unpacked(
     changed_record.update(details=long)
     page = text(staff.get(transaction_path(REVERTED)))
     assert page.count("too long for a page") == 3  # gas, calls, changes
+
+
+def test_garbage_is_collected_again_after_a_page(staff):
+    text(staff.get(transaction_path(WIDE)))
+    assert gc.isenabled()
 
 
 def test_only_a_few_long_records_are_in_memory_at_once(staff, monkeypatch):
