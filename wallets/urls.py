@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from wallets.pages import accounts, activity, connections, requests
+from wallets.pages import accounts, activity, connections, pairing, requests
 
 app_name = "wallet"
 urlpatterns = [
@@ -24,5 +24,7 @@ urlpatterns = [
     path("connections/<int:pk>/disconnect", connections.disconnect, name="disconnect"),
     path("connections/<int:pk>/block", connections.block, name="block"),
     path("connections/<int:pk>/unblock", connections.unblock, name="unblock"),
+    path("connect", pairing.connect, name="connect"),
+    path("programs", pairing.program, name="program"),
     path("activity", activity.activity, name="activity"),
 ]

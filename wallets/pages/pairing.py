@@ -1,0 +1,129 @@
+"""The pages on which a user lets a web page or a program ask.
+
+A web page opens the first one in a window of its own. The code goes back to the window's
+opener, and only to the origin that the user has seen: whoever receives it is that origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_http_methods, require_POST
+
+from wallets.identity import parse_origin
+from wallets.models import Dapp, DappKind
+from wallets.pages.policy import user_of, wallet_page, with_own_scripts
+from wallets.pages.words import identity
+from wallets.services.pairing import (
+    PROGRAM_CODE_LIFETIME,
+    DappBlocked,
+    start_page_pairing,
+    start_program_pairing,
+)
+
+_View = Callable[..., HttpResponseBase]
+
+
+class PageForm(forms.Form):
+    """What a web page asks with.
+
+    code_challenge: of RFC 7636, S256.
+    state: is given back, so that the page knows its own question again.
+    """
+
+    origin = forms.CharField(max_length=300)
+    code_challenge = forms.RegexField(r"^[-_A-Za-z0-9]{43}\Z")
+    state = forms.RegexField(r"^[-_A-Za-z0-9]{1,128}\Z")
+
+    def clean_origin(self) -> str:
+        """Return the origin, in the form in which browsers write it."""
+        try:
+            return parse_origin(self.cleaned_data["origin"])
+        except ValueError as error:
+            raise ValidationError(f"This is {error}.") from error
+
+
+class ProgramForm(forms.Form):
+    """What the user calls a program."""
+
+    label = forms.CharField(max_length=60)
+
+
+def with_opener(view: _View) -> _View:
+    """Leave a page its connection to the window that has opened it."""
+
+    @wraps(view)
+    def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        response["Cross-Origin-Opener-Policy"] = "unsafe-none"
+        return response
+
+    return opened
+
+
+@with_opener
+@with_own_scripts
+@cache_control(private=True, no_store=True)
+@require_http_methods(["GET", "HEAD", "POST"])
+def connect(request: HttpRequest) -> HttpResponse:
+    """Ask whether a web page may ask, and send it a code if so.
+
+    A log-in would part the window from its opener: it takes place in another one.
+    """
+    given = request.POST if request.method == "POST" else request.GET
+    form = PageForm(given)
+    if not form.is_valid():
+        context: dict[str, Any] = {"form": form}
+        return _render(request, "faulty", context, HTTPStatus.BAD_REQUEST)
+    asked = form.cleaned_data
+    who = identity(Dapp(kind=DappKind.WEB, ident=asked["origin"]))
+    context = {"asked": asked, "identity": who}
+    if not request.user.is_authenticated:
+        return _render(request, "anonymous", context)
+    if request.method != "POST":
+        return _render(request, "question", context)
+    if request.POST.get("decision") != "allow":
+        return _render(request, "answer", context)
+    try:
+        code = start_page_pairing(
+            user=user_of(request),
+            origin=asked["origin"],
+            challenge=asked["code_challenge"],
+        )
+    except DappBlocked:
+        return _render(request, "blocked", context, HTTPStatus.FORBIDDEN)
+    return _render(request, "answer", {**context, "code": code})
+
+
+@wallet_page
+@require_POST
+def program(request: HttpRequest) -> HttpResponse:
+    """Show the code with which a program of the user's may be paired, this once."""
+    form = ProgramForm(request.POST)
+    code = ""
+    if form.is_valid():
+        label = form.cleaned_data["label"]
+        code = start_program_pairing(user=user_of(request), label=label)
+    minutes = int(PROGRAM_CODE_LIFETIME.total_seconds() // 60)
+    context = {"form": form, "code": code, "minutes": minutes}
+    status = HTTPStatus.OK if code else HTTPStatus.BAD_REQUEST
+    return render(request, "wallets/program.html", context, status=status)
+
+
+def _render(
+    request: HttpRequest,
+    case: str,
+    context: dict[str, Any],
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    context["case"] = case
+    return render(request, "wallets/connect.html", context, status=status)
