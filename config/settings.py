@@ -136,6 +136,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+EMAIL_TIMEOUT = 10  # seconds; without it a silent mail server would hold a page up
 X_FRAME_OPTIONS = "DENY"
 # Nothing goes to other sites: a URL may hold an API key. "no-referrer" would take the
 # Origin from our own forms as well, and CSRF protection would refuse them all.

@@ -1,5 +1,6 @@
 """Users, API keys, what they were granted, and what became of them."""
 
+from keys.models.access import AccessRequest, AccessStatus
 from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
@@ -7,6 +8,8 @@ from keys.models.events import EventType, KeyEvent
 from keys.models.users import User, UserManager
 
 __all__ = [
+    "AccessRequest",
+    "AccessStatus",
     "AllowlistEntry",
     "AllowlistKind",
     "ApiKey",

@@ -4,6 +4,12 @@ Each is written together with its event, and announced to the serving processes 
 commits. A change locks its API key first, so that of two the later one sees the other.
 """
 
+from keys.services.access import (
+    approve_access,
+    decline_access,
+    request_access,
+    withdraw_request,
+)
 from keys.services.allowlists import set_allowlist
 from keys.services.api_keys import (
     create_key,
@@ -38,7 +44,9 @@ __all__ = [
     "IssuedKey",
     "add_secret",
     "announce_key",
+    "approve_access",
     "create_key",
+    "decline_access",
     "delete_key",
     "disable_key",
     "enable_key",
@@ -48,10 +56,12 @@ __all__ = [
     "issue_version",
     "note_activation",
     "note_use_after_revocation",
+    "request_access",
     "reveal_key",
     "revoke_version",
     "roll_key",
     "set_allowlist",
     "update_key",
     "withdraw_entitlement",
+    "withdraw_request",
 ]

@@ -1,0 +1,73 @@
+"""What customers have asked to be granted."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxLengthValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from keys.models.api_keys import ApiKey
+from keys.models.users import User
+from networks.models import Network, Tracer
+
+
+class AccessStatus(models.TextChoices):
+    """How far a request for access has come."""
+
+    PENDING = "pending", "waiting for staff"
+    APPROVED = "approved", "approved"
+    DECLINED = "declined", "declined"
+    WITHDRAWN = "withdrawn", "withdrawn by the customer"
+
+
+class AccessRequest(models.Model):
+    """A customer's wish to trace on a network, and what became of it."""
+
+    api_key = models.ForeignKey(
+        ApiKey, on_delete=models.CASCADE, related_name="access_requests"
+    )
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
+    tracers = ArrayField(
+        models.CharField(max_length=32, choices=Tracer.choices),
+        default=list,
+        blank=True,
+        help_text="None chosen: all that the network offers.",
+    )
+    reason = models.TextField(
+        validators=[MaxLengthValidator(1000)],
+        help_text="What the customer needs it for.",
+    )
+    requested_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    requested_at = models.DateTimeField(default=timezone.now)
+    status = models.CharField(
+        max_length=16, choices=AccessStatus.choices, default=AccessStatus.PENDING
+    )
+    decided_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    answer = models.CharField(
+        max_length=500, blank=True, help_text="What the customer is told besides."
+    )
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="Until when it was granted; none: for good."
+    )
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["api_key", "network"],
+                condition=Q(status="pending"),
+                name="access_asked_once",
+                violation_error_message="This has been asked for already.",
+            )
+        ]
+        indexes = [models.Index(fields=["status", "-id"], name="access_by_status")]
+
+    def __str__(self) -> str:
+        return f"tracing on {self.network} for {self.api_key}"

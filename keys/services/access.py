@@ -1,0 +1,161 @@
+"""Requests for access: customers ask, staff decide, the customer gets mail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from keys.mail import mail_decision
+from keys.models import AccessRequest, AccessStatus, ApiKey, EventType
+from keys.services.entitlements import grant_entitlement
+from keys.services.events import SYSTEM, Actor, as_text, lock, record
+from networks.models import Network
+
+MAX_REQUESTS_A_DAY = 20
+"""For one key: staff read every one of them."""
+
+
+@transaction.atomic
+def request_access(
+    *,
+    api_key: ApiKey,
+    network: Network,
+    tracers: Iterable[str] = (),
+    reason: str,
+    actor: Actor = SYSTEM,
+) -> AccessRequest:
+    """Ask staff that a key may trace on a network.
+
+    tracers: those that are wanted; none named: all that the network offers.
+    reason: what for.
+    Raises: ValidationError, also where the same is pending.
+    """
+    api_key = lock(api_key)
+    opened = api_key.networks.all()
+    if opened and network not in opened:
+        raise ValidationError(f"The key does not open {network}.")
+    wanted = list(dict.fromkeys(tracers))
+    lacking = [tracer for tracer in wanted if tracer not in network.tracers]
+    if lacking or not network.tracers:
+        raise ValidationError(
+            f"{network} does not offer {', '.join(lacking) or 'any'}."
+        )
+    since = timezone.now() - timedelta(days=1)
+    if api_key.access_requests.filter(requested_at__gt=since).count() >= (
+        MAX_REQUESTS_A_DAY
+    ):
+        raise ValidationError("These are too many requests for one day.")
+    request = AccessRequest(
+        api_key=api_key,
+        network=network,
+        tracers=wanted,
+        reason=reason.strip(),
+        requested_by=actor.user,
+    )
+    request.full_clean()
+    request.save()
+    _record(request, EventType.ACCESS_REQUESTED, actor)
+    return request
+
+
+@transaction.atomic
+def approve_access(
+    *,
+    request: AccessRequest,
+    expires_at: datetime | None = None,
+    tracers: Iterable[str] | None = None,
+    answer: str = "",
+    actor: Actor = SYSTEM,
+) -> AccessRequest:
+    """Grant what was asked for, or the tracers that are named here.
+
+    answer: what the customer is told besides.
+    Raises: ValidationError, also when it was decided before.
+    """
+    request = _lock_pending(request)
+    granted = request.tracers if tracers is None else list(tracers)
+    grant_entitlement(
+        api_key=request.api_key,
+        network=request.network,
+        tracers=granted,
+        expires_at=expires_at,
+        note=f"request {request.pk}",
+        actor=actor,
+    )
+    request.tracers = granted
+    request.expires_at = expires_at
+    return _decide(request, AccessStatus.APPROVED, answer, actor)
+
+
+@transaction.atomic
+def decline_access(
+    *, request: AccessRequest, answer: str, actor: Actor = SYSTEM
+) -> AccessRequest:
+    """Grant nothing, and say why.
+
+    answer: the reason, for the customer.
+    Raises: ValidationError, also without a reason and when it was decided before.
+    """
+    request = _lock_pending(request)
+    if not answer.strip():
+        raise ValidationError({"answer": "The customer is told a reason."})
+    return _decide(request, AccessStatus.DECLINED, answer, actor)
+
+
+@transaction.atomic
+def withdraw_request(*, request: AccessRequest, actor: Actor = SYSTEM) -> AccessRequest:
+    """Have staff no longer decide on a request: the customer needs it no more.
+
+    Raises: ValidationError when it was decided before.
+    """
+    request = _lock_pending(request)
+    request.status = AccessStatus.WITHDRAWN
+    request.decided_by = actor.user
+    request.decided_at = timezone.now()
+    request.save()
+    _record(request, EventType.ACCESS_WITHDRAWN, actor)
+    return request
+
+
+def _lock_pending(request: AccessRequest) -> AccessRequest:
+    lock(request.api_key)
+    request = AccessRequest.objects.select_related(
+        "api_key__owner", "network", "requested_by"
+    ).get(pk=request.pk)
+    if request.status != AccessStatus.PENDING:
+        raise ValidationError(f"This request is decided: {request.status}.")
+    return request
+
+
+def _decide(
+    request: AccessRequest, status: AccessStatus, answer: str, actor: Actor
+) -> AccessRequest:
+    request.status = status
+    request.answer = answer.strip()
+    request.decided_by = actor.user
+    request.decided_at = timezone.now()
+    request.full_clean()
+    request.save()
+    is_approved = status == AccessStatus.APPROVED
+    event = EventType.ACCESS_APPROVED if is_approved else EventType.ACCESS_DECLINED
+    _record(request, event, actor)
+    # A mail that can't be sent is logged, and undoes no decision.
+    transaction.on_commit(lambda: mail_decision(request), robust=True)
+    return request
+
+
+def _record(request: AccessRequest, event: EventType, actor: Actor) -> None:
+    record(
+        request.api_key,
+        event,
+        actor,
+        request=request.pk,
+        network=request.network.slug,
+        tracers=request.tracers,
+        expires_at=as_text(request.expires_at),
+        answer=request.answer,
+    )
