@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
+import keys.limits_admin  # noqa: F401  # registers its pages
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.models import ApiKey, Entitlement, KeyVersion, User
 from keys.services import (

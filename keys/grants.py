@@ -18,7 +18,9 @@ import orjson
 from keys.allowlists import Allowlists, make_allowlists
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.format import is_well_formed
+from keys.limiter.gcra import Limits
 from keys.permits import NO_PERMITS, Permit, Permits
+from keys.plans import Terms, effective_limits
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.listener import Listener
@@ -53,11 +55,16 @@ _BY_DIGEST = """
          FROM keys_entitlement e WHERE e.api_key_id = a.id),
         v.id,
         (SELECT json_agg(json_build_array(l.kind, l.value))
-         FROM keys_allowlistentry l WHERE l.api_key_id = a.id)
+         FROM keys_allowlistentry l WHERE l.api_key_id = a.id),
+        own.credits_per_second::int8, own.burst::int8, own.credits_per_day::int8,
+        p.credits_per_second::int8, p.burst::int8, p.credits_per_day::int8
     FROM k
     JOIN keys_keyversion v ON v.digest = k.digest
     JOIN keys_apikey a ON a.id = v.api_key_id
     JOIN keys_user u ON u.id = a.owner_id
+    LEFT JOIN keys_keylimits own ON own.api_key_id = a.id
+    LEFT JOIN keys_plan p
+        ON p.id = own.plan_id OR (own.plan_id IS NULL AND p.is_default)
 """
 
 
@@ -69,6 +76,8 @@ class Grant:
     permits: what was granted besides; each has an expiry of its own.
     expires_at: Unix seconds, None for never.
     allowlists: None for a key without any, as most are.
+    limits: what may be spent; None for a key without any.
+    version_id: the row of the secret.
     """
 
     api_key_id: int
@@ -77,6 +86,8 @@ class Grant:
     permits: Permits
     expires_at: float | None
     allowlists: Allowlists | None = None
+    limits: Limits | None = None
+    version_id: int = 0
 
     def allows_network(self, network_id: int) -> bool:
         """Return whether requests to a network are let in."""
@@ -88,7 +99,6 @@ class _Entry:
     """A key as it was read, and until when (monotonic seconds) that is fresh."""
 
     grant: Grant
-    version_id: int
     is_revoked: bool
     is_enabled: bool
     fresh_until: float = 0.0
@@ -163,7 +173,7 @@ class Grants:
     def _admit(self, entry: _Entry) -> Grant:
         grant = entry.grant
         if entry.is_revoked:
-            raise KeyRevoked(entry.version_id)
+            raise KeyRevoked(grant.version_id)
         if grant.expires_at is not None and grant.expires_at <= self._wall_clock():
             raise KeyExpired(grant.expires_at)
         if not entry.is_enabled:
@@ -213,11 +223,18 @@ def _entry(row: Row) -> _Entry:
             permits=_permits(row[6]),
             expires_at=None if row[3] is None else read_int8(row[3]) / 1e6,
             allowlists=_allowlists(row[8]),
+            limits=_limits(row[9:15]),
+            version_id=read_int8(row[7] or b""),
         ),
-        version_id=read_int8(row[7] or b""),
         is_revoked=read_bool(row[2] or b""),
         is_enabled=read_bool(row[4] or b""),
     )
+
+
+def _limits(columns: Row) -> Limits | None:
+    """Make the limits of a key out of its own terms and its plan's."""
+    numbers = [None if column is None else read_int8(column) for column in columns]
+    return effective_limits(Terms(*numbers[:3]), Terms(*numbers[3:]))
 
 
 def _allowlists(column: bytes | None) -> Allowlists | None:
