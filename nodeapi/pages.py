@@ -10,7 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-import keys.errors  # noqa: F401  # brings its classes into the table
+import keys.errors  # brings its classes into the table
+import keys.limiter.errors  # noqa: F401  # likewise
 import nodeapi.errors  # noqa: F401  # likewise
 from jsonrpc.errors import RpcError, error_classes
 

@@ -5,6 +5,8 @@ from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
+from keys.models.plans import KeyLimits, Plan
+from keys.models.usage import KeyVersionUse, Outcome, Span, UsageBucket
 from keys.models.users import User, UserManager
 
 __all__ = [
@@ -17,7 +19,13 @@ __all__ = [
     "Entitlement",
     "EventType",
     "KeyEvent",
+    "KeyLimits",
     "KeyVersion",
+    "KeyVersionUse",
+    "Outcome",
+    "Plan",
+    "Span",
+    "UsageBucket",
     "User",
     "UserManager",
 ]

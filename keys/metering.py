@@ -1,0 +1,226 @@
+"""What keys are used for, counted in memory and added to the database now and then.
+
+Nothing is written while a request is answered. A process that is killed takes the
+statistics of its last five seconds along, and nothing else: limits do not read them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from psycopg import AsyncConnection, Error
+
+from jsonrpc.errors import RequestTimedOut, RpcError
+from keys.latencies import BUCKETS
+
+logger = logging.getLogger(__name__)
+
+OK = "ok"
+CLIENT_ERROR = "client_error"
+DENIED = "denied"
+LIMITED = "limited"
+SERVER_ERROR = "server_error"
+TIMEOUT = "timeout"
+
+UNKNOWN_METHOD = "(unknown)"
+"""What is no method's name is not kept: customers would write the table."""
+
+FLUSH_SECONDS = 5
+"""A divisor of 60, so that what is counted between two flushes is of one minute."""
+
+MAX_WAITING = 100_000
+"""Rows that wait for a database that is away; about 1 kB each. More are dropped."""
+
+BATCH_ROWS = 2_000
+"""Rows of one statement, which takes milliseconds."""
+
+CONNECT_SECONDS = 2
+_PATIENCE = "SET statement_timeout = '10s'"
+
+_CREDITS, _MICROSECONDS, _BYTES, _LATENCIES = range(4)
+_ZEROS = [0] * (_LATENCIES + BUCKETS)
+"""A counter: credits, microseconds, bytes, and a histogram of latencies."""
+
+_Counter = list[int]
+_Row = tuple[int, int, int, str, str]
+"""API key, start of the minute in Unix seconds, network, method, outcome."""
+
+_ADD = """
+    INSERT INTO keys_usagebucket AS u (api_key_id, span, start, network_id, method,
+        outcome, calls, credits, duration_us, bytes_out, latencies)
+    SELECT a.id, 60, to_timestamp(r.start), n.id, r.method, r.outcome, r.calls,
+        r.credits, r.microseconds, r.bytes, r.latencies::int8[]
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::text[], %s::text[],
+        %s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::text[])
+        AS r (api_key, start, network, method, outcome, calls, credits, microseconds,
+        bytes, latencies)
+    JOIN keys_apikey a ON a.id = r.api_key
+    JOIN networks_network n ON n.id = r.network
+    ORDER BY a.id, r.start, n.id, r.method, r.outcome
+    ON CONFLICT (api_key_id, span, start, network_id, method, outcome) DO UPDATE SET
+        calls = u.calls + EXCLUDED.calls,
+        credits = u.credits + EXCLUDED.credits,
+        duration_us = u.duration_us + EXCLUDED.duration_us,
+        bytes_out = u.bytes_out + EXCLUDED.bytes_out,
+        latencies = keys_add(u.latencies, EXCLUDED.latencies)
+"""
+# All processes write in the same order, so that none waits for another in a circle.
+
+_USED = """
+    INSERT INTO keys_keyversionuse AS u (version_id, last_used_at)
+    SELECT v.id, to_timestamp(r.at) FROM unnest(%s::int8[], %s::int8[]) AS r (id, at)
+    JOIN keys_keyversion v ON v.id = r.id ORDER BY v.id
+    ON CONFLICT (version_id) DO UPDATE SET
+        last_used_at = greatest(u.last_used_at, EXCLUDED.last_used_at)
+"""
+
+
+def outcome_of(error: RpcError) -> str:
+    """Return how a call ended that ended with an error."""
+    if isinstance(error, RequestTimedOut):
+        return TIMEOUT
+    if error.http_status in (402, 429):
+        return LIMITED
+    if error.http_status in (401, 403):
+        return DENIED
+    return SERVER_ERROR if error.code == -32603 else CLIENT_ERROR
+
+
+class Meter:
+    """Counts calls.
+
+    conninfo: libpq's form of the database's address.
+    wall_clock: Unix time in seconds.
+    """
+
+    def __init__(
+        self, conninfo: str, *, wall_clock: Callable[[], float] = time.time
+    ) -> None:
+        self._conninfo = conninfo
+        self._wall_clock = wall_clock
+        self._counters: dict[tuple[int, int, int, str, str], _Counter] = {}
+        self._waiting: dict[_Row, _Counter] = {}
+        self._used: dict[int, int] = {}
+        self._stopping = asyncio.Event()
+        self._flushing: asyncio.Task[None] | None = None
+        self.dropped = 0
+        """Calls that are in no statistics, because the database was away too long."""
+
+    def book(
+        self,
+        version_id: int,
+        api_key_id: int,
+        network_id: int,
+        method: str,
+        outcome: str,
+        credits: int,
+        microseconds: int,
+        size: int,
+    ) -> None:
+        """Count a call.
+
+        method: a registered one's name, or UNKNOWN_METHOD. size: bytes of the answer.
+        """
+        key = (version_id, api_key_id, network_id, method, outcome)
+        counter = self._counters.get(key)
+        if counter is None:
+            counter = self._counters[key] = _ZEROS.copy()
+        counter[0] += credits
+        counter[1] += microseconds
+        counter[2] += size
+        counter[3 + microseconds.bit_length()] += 1
+
+    async def start(self) -> None:
+        """Begin to flush every few seconds."""
+        self._flushing = asyncio.create_task(self._flush_for_ever())
+
+    async def stop(self) -> None:
+        """Write what was counted, if the database is there, and end."""
+        self._stopping.set()
+        if self._flushing is not None:
+            await self._flushing
+
+    async def flush(self) -> None:
+        """Add what was counted to the database; keep it if that fails."""
+        self._close_minute()
+        if not self._used:
+            return  # hence nothing waits either
+        try:
+            # A connection for a few milliseconds in five seconds need not be kept.
+            async with await AsyncConnection.connect(
+                self._conninfo, connect_timeout=CONNECT_SECONDS, autocommit=True
+            ) as connection:
+                await connection.execute(_PATIENCE)
+                await self._write(connection)
+        except Error as error:
+            logger.warning("usage waits to be written: %s", error)
+
+    async def _write(self, connection: AsyncConnection) -> None:
+        while self._waiting:
+            rows = sorted(self._waiting)[:BATCH_ROWS]
+            await connection.execute(_ADD, self._columns(rows))
+            for row in rows:
+                del self._waiting[row]
+        while self._used:
+            versions = sorted(self._used)[:BATCH_ROWS]
+            moments = [self._used[version] for version in versions]
+            await connection.execute(_USED, [versions, moments])
+            for version in versions:
+                del self._used[version]
+
+    async def _flush_for_ever(self) -> None:
+        while True:
+            rest = FLUSH_SECONDS - self._wall_clock() % FLUSH_SECONDS
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), rest)
+            try:
+                await self.flush()
+            except Exception:
+                logger.exception("usage was not written")
+            if self._stopping.is_set():
+                return
+
+    def _close_minute(self) -> None:
+        """Put what was counted since the last time to what waits, minute by minute."""
+        counters, self._counters = self._counters, {}
+        now = int(self._wall_clock())
+        # Flushes are at the multiples of 5 s, a little late: this one is of the past.
+        minute = int(self._wall_clock() - FLUSH_SECONDS / 2) // 60 * 60
+        for key, counter in counters.items():
+            version_id, api_key_id, network_id, method, outcome = key
+            self._used[version_id] = now
+            row = (api_key_id, minute, network_id, method, outcome)
+            known = self._waiting.get(row)
+            if known is not None:
+                self._waiting[row] = [
+                    a + b for a, b in zip(known, counter, strict=True)
+                ]
+            elif len(self._waiting) < MAX_WAITING:
+                self._waiting[row] = counter
+            else:
+                self.dropped += sum(counter[_LATENCIES:])
+
+    def _columns(self, rows: list[_Row]) -> list[Sequence[int | str]]:
+        """Return rows as the columns that are added to the database."""
+        counters = [self._waiting[row] for row in rows]
+        columns: list[Sequence[int | str]] = [list(c) for c in zip(*rows, strict=True)]
+        columns += [
+            [sum(counter[_LATENCIES:]) for counter in counters],
+            [counter[_CREDITS] for counter in counters],
+            [counter[_MICROSECONDS] for counter in counters],
+            [counter[_BYTES] for counter in counters],
+            [_histogram(counter) for counter in counters],
+        ]
+        return columns
+
+
+def _histogram(counter: _Counter) -> str:
+    """Return a counter's latencies as PostgreSQL writes an array, up to the last."""
+    latencies = counter[_LATENCIES:]
+    while latencies and not latencies[-1]:
+        latencies.pop()
+    return "{" + ",".join(map(str, latencies)) + "}"

@@ -1,0 +1,102 @@
+"""What keys may spend: plans, and what is agreed with a single customer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from keys.limiter.gcra import MAX_BURST, MAX_RATE
+from keys.models.api_keys import ApiKey
+from keys.plans import MIN_BURST
+
+
+class LimitFields(models.Model):
+    """A rate, a burst and a daily quota, each of which may be left open."""
+
+    credits_per_second = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RATE)],
+    )
+    burst = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(MIN_BURST), MaxValueValidator(MAX_BURST)],
+        help_text="Credits that may be spent at once; empty: two seconds of the rate.",
+    )
+    credits_per_day = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Of UTC.",
+    )
+
+    class Meta:
+        abstract = True
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(
+                condition=Q(credits_per_second=None)
+                | Q(credits_per_second__range=(1, MAX_RATE)),
+                name="%(class)s_rate",
+            ),
+            models.CheckConstraint(
+                condition=Q(burst=None) | Q(burst__range=(MIN_BURST, MAX_BURST)),
+                name="%(class)s_burst",
+            ),
+            models.CheckConstraint(
+                condition=Q(credits_per_day=None) | Q(credits_per_day__gte=1),
+                name="%(class)s_day",
+            ),
+        ]
+
+
+class Plan(LimitFields):
+    """Limits that many keys share. What is left open is not limited."""
+
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=100)
+    is_default = models.BooleanField(
+        default=False, help_text="Holds for keys that were given no plan."
+    )
+
+    class Meta(LimitFields.Meta):
+        abstract = False
+        ordering = ["credits_per_second"]
+        constraints = [
+            *LimitFields.Meta.constraints,
+            models.UniqueConstraint(
+                fields=["is_default"],
+                condition=Q(is_default=True),
+                name="plan_one_default",
+                violation_error_message="Another plan is the default one.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class KeyLimits(LimitFields):
+    """What is agreed for one key: a plan, and what is different from it."""
+
+    api_key = models.OneToOneField(
+        ApiKey, primary_key=True, on_delete=models.CASCADE, related_name="limits"
+    )
+    plan = models.ForeignKey(
+        Plan,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="None: the default one.",
+    )
+
+    class Meta(LimitFields.Meta):
+        abstract = False
+        verbose_name_plural = "limits"
+
+    def __str__(self) -> str:
+        return str(self.plan or "the default plan")

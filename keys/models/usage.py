@@ -1,0 +1,75 @@
+"""What keys were used for: sums over minutes, later over hours and days."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from keys import metering
+from keys.models.api_keys import ApiKey, KeyVersion
+from networks.models import Network
+
+
+class Span(models.IntegerChoices):
+    """How long a bucket is, in seconds."""
+
+    MINUTE = 60
+    HOUR = 3600
+    DAY = 86_400
+
+
+class Outcome(models.TextChoices):
+    """How a call ended."""
+
+    OK = metering.OK, "answered"
+    CLIENT_ERROR = metering.CLIENT_ERROR, "wrong request"
+    DENIED = metering.DENIED, "not granted"
+    LIMITED = metering.LIMITED, "over a limit"
+    SERVER_ERROR = metering.SERVER_ERROR, "failed here"
+    TIMEOUT = metering.TIMEOUT, "took too long"
+
+
+class UsageBucket(models.Model):
+    """Calls of a key that were alike, within one span of time.
+
+    A sum of two buckets is a bucket, so that `rollup_usage` makes few of many.
+    """
+
+    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="usage")
+    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
+    method = models.CharField(max_length=100)
+    outcome = models.CharField(max_length=16, choices=Outcome.choices)
+    span = models.IntegerField(choices=Span.choices)
+    start = models.DateTimeField()
+    calls = models.BigIntegerField()
+    credits = models.BigIntegerField()
+    duration_us = models.BigIntegerField(help_text="Microseconds of all calls.")
+    bytes_out = models.BigIntegerField(help_text="Of all answers.")
+    latencies = ArrayField(
+        models.BigIntegerField(),
+        help_text="Calls of less than 1, 2, 4, 8 … µs; see keys.latencies.",
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["api_key", "span", "start", "network", "method", "outcome"],
+                name="usage_once",
+            )
+        ]
+        indexes = [models.Index(fields=["span", "start"], name="usage_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.method} from {self.start:%Y-%m-%d %H:%M}"
+
+
+class KeyVersionUse(models.Model):
+    """When a secret was last used. Not in its own row, which is locked by changes."""
+
+    version = models.OneToOneField(
+        KeyVersion, primary_key=True, on_delete=models.CASCADE, related_name="use"
+    )
+    last_used_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.last_used_at:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from jsonrpc.errors import (
+    InternalError,
+    InvalidParams,
+    RequestTimedOut,
+    ServiceUnavailable,
+)
+from keys import metering
+from keys.errors import NetworkNotEnabled
+from keys.limiter.errors import DailyQuotaExceeded, RateLimited
+from keys.metering import Meter, outcome_of
+from keys.models import KeyVersionUse, UsageBucket
+from keys.services import get_or_create_customer, issue_key
+from nodeapi.service import database_conninfo
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self):
+        self.now = NOON.timestamp() + 5
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def network():
+    return make_network("metered")
+
+
+@pytest.fixture
+def issued():
+    return issue_key(owner=get_or_create_customer(email="o@example.org"))
+
+
+def metered(clock, scenario, conninfo=None):
+    """Run a scenario with a meter on the test's database."""
+
+    async def run():
+        meter = Meter(conninfo or database_conninfo(), wall_clock=clock)
+        await scenario(meter)
+
+    asyncio.run(run())
+
+
+def use(meter, issued, network_id, *, microseconds=100, outcome=metering.OK, n=1):
+    for _ in range(n):
+        meter.book(
+            issued.version.pk,
+            issued.api_key.pk,
+            network_id,
+            "eth_chainId",
+            outcome,
+            2,
+            microseconds,
+            50,
+        )
+
+
+def totals():
+    return list(
+        UsageBucket.objects.order_by("start", "outcome").values_list(
+            "start", "outcome", "calls", "credits", "duration_us", "bytes_out"
+        )
+    )
+
+
+def test_calls_are_added_up_by_minute(clock, network, issued):
+    async def scenario(meter):
+        use(meter, issued, network.id, n=3)
+        use(meter, issued, network.id, outcome=metering.DENIED)
+        await meter.flush()
+        clock.now += 50
+        use(meter, issued, network.id, microseconds=3)
+        await meter.flush()
+        clock.now += 5  # what was counted before the minute's end is of that minute
+        use(meter, issued, network.id, microseconds=3)
+        await meter.flush()
+        clock.now += 5
+        use(meter, issued, network.id)
+        await meter.flush()
+        await meter.flush()
+
+    metered(clock, scenario)
+    next_minute = NOON.replace(minute=1)
+    assert totals() == [
+        (NOON, "denied", 1, 2, 100, 50),
+        (NOON, "ok", 5, 10, 306, 250),
+        (next_minute, "ok", 1, 2, 100, 50),
+    ]
+    row = UsageBucket.objects.get(start=NOON, outcome="ok")
+    assert row.latencies == [0, 0, 2, 0, 0, 0, 0, 3]
+    assert row.span == 60
+
+
+def test_secret_is_known_to_have_been_used(clock, network, issued):
+    async def scenario(meter):
+        use(meter, issued, network.id)
+        await meter.flush()
+        clock.now -= 3600  # another process' clock is behind: time does not go back
+        use(meter, issued, network.id)
+        await meter.flush()
+
+    metered(clock, scenario)
+    used = KeyVersionUse.objects.get(version=issued.version)
+    assert used.last_used_at.timestamp() == NOON.timestamp() + 5
+
+
+def test_what_is_gone_meanwhile_takes_nothing_else_along(clock, network, issued):
+    async def scenario(meter):
+        use(meter, issued, network.id + 1)  # no such network
+        use(meter, issued, network.id)
+        await meter.flush()
+
+    metered(clock, scenario)
+    assert [row[2] for row in totals()] == [1]
+
+
+def test_nothing_is_lost_while_the_database_is_away(
+    clock, network, issued, monkeypatch
+):
+    waiting = []
+
+    async def away(meter):
+        monkeypatch.setattr(metering, "MAX_WAITING", 2)
+        use(meter, issued, network.id, n=2)
+        await meter.flush()
+        use(meter, issued, network.id, n=3)
+        use(meter, issued, network.id, outcome=metering.TIMEOUT)
+        await meter.flush()
+        use(meter, issued, network.id, outcome=metering.DENIED, n=4)
+        await meter.flush()
+        assert meter.dropped == 4
+        waiting.append(meter)
+
+    async def back(meter):
+        meter._waiting, meter._used = waiting[0]._waiting, waiting[0]._used
+        await meter.flush()
+        assert not meter._waiting
+
+    metered(clock, away, "host=/nonexistent dbname=nothing")
+    metered(clock, back)
+    assert [(row[1], row[2]) for row in totals()] == [("ok", 5), ("timeout", 1)]
+
+
+def test_many_rows_are_written_in_portions(clock, network, issued, monkeypatch):
+    monkeypatch.setattr(metering, "BATCH_ROWS", 3)
+
+    async def scenario(meter):
+        for number in range(8):
+            meter.book(
+                issued.version.pk,
+                issued.api_key.pk,
+                network.id,
+                f"m{number}",
+                metering.OK,
+                1,
+                1,
+                1,
+            )
+        await meter.flush()
+
+    metered(clock, scenario)
+    assert UsageBucket.objects.count() == 8
+
+
+def test_stopping_writes_what_was_counted(clock, network, issued):
+    async def scenario(meter):
+        await meter.start()
+        use(meter, issued, network.id)
+        await meter.stop()
+
+    metered(clock, scenario)
+    assert [row[2] for row in totals()] == [1]
+
+
+def test_meters_of_two_processes_add_up(clock, network, issued):
+    async def scenario(meter):
+        other = Meter(database_conninfo(), wall_clock=clock)
+        for each in (meter, other):
+            use(each, issued, network.id, n=10)
+        await asyncio.gather(meter.flush(), other.flush())
+
+    metered(clock, scenario)
+    assert [row[2] for row in totals()] == [20]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (InvalidParams(), "client_error"),
+        (NetworkNotEnabled("x"), "denied"),
+        (RateLimited(1, 1), "limited"),
+        (DailyQuotaExceeded(1, 1), "limited"),
+        (InternalError(), "server_error"),
+        (ServiceUnavailable(), "server_error"),
+        (RequestTimedOut(), "timeout"),
+    ],
+)
+def test_errors_are_outcomes(error, outcome):
+    assert outcome_of(error) == outcome
