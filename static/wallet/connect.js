@@ -1,0 +1,332 @@
+// Connects a web page with a Portcullis wallet; docs/connect.md tells how to use it.
+//
+// A page includes it from the wallet. It then has the Multichain API in two forms: a bridge
+// for dapps that were written for MetaMask (window.postMessage, announced by CAIP-294), and
+// portcullis.transport() for @metamask/multichain-api-client. Both share one socket, which
+// is opened when there is a token, and opened again when it was lost.
+//
+// Source: https://chainagnostic.org/CAIPs/caip-25, caip-294; RFC 7636; the forms of messages
+// are those of MetaMask's multichain-api-client.
+"use strict";
+
+(() => {
+  const WALLET = new URL(document.currentScript.src).origin;
+  const STORE = `portcullis:${WALLET}`;
+  const NOTHING = { sessionScopes: {}, sessionProperties: {} };
+  const FIRST_PAUSE = 500; // milliseconds before a lost socket is opened again, then twice …
+  const LONGEST_PAUSE = 30_000;
+  const NO_HOPE_PAUSE = 4_000; // so far apart, tries may as well be refused for good
+  const TOKEN_REVOKED = 4401; // the wallet's code when it closes a socket for good
+
+  const REJECTED = { code: 4001, message: "User rejected the request." };
+  const UNAUTHORIZED = {
+    code: 4100,
+    message: "The requested account and/or method has not been authorized by the user.",
+  };
+  const UNREACHABLE = { code: 4900, message: "The wallet can't be reached." };
+  const NO_SUCH_METHOD = {
+    code: -32601,
+    message: "The method does not exist / is not available.",
+  };
+
+  // What is kept from one page to the next: the token, and the session as last heard of.
+
+  let kept = read() ?? {};
+
+  function read() {
+    try {
+      return JSON.parse(localStorage.getItem(STORE));
+    } catch {
+      return null; // not ours, or pages may keep nothing here
+    }
+  }
+
+  function keep(changes) {
+    kept = { ...(read() ?? kept), ...changes }; // other pages of this origin keep, too
+    try {
+      localStorage.setItem(STORE, JSON.stringify(kept));
+    } catch {
+      // then it is known for as long as the page lives
+    }
+  }
+
+  addEventListener("storage", (event) => {
+    if (event.key === STORE) kept = read() ?? {};
+  });
+
+  // Pairing: a window of the wallet sends a code to this origin, and to no other.
+
+  function random() {
+    return base64url(crypto.getRandomValues(new Uint8Array(32)));
+  }
+
+  function base64url(bytes) {
+    const text = btoa(String.fromCharCode(...bytes));
+    return text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  }
+
+  function openWindow(url) {
+    return open(url, "portcullis", "popup,width=440,height=720");
+  }
+
+  async function pair() {
+    if (!isSecureContext) throw new Error("the page is not secure");
+    const wallet = openWindow("about:blank"); // at once: browsers want to see the click
+    if (!wallet) throw new Error("the browser has opened no window");
+    const [verifier, state] = [random(), random()];
+    const hashed = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+    const asked = new URLSearchParams({
+      origin: location.origin,
+      code_challenge: base64url(new Uint8Array(hashed)),
+      state,
+    });
+    wallet.location.href = `${WALLET}/wallet/connect?${asked}`;
+    const code = await answerFrom(wallet, state);
+    const response = await fetch(`${WALLET}/wallet/token`, {
+      method: "POST",
+      credentials: "omit",
+      body: new URLSearchParams({ code, code_verifier: verifier }),
+    });
+    if (!response.ok) throw new Error("the wallet gave no token");
+    keep({ token: (await response.json()).token, session: undefined });
+  }
+
+  function answerFrom(wallet, state) {
+    return new Promise((resolve, reject) => {
+      const timer = setInterval(() => {
+        if (wallet.closed) setTimeout(finish, 500, ""); // its last message may be on the way
+      }, 500);
+
+      function hear({ origin, source, data }) {
+        const isAnswer = origin === WALLET && source === wallet;
+        if (isAnswer && data?.type === "portcullis:answer" && data.state === state) {
+          finish(data.code);
+        }
+      }
+
+      function finish(code) {
+        clearInterval(timer);
+        removeEventListener("message", hear);
+        if (code) resolve(code);
+        else reject(new Error("the user did not let the page ask"));
+      }
+
+      addEventListener("message", hear);
+    });
+  }
+
+  // The socket: one for all that is on the page.
+
+  const calls = new Map(); // what waits for an answer, by id
+  const listeners = new Set(); // are called with every notification
+  let lastId = 0;
+  let pause = FIRST_PAUSE;
+  let opening = null; // the promise of an open socket
+
+  function connected() {
+    opening ??= new Promise((resolve, reject) => {
+      const address = `${WALLET.replace("http", "ws")}/ws/dapp`;
+      const socket = new WebSocket(address, ["multichain.v1", `token.${kept.token}`]);
+      socket.onopen = () => {
+        pause = FIRST_PAUSE;
+        resolve(socket);
+        refresh(socket);
+      };
+      socket.onmessage = (event) => receive(JSON.parse(event.data));
+      socket.onclose = (event) => {
+        opening = null;
+        reject(new Error("the socket is closed"));
+        lose(event.code);
+      };
+    });
+    return opening;
+  }
+
+  function lose(code) {
+    for (const answer of calls.values()) answer({ error: UNREACHABLE });
+    calls.clear();
+    if (code === TOKEN_REVOKED) {
+      keep({ token: undefined });
+      take(NOTHING);
+    } else if (kept.token) {
+      // Pages don't learn why a socket was refused. One that may not ask any more asks anew.
+      if (pause >= NO_HOPE_PAUSE) take(NOTHING);
+      setTimeout(() => kept.token && connected().catch(() => {}), pause);
+      pause = Math.min(2 * pause, LONGEST_PAUSE);
+    }
+  }
+
+  function receive(frame) {
+    if (frame.id !== undefined) {
+      calls.get(frame.id)?.(frame);
+      calls.delete(frame.id);
+      return;
+    }
+    if (frame.method === "wallet_sessionChanged") {
+      const { sessionScopes } = frame.params;
+      const isOver = Object.keys(sessionScopes).length === 0;
+      const { sessionProperties } = isOver ? NOTHING : (kept.session ?? NOTHING);
+      keep({ session: { sessionScopes, sessionProperties } });
+    }
+    notify(frame);
+  }
+
+  function notify(frame) {
+    for (const listener of [...listeners]) listener(frame);
+  }
+
+  function send(socket, method, params) {
+    return new Promise((resolve) => {
+      const id = ++lastId;
+      calls.set(id, ({ result, error }) => resolve(error ? { error } : { result }));
+      socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    });
+  }
+
+  // Events that were missed are not sent again: after each opening the session is asked for.
+  async function refresh(socket) {
+    const { result } = await send(socket, "wallet_getSession");
+    if (result) take(result);
+  }
+
+  function take(session) {
+    const old = JSON.stringify((kept.session ?? NOTHING).sessionScopes);
+    keep({ session });
+    if (old === JSON.stringify(session.sessionScopes)) return;
+    const params = { sessionScopes: session.sessionScopes };
+    notify({ jsonrpc: "2.0", method: "wallet_sessionChanged", params });
+  }
+
+  // Calls: of the session what was last heard of is told at once, for clients that wait no
+  // longer than 200 ms; the socket keeps it true.
+
+  function withoutToken(method) {
+    if (method === "wallet_getSession") return { result: NOTHING };
+    if (method === "wallet_revokeSession") return { result: true };
+    if (method === "wallet_invokeMethod") return { error: UNAUTHORIZED };
+    return { error: NO_SUCH_METHOD };
+  }
+
+  async function call(method, params) {
+    const isCreation = method === "wallet_createSession";
+    if (!kept.token && !isCreation) return withoutToken(method);
+    if (method === "wallet_getSession" && kept.session) {
+      connected().catch(() => {});
+      return { result: kept.session };
+    }
+    let socket;
+    try {
+      if (isCreation) socket = await asking();
+      else socket = await connected();
+    } catch {
+      return { error: isCreation ? REJECTED : UNREACHABLE };
+    }
+    const answer = await send(socket, method, params);
+    if (answer.result && isCreation) keep({ session: answer.result });
+    if (answer.result && method === "wallet_revokeSession") keep({ session: undefined });
+    return answer;
+  }
+
+  // Before the user is asked: his wallet comes into view, and a token that opens no socket
+  // any more is replaced.
+  async function asking() {
+    if (kept.token) {
+      openWindow(`${WALLET}/wallet/`);
+      try {
+        return await connected();
+      } catch {
+        keep({ token: undefined });
+      }
+    }
+    await pair();
+    return connected();
+  }
+
+  // The transport for getMultichainClient({ transport }).
+
+  function transport() {
+    let isConnected = false;
+    return {
+      warmupTimeout: 1000,
+      connect: async () => {
+        isConnected = true;
+      },
+      disconnect: async () => {
+        isConnected = false;
+      },
+      isConnected: () => isConnected,
+      onNotification(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      async request({ method, params }, { timeout = -1 } = {}) {
+        const answered = call(method, params);
+        if (timeout < 0) return { jsonrpc: "2.0", id: ++lastId, ...(await answered) };
+        let timer;
+        const late = new Promise((_, reject) => {
+          timer = setTimeout(() => reject(lateness()), timeout);
+        });
+        const answer = await Promise.race([answered, late]);
+        clearTimeout(timer);
+        return { jsonrpc: "2.0", id: ++lastId, ...answer };
+      },
+    };
+  }
+
+  function lateness() {
+    const error = new Error("The wallet has not answered in time.");
+    error.name = "TransportTimeoutError";
+    return error;
+  }
+
+  // The bridge: what MetaMask's content script is to a page.
+
+  const PROVIDER = "metamask-multichain-provider";
+
+  function post(data) {
+    const message = { target: "metamask-inpage", data: { name: PROVIDER, data } };
+    postMessage(message, location.origin);
+  }
+
+  async function pass({ source, origin, data }) {
+    const isOurs = source === window && origin === location.origin;
+    if (!isOurs || data?.target !== "metamask-contentscript") return;
+    if (data.data?.name !== PROVIDER) return;
+    const frame = data.data.data;
+    if (frame?.id === undefined || typeof frame.method !== "string") return;
+    post({ jsonrpc: "2.0", id: frame.id, ...(await call(frame.method, frame.params)) });
+  }
+
+  const NAME = "Portcullis";
+  const ICON =
+    "data:image/svg+xml," +
+    encodeURIComponent(
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M3 15V6a5 5 0 0 1 10 0v9M8 1v14M5.5 2.5V15M10.5 2.5V15M3 7h10M3 11h10" fill="none" stroke="#0b5cad" stroke-width="1.2"/></svg>',
+    );
+
+  function announcer() {
+    const params = {
+      uuid: crypto.randomUUID(),
+      name: NAME,
+      icon: ICON,
+      rdns: new URL(WALLET).hostname.split(".").reverse().join("."),
+      // The same under the name that clients look for and under the CAIP's own.
+      targets: ["caip-348", "caip341"].map((type) => ({ type, value: "window.postMessage" })),
+    };
+    const detail = { jsonrpc: "2.0", id: 1, method: "wallet_announce", params };
+    return () => dispatchEvent(new CustomEvent("caip294:wallet_announce", { detail }));
+  }
+
+  function bridge() {
+    const announce = announcer();
+    addEventListener("message", pass);
+    addEventListener("caip294:wallet_prompt", announce);
+    listeners.add(post);
+    announce();
+  }
+
+  if (!isSecureContext) console.warn("portcullis: wallets connect to https pages only");
+  else if (document.currentScript.dataset.bridge !== "off") bridge();
+  if (kept.token) connected().catch(() => {});
+  globalThis.portcullis = Object.freeze({ wallet: WALLET, transport });
+})();
