@@ -10,6 +10,17 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 pages = get_asgi_application()  # sets Django up: the imports below need that
 
 from config.gateway import Gateway  # noqa: E402
-from nodeapi.service import build_endpoint  # noqa: E402
+from nodeapi.service import build_endpoint, build_service  # noqa: E402
+from wallets.service import build_wallet  # noqa: E402
+from wallets.sockets.application import DappSockets  # noqa: E402
+from wallets.sockets.hub import Hub  # noqa: E402
 
-application = Gateway(build_endpoint(), pages)
+node = build_service()
+wallet = build_wallet(node)
+hub = Hub(wallet)
+application = Gateway(
+    build_endpoint(node),
+    pages,
+    sockets={"ws/dapp": DappSockets(hub)},
+    parts=[wallet, hub],
+)

@@ -1,12 +1,13 @@
-"""Who gets which connection: `/v3` the node endpoint, everything else Django.
+"""Who gets which connection: `/v3` the node endpoint, `/ws` sockets, else Django.
 
-One process serves both. The endpoint is a bare ASGI application beside Django, not
+One process serves them all. The endpoint is a bare ASGI application beside Django, not
 inside it: passing through a Django view would cost twenty times what it does itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -19,17 +20,21 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Endpoint(Protocol):
-    """An ASGI application with connections of its own to open and close."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+class Part(Protocol):
+    """Something with connections of its own to open and close."""
 
     async def start(self) -> None:
         """Open what answering needs."""
 
     async def stop(self) -> None:
         """Close it again."""
+
+
+class Endpoint(Part, Protocol):
+    """An ASGI application that is such a part."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
 
 
 def is_node_path(path: str) -> bool:
@@ -46,13 +51,29 @@ async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class Gateway:
-    """The application that the server calls, for each connection."""
+    """The application that the server calls, for each connection.
 
-    def __init__(self, endpoint: Endpoint, pages: Application) -> None:
+    sockets: what serves WebSockets, by path without the first slash.
+    parts: what is opened after the endpoint and closed before it, in this order.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        pages: Application,
+        *,
+        sockets: Mapping[str, Application] | None = None,
+        parts: Sequence[Part] = (),
+    ) -> None:
         self._endpoint = endpoint
+        self._parts = [endpoint, *parts]
         # Channels routes to ASGI applications where Django's types expect views.
-        sockets = URLRouter([re_path(r"", refuse)])  # type: ignore[arg-type]
-        self._others = ProtocolTypeRouter({"http": pages, "websocket": sockets})
+        routes: list[Any] = [
+            re_path(rf"^{re.escape(path)}$", serve)  # type: ignore[arg-type]
+            for path, serve in (sockets or {}).items()
+        ]
+        router = URLRouter([*routes, re_path(r"", refuse)])  # type: ignore[arg-type]
+        self._others = ProtocolTypeRouter({"http": pages, "websocket": router})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a connection over to whoever its path belongs to."""
@@ -64,10 +85,12 @@ class Gateway:
             await self._others(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Open and close the endpoint with the server."""
+        """Open and close the parts with the server."""
         await receive()
-        await self._endpoint.start()
+        for part in self._parts:
+            await part.start()
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        await self._endpoint.stop()
+        for part in reversed(self._parts):
+            await part.stop()
         await send({"type": "lifespan.shutdown.complete"})

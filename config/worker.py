@@ -19,6 +19,7 @@ import threading
 import uvicorn
 
 from config.protocol import KEEP_ALIVE_SECONDS, Protocol, hang_up_late
+from config.websocket import MAX_FRAME_BYTES, PING_SECONDS, WebSocketProtocol
 
 SWITCH_SECONDS = 0.0005
 """How long a thread, such as a page's, computes before the event loop has its turn. An
@@ -37,6 +38,11 @@ class Worker(uvicorn.Server):
                 application,
                 loop="uvloop",
                 http=Protocol,
+                ws=WebSocketProtocol,
+                ws_max_size=MAX_FRAME_BYTES,
+                ws_ping_interval=PING_SECONDS,
+                ws_ping_timeout=PING_SECONDS,
+                ws_per_message_deflate=False,  # 40 KB for each idle socket
                 lifespan="on",
                 access_log=False,  # a line per request would hold the API key
                 log_config=None,  # the project's LOGGING, see config.settings

@@ -8,7 +8,7 @@ holds; while it cannot listen, heads are read again for each request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -80,6 +80,7 @@ class Directory:
         self._waiters: list[asyncio.Future[None]] = []
         self._reading: asyncio.Task[None] | None = None
         self._retry: asyncio.TimerHandle | None = None
+        self._followers: list[Callable[[], None]] = []
         listener.listen(CHANNEL, lambda _: self._refresh_soon())
         listener.at_epoch(self._refresh_soon)
 
@@ -138,6 +139,10 @@ class Directory:
         await self.refresh()
         return self._get_existing(network_id)
 
+    def follow(self, look: Callable[[], None]) -> None:
+        """Call back each time the networks have been read: heads may be other ones."""
+        self._followers.append(look)
+
     def refresh(self) -> asyncio.Future[None]:
         """Read all networks again, as one for all who ask at the same time.
 
@@ -191,6 +196,8 @@ class Directory:
                     self._replace([_view(row) for row in rows])
                     self._read_in_epoch = epoch
                     _settle(waiters, None)
+                    for look in self._followers:
+                        look()
         except BaseException:
             self._read_in_epoch = 0  # whatever it was, what is known may be old
             _settle(waiters, Unavailable("the networks could not be read"))

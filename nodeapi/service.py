@@ -49,8 +49,11 @@ class Service:
         await self.connections.close()
 
 
-def build_endpoint() -> Endpoint:
-    """Return the ASGI application for `/v3`, with the project's database behind it."""
+def build_endpoint(service: Service | None = None) -> Endpoint:
+    """Return the ASGI application for `/v3`, with the project's database behind it.
+
+    service: what answers, where others share it; made here when None.
+    """
     limits = Limits(
         batch_calls=conf.max_batch_calls(),
         response_bytes=conf.max_batch_response_bytes(),
@@ -58,7 +61,10 @@ def build_endpoint() -> Endpoint:
         slow_seconds=conf.slow_request_timeout(),
     )
     return Endpoint(
-        build_service(), registry, limits=limits, max_body_bytes=conf.max_body_bytes()
+        build_service() if service is None else service,
+        registry,
+        limits=limits,
+        max_body_bytes=conf.max_body_bytes(),
     )
 
 

@@ -1,0 +1,195 @@
+"""A dapp's side of the wallet, for programs and bots.
+
+    async with await connect("wss://wallet.example/ws/dapp", token) as wallet:
+        session = await wallet.call("wallet_createSession", {"optionalScopes": …})
+        number = await wallet.invoke("eip155:1", "eth_blockNumber")
+        subscription = await wallet.invoke("eip155:1", "eth_subscribe", "newHeads")
+        async for event in wallet.events():
+            …
+
+It needs `websockets` and nothing else of this project.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from itertools import count
+from types import TracebackType
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as open_socket
+from websockets.exceptions import ConnectionClosed
+
+MAX_MESSAGE_BYTES = 16 * 2**20
+"""Longest message that is taken; the longest answer has half of that."""
+
+MAX_EVENTS = 10_000
+"""Events that wait to be read; a program that leaves more unread is disconnected."""
+
+
+class CallFailed(Exception):
+    """Raised when a call is answered with an error.
+
+    code, message, data: the error object's members, data None where it has none.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Disconnected(Exception):
+    """Raised for whatever waits when the connection is closed.
+
+    code: the WebSocket's close code, 1006 when the connection just broke.
+    """
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"disconnected: {code} {reason}".rstrip())
+        self.code = code
+
+
+class WalletClient:
+    """One connection. Calls may run side by side; `events` is for one reader."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._ids = count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(MAX_EVENTS)
+        self._over: Disconnected | None = None
+        self._reader = asyncio.create_task(self._read())
+
+    async def __aenter__(self) -> WalletClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def call(self, method: str, params: Any = None) -> Any:
+        """Call one of the wallet's methods and return its result.
+
+        params: None sends none. wallet_createSession waits for the user, for minutes.
+        Raises: CallFailed, Disconnected.
+        """
+        if self._over is not None:
+            raise self._over
+        number = next(self._ids)
+        message = {"jsonrpc": "2.0", "id": number, "method": method}
+        if params is not None:
+            message["params"] = params
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            await self._socket.send(json.dumps(message))
+            return await future
+        except ConnectionClosed as error:
+            raise await self._ended() from error
+        finally:
+            self._waiting.pop(number, None)
+
+    async def invoke(self, scope: str, method: str, *params: Any) -> Any:
+        """Call a method of a chain, or of the wallet, that the session allows.
+
+        scope: `eip155:1`, `wallet:eip155`.
+        Raises: CallFailed, Disconnected.
+        """
+        request = {"method": method, "params": list(params)}
+        return await self.call(
+            "wallet_invokeMethod", {"scope": scope, "request": request}
+        )
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield wallet_notify and wallet_sessionChanged, whole, as they come.
+
+        Raises: Disconnected, after the last one.
+        """
+        while True:
+            yield await self.next_event()
+
+    async def next_event(self) -> dict[str, Any]:
+        """Return the next event.
+
+        Raises: Disconnected.
+        """
+        event = await self._events.get()
+        if event is None:
+            self._events.put_nowait(None)  # for whoever asks again
+            raise self._over or Disconnected(1006, "")
+        return event
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._socket.close()
+        await self._reader
+
+    async def _ended(self) -> Disconnected:
+        """Return how the connection has ended, once it has."""
+        await self._reader
+        return self._over or Disconnected(1006, "")
+
+    async def _read(self) -> None:
+        try:
+            async for frame in self._socket:
+                self._take(json.loads(frame))
+        except ConnectionClosed:
+            pass
+        except asyncio.QueueFull:
+            await self._socket.close(1008, "events are not read")
+            self._events.get_nowait()  # the oldest gives way to the end
+        code = self._socket.close_code or 1006
+        self._over = Disconnected(code, self._socket.close_reason or "")
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(self._over)
+        self._events.put_nowait(None)
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        if "id" not in message:
+            self._events.put_nowait(dict(message))
+            return
+        future = self._waiting.get(message["id"])
+        if future is None or future.done():
+            return  # nobody waits any more
+        error = message.get("error")
+        if error is None:
+            future.set_result(message["result"])
+        else:
+            failure = CallFailed(error["code"], error["message"], error.get("data"))
+            future.set_exception(failure)
+
+
+async def connect(
+    url: str, token: str, *, origin: str | None = None, in_subprotocol: bool = False
+) -> WalletClient:
+    """Connect to a wallet.
+
+    url: `wss://wallet.example/ws/dapp`.
+    token: from the pairing.
+    origin, in_subprotocol: the Origin header, and whether the token is offered as a
+        subprotocol as pages have to: for those who stand in for a page.
+    Raises: websockets.exceptions.InvalidStatus when the wallet refuses; OSError.
+    """
+    headers = {} if in_subprotocol else {"Authorization": f"Bearer {token}"}
+    names: list[Any] = ["multichain.v1"]
+    if in_subprotocol:
+        names.append(f"token.{token}")
+    socket = await open_socket(
+        url,
+        subprotocols=names,
+        additional_headers=headers,
+        origin=origin,  # type: ignore[arg-type]  # a NewType of str
+        max_size=MAX_MESSAGE_BYTES,
+        compression=None,
+    )
+    return WalletClient(socket)

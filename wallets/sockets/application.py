@@ -1,0 +1,141 @@
+"""A dapp's connection, from the handshake to its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import Error as DatabaseError
+
+from nodeapi.http import Receive, Scope, Send
+from wallets.models import DappToken
+from wallets.services.pairing import authenticate
+from wallets.sockets import limits, outbox
+from wallets.sockets.hub import Hub
+from wallets.sockets.outbox import WIRE, Outbox
+from wallets.sockets.peer import Peer
+from wallets.threads import in_thread
+
+SUBPROTOCOL = "multichain.v1"
+"""What the server selects where a client offers it."""
+
+_TOKEN_PREFIX = "token."
+"""Before the token among the subprotocols: pages can set no other header."""
+
+_TOKEN = re.compile(r"[-_A-Za-z0-9]{43}")
+
+
+class DappSockets:
+    """Serves `/ws/dapp`; an ASGI application.
+
+    Cookies are never read. A token shows who connects, and the Origin header has to
+    be that of the page that was given it.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._handshakes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        await receive()
+        headers = {name.lower(): value for name, value in scope["headers"]}
+        secret = _token_of(scope, headers)
+        if secret is None:
+            await _refuse(send, 401, "a connection token is needed")
+            return
+        if self._handshakes >= limits.MAX_HANDSHAKES:
+            await _refuse(send, 503, "too many connect at once")
+            return
+        self._handshakes += 1
+        try:
+            token = await _authenticate(scope, headers, secret)
+        except DatabaseError:
+            await _refuse(send, 503, "try again soon")
+            return
+        finally:
+            self._handshakes -= 1
+        if token is None:
+            await _refuse(send, 403, "the connection token is not good here")
+            return
+        room = self._hub.room(token.dapp_id)
+        if len(room.peers) >= limits.MAX_SOCKETS:
+            await _refuse(send, 429, f"more than {limits.MAX_SOCKETS} sockets")
+            return
+        way_out = Outbox(scope["extensions"][WIRE])
+        peer = Peer(self._hub, room, way_out, token.pk, _address(scope))
+        room.peers.add(peer)
+        try:
+            await _converse(peer, scope, receive, send)
+        finally:
+            self._hub.leave(peer)
+            await peer.stop()
+
+
+async def _converse(peer: Peer, scope: Scope, receive: Receive, send: Send) -> None:
+    """Open the connection, and take what comes until it is closed."""
+    await peer.room.looked()
+    if not peer.outbox.is_open:  # disconnected meanwhile
+        await _refuse(send, 403, "the connection token is not good here")
+        return
+    peer.begin()
+    chosen = SUBPROTOCOL if SUBPROTOCOL in scope["subprotocols"] else None
+    await send({"type": "websocket.accept", "subprotocol": chosen})
+    while True:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        frame = message.get("text")
+        if frame is None:
+            peer.outbox.close(outbox.NOT_TEXT, "text frames only")
+        elif peer.outbox.is_open:
+            peer.receive(frame)
+
+
+def _token_of(scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the token that a handshake shows, "" for one that can be none."""
+    offered = [
+        name.removeprefix(_TOKEN_PREFIX)
+        for name in scope["subprotocols"]
+        if name.startswith(_TOKEN_PREFIX)
+    ]
+    scheme, _, value = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() == b"bearer":
+        offered.append(value.strip().decode("latin-1"))
+    if not offered:
+        return None
+    # More than one would leave open who it is.
+    is_one = len(offered) == 1 and _TOKEN.fullmatch(offered[0]) is not None
+    return offered[0] if is_one else ""
+
+
+async def _authenticate(
+    scope: Scope, headers: Mapping[bytes, bytes], secret: str
+) -> DappToken | None:
+    if not secret:
+        return None
+    origin = headers.get(b"origin")
+    return await in_thread(
+        authenticate,
+        secret=secret,
+        origin=None if origin is None else origin.decode("latin-1"),
+        remote_address=_address(scope),
+    )
+
+
+def _address(scope: Scope) -> str | None:
+    client: Any = scope.get("client")
+    return client[0] if client else None
+
+
+async def _refuse(send: Send, status: int, why: str) -> None:
+    """Answer the handshake with an HTTP status."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if status in (429, 503):
+        headers.append((b"retry-after", b"1"))
+    start = {"type": "websocket.http.response.start", "status": status}
+    await send({**start, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": why.encode()})
