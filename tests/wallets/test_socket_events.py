@@ -1,0 +1,370 @@
+"""What dapps are told of: changes of their session, heads, logs; over two processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.contracts import contract
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.chain.signers import Signer
+from tests.support import chains
+from tests.support.dapps import Owner, exchange, nothing_comes, orm, run
+from tests.support.live import Live, live_service
+from tests.support.wallet import A1, A2, served_chains
+from wallets import internal_key
+from wallets.client import CallFailed, WalletClient
+from wallets.sockets import limits
+
+ALICE = Signer("alice")
+SCOPE = "eip155:7"
+SOCKETS = 6
+"""Enough that both processes have some."""
+
+
+def genesis() -> dict[str, Any]:
+    alloc = {"0x" + ALICE.address.hex(): {"balance": hex(10**21)}}
+    first = from_genesis("shanghai")
+    return make_genesis(chain_id=7, first_blocks=first, alloc=alloc)
+
+
+@pytest.fixture(scope="module")
+def builder(module_db: None) -> ChainBuilder:
+    """Return a chain of which two blocks are there; it is built on in tests."""
+    served_chains()
+    found = ChainBuilder(genesis())
+    found.deploy(ALICE, contract("slots").init_code())
+    found.block()
+    found.block()
+    chains.import_blocks("net", genesis(), found.blocks)
+    return found
+
+
+@pytest.fixture(scope="module")
+def live(builder: ChainBuilder) -> Iterator[Live]:
+    internal_key.ensure()
+    with live_service(workers=2) as live:
+        yield live
+
+
+@pytest.fixture
+def owner(live: Live) -> Owner:
+    return Owner(live.base_url)
+
+
+async def sockets(owner: Owner, stack: AsyncExitStack, count: int) -> list[Any]:
+    opened = [await owner.connect() for _ in range(count)]
+    for client in opened:
+        stack.push_async_callback(client.close)
+    return opened
+
+
+async def build(builder: ChainBuilder, count: int) -> list[Any]:
+    """Add blocks to the chain, as an importer in another transaction does."""
+    blocks = [builder.block() for _ in range(count)]
+    await orm(chains.import_blocks, "net", genesis(), blocks)
+    return blocks
+
+
+async def heads(client: WalletClient, subscription: str, count: int) -> list[Any]:
+    found = []
+    for _ in range(count):
+        event = await asyncio.wait_for(client.next_event(), 10)
+        assert event["jsonrpc"] == "2.0"
+        assert "id" not in event
+        assert event["method"] == "wallet_notify"
+        assert event["params"]["scope"] == SCOPE
+        notification = event["params"]["notification"]
+        assert notification["method"] == "eth_subscription"
+        assert notification["params"]["subscription"] == subscription
+        found.append(notification["params"]["result"])
+    return found
+
+
+# wallet_sessionChanged
+
+
+def test_every_other_socket_is_told_of_a_dapps_own_change(owner: Owner) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            first, *others = await sockets(owner, stack, SOCKETS)
+            created = await owner.create(first, "eip155:1", "eip155:137")
+            changed = {
+                "jsonrpc": "2.0",
+                "method": "wallet_sessionChanged",
+                "params": {"sessionScopes": created["sessionScopes"]},
+            }
+            for client in others:
+                assert await asyncio.wait_for(client.next_event(), 5) == changed
+            assert await first.call("wallet_revokeSession", {"scopes": ["eip155:1"]})
+            for client in others:
+                event = await asyncio.wait_for(client.next_event(), 5)
+                assert list(event["params"]["sessionScopes"]) == ["eip155:137"]
+            await others[0].call("wallet_revokeSession")
+            for client in [first, *others[1:]]:
+                event = await asyncio.wait_for(client.next_event(), 5)
+                assert event["params"] == {"sessionScopes": {}}
+            for client in (first, *others):
+                await nothing_comes(client, 0.1)
+
+    run(scenario())
+
+
+def test_all_sockets_are_told_of_a_change_by_the_user(owner: Owner) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            clients = await sockets(owner, stack, SOCKETS)
+            await owner.create(clients[0], "eip155:1", "eip155:137")
+            for client in clients[1:]:
+                await client.next_event()
+            await orm(owner.edit, "eip155:137", addresses=[A1, A2])
+            expected = [f"eip155:137:{A1}", f"eip155:137:{A2}"]
+            for client in clients:
+                event = await asyncio.wait_for(client.next_event(), 5)
+                assert list(event["params"]["sessionScopes"]) == ["eip155:137"]
+                held = event["params"]["sessionScopes"]["eip155:137"]
+                assert held["accounts"] == expected
+            await orm(owner.edit, "eip155:137", addresses=[A1, A2])
+            for client in clients:
+                await nothing_comes(client, 0.2)
+            await orm(owner.revoke)
+            for client in clients:
+                event = await asyncio.wait_for(client.next_event(), 5)
+                assert event["params"] == {"sessionScopes": {}}
+
+    run(scenario())
+
+
+def test_nothing_is_told_to_other_dapps_nor_after_a_reconnect(owner: Owner) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            (first,) = await sockets(owner, stack, 1)
+            token = await orm(owner.new_token, "another")
+            stranger = await owner.connect(token=token)
+            stack.push_async_callback(stranger.close)
+            created = await owner.create(first)
+            await nothing_comes(stranger)
+            empty = await stranger.call("wallet_getSession")
+            assert empty["sessionScopes"] == {}
+            (later,) = await sockets(owner, stack, 1)
+            assert await later.call("wallet_getSession") == created
+            await nothing_comes(later, 0.2)
+
+    run(scenario())
+
+
+def test_the_last_thing_told_is_what_holds_however_fast_it_changes(
+    owner: Owner,
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            clients = await sockets(owner, stack, SOCKETS)
+            await owner.create(clients[0], "eip155:1", "eip155:137")
+            for turn in range(10):
+                chosen = [[A1, A2], [A1]][turn % 2]
+                await orm(owner.edit, "eip155:1", "eip155:137", addresses=chosen)
+            await clients[3].call("wallet_revokeSession", {"scopes": ["eip155:1"]})
+            final = await clients[3].call("wallet_getSession")
+            for client in [*clients[:3], *clients[4:]]:
+                while True:
+                    event = await asyncio.wait_for(client.next_event(), 5)
+                    if event["params"]["sessionScopes"] == final["sessionScopes"]:
+                        break
+                await nothing_comes(client, 0.1)
+
+    run(scenario())
+
+
+# newHeads
+
+
+def test_every_block_is_told_of_in_order_on_every_socket(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            clients = await sockets(owner, stack, SOCKETS)
+            await owner.create(clients[0], SCOPE)
+            for client in clients[1:]:
+                await client.next_event()
+            ids = [
+                await client.invoke(SCOPE, "eth_subscribe", "newHeads")
+                for client in clients
+            ]
+            assert len(set(ids)) == SOCKETS
+            blocks = await build(builder, 1) + await build(builder, 40)
+            expected = ["0x" + block.header.hash.hex() for block in blocks]
+            for client, name in zip(clients, ids, strict=True):
+                found = await heads(client, name, len(blocks))
+                assert [head["hash"] for head in found] == expected
+                assert "transactions" not in found[0]
+                newest = await client.invoke(SCOPE, "eth_blockNumber")
+                assert newest == found[-1]["number"]
+                await nothing_comes(client, 0.1)
+
+    run(scenario())
+
+
+def test_what_is_told_of_can_be_asked_for_in_every_process(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            clients = await sockets(owner, stack, SOCKETS)
+            await owner.create(clients[0], SCOPE)
+            name = await clients[0].invoke(SCOPE, "eth_subscribe", "newHeads")
+            for _ in range(5):
+                await build(builder, 1)
+                (head,) = await heads(clients[0], name, 1)
+                for client in clients:
+                    asked = [head["number"], False]
+                    block = await client.invoke(SCOPE, "eth_getBlockByNumber", *asked)
+                    assert block["hash"] == head["hash"]
+
+    run(scenario())
+
+
+def test_a_subscription_ends_with_eth_unsubscribe(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            first, second = await sockets(owner, stack, 2)
+            await owner.create(first, SCOPE, "eip155:1")
+            await second.next_event()
+            name = await first.invoke(SCOPE, "eth_subscribe", "newHeads")
+            assert not await second.invoke(SCOPE, "eth_unsubscribe", name)
+            assert not await first.invoke("eip155:1", "eth_unsubscribe", name)
+            await build(builder, 1)
+            await heads(first, name, 1)
+            assert await first.invoke(SCOPE, "eth_unsubscribe", name)
+            assert not await first.invoke(SCOPE, "eth_unsubscribe", name)
+            await build(builder, 1)
+            await nothing_comes(first)
+            await nothing_comes(second, 0.1)
+
+    run(scenario())
+
+
+def test_nothing_is_told_of_after_the_grant_has_gone(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            first, second = await sockets(owner, stack, 2)
+            await owner.create(first, SCOPE, "eip155:1")
+            await second.next_event()
+            name = await first.invoke(SCOPE, "eth_subscribe", "newHeads")
+            await orm(owner.edit, SCOPE, "eip155:1", addresses=[A1, A2])
+            event = await first.next_event()
+            assert event["method"] == "wallet_sessionChanged"
+            await build(builder, 1)  # accounts have changed, the scope has not
+            await heads(first, name, 1)
+            await orm(owner.edit, "eip155:1")
+            await build(builder, 1)
+            event = await asyncio.wait_for(first.next_event(), 5)
+            assert list(event["params"]["sessionScopes"]) == ["eip155:1"]
+            await nothing_comes(first)
+            with pytest.raises(CallFailed) as failed:
+                await first.invoke(SCOPE, "eth_subscribe", "newHeads")
+            assert failed.value.code == 4100
+
+    run(scenario())
+
+
+def test_blocks_and_revocations_racing_never_let_a_head_through(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async def scenario() -> None:
+        async with AsyncExitStack() as stack:
+            clients = await sockets(owner, stack, SOCKETS)
+            for _ in range(4):
+                await owner.create(clients[0], SCOPE)
+                for client in clients:
+                    await client.invoke(SCOPE, "eth_subscribe", "newHeads")
+                await asyncio.gather(build(builder, 6), revoke_amid(clients[1]))
+                await build(builder, 1)
+                for client in clients:
+                    await ends_in_silence(client, own=client is clients[1])
+
+    async def revoke_amid(client: WalletClient) -> None:
+        await asyncio.sleep(0.15)
+        assert await client.call("wallet_revokeSession")
+        while not client._events.empty():  # what was sent before the answer
+            client._events.get_nowait()
+
+    async def ends_in_silence(client: WalletClient, own: bool) -> None:
+        """Check that no head follows the word that the session is over."""
+        is_over = own
+        while True:
+            try:
+                event = await asyncio.wait_for(client.next_event(), 0.3)
+            except TimeoutError:
+                break
+            if event["method"] == "wallet_notify":
+                assert not is_over
+            else:
+                is_over = event["params"]["sessionScopes"] == {}
+        assert is_over
+
+    run(scenario())
+
+
+def test_the_answer_comes_before_the_first_head(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async def scenario() -> None:
+        async with await owner.connect() as client:
+            await owner.create(client, SCOPE)
+        ask = {"scope": SCOPE, "request": {"method": "eth_subscribe"}}
+        ask["request"]["params"] = ["newHeads"]  # type: ignore[index]
+        call = {"jsonrpc": "2.0", "id": 1, "method": "wallet_invokeMethod"}
+        building = asyncio.create_task(build(builder, 20))
+        async with owner.raw() as socket:
+            for _ in range(20):
+                known: set[str] = set()
+                answer = await exchange(socket, {**call, "params": ask})
+                while "method" in answer:
+                    inner = answer["params"]["notification"]["params"]
+                    known.add(inner["subscription"])
+                    answer = await exchange_next(socket)
+                assert answer["result"] not in known
+        await building
+
+    async def exchange_next(socket: Any) -> Any:
+        return json.loads(await socket.recv())
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("wrong", [["bogus"], [], ["logs", {"address": "0x1"}]])
+def test_what_can_not_be_subscribed_to_is_refused(
+    owner: Owner, wrong: list[Any]
+) -> None:
+    async def scenario() -> None:
+        async with await owner.connect() as client:
+            await owner.create(client, SCOPE)
+            with pytest.raises(CallFailed) as failed:
+                await client.invoke(SCOPE, "eth_subscribe", *wrong)
+            assert failed.value.code == -32602
+
+    run(scenario())
+
+
+def test_a_socket_has_no_more_subscriptions_than_allowed(owner: Owner) -> None:
+    async def scenario() -> None:
+        async with await owner.connect() as client:
+            await owner.create(client, SCOPE)
+            for _ in range(limits.MAX_SUBSCRIPTIONS):
+                await client.invoke(SCOPE, "eth_subscribe", "newHeads")
+            with pytest.raises(CallFailed) as failed:
+                await client.invoke(SCOPE, "eth_subscribe", "newHeads")
+            assert failed.value.code == -32005
+
+    run(scenario())
