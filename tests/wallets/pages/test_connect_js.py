@@ -1,7 +1,8 @@
 """connect.js on a page of somebody else, in a real browser, against the real pages.
 
-The wallet's end of the socket, and the address where a code becomes a token, are played
-here frame by frame: what is tested is what the script makes of every frame.
+The address where a code becomes a token is played here. So is the wallet's end of the
+socket, frame by frame, where the test is about what the script makes of each frame; the
+first test has the service's own.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect<
     postMessage({ target: "metamask-contentscript", data }, location.origin);
   }
   function connect() {
-    ask({ jsonrpc: "2.0", id: 1, method: "wallet_createSession", params: { n: 1 } });
+    const scope = { methods: [], notifications: [] };
+    const params = { optionalScopes: { "eip155:1": scope, "eip155:137": scope } };
+    ask({ jsonrpc: "2.0", id: 1, method: "wallet_createSession", params });
   }
 </script>
 <script src="WALLET/static/wallet/connect.js"></script>"""
@@ -197,6 +200,37 @@ def stage(browser: Browser, service: Server) -> Iterator[Stage]:
         site.shutdown()
 
 
+def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
+    """All of it: paired, consented to, called, edited, revoked, with every click."""
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    stage.exchange()
+    window.get_by_role("link", name="Look at it").click()
+    window.get_by_role("checkbox", name="Polygon").uncheck()
+    window.get_by_role("button", name="Approve").click()
+    assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1"]
+    call = {"scope": "eip155:1", "request": {"method": "eth_chainId"}}
+    stage.ask(2, "wallet_invokeMethod", call)
+    assert stage.heard(2)["result"] == "0x1"
+    window.get_by_role("link", name="Connections").click()
+    window.get_by_role("listitem").filter(has_text="localhost").get_by_text(
+        "Edit"
+    ).click()
+    window.get_by_role("checkbox", name="Dev").check()
+    window.get_by_role("button", name="Save").click()
+    stage.until(stage.notified)
+    changed = stage.notified()[0]
+    assert changed["method"] == "wallet_sessionChanged"
+    assert list(changed["params"]["sessionScopes"]) == ["eip155:1", "eip155:1337"]
+    stage.ask(3, "wallet_revokeSession")
+    assert stage.heard(3)["result"] is True
+    stage.ask(4, "wallet_getSession")
+    assert stage.heard(4)["result"] == NO_SESSION
+    stage.ask(5, "wallet_invokeMethod", call)
+    assert stage.heard(5)["error"]["code"] == 4100
+
+
 def test_wallet_is_announced_at_once_and_whenever_somebody_asks(stage: Stage):
     stage.page.evaluate("dispatchEvent(new Event('caip294:wallet_prompt'))")
     first, second = stage.page.evaluate("announced")
@@ -229,7 +263,7 @@ def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     window.wait_for_url("**/wallet/")  # where the request is about to appear
     stage.answer("wallet_getSession", NO_SESSION)
     frame = stage.answer("wallet_createSession", SESSION)
-    assert frame["params"] == {"n": 1}
+    assert list(frame["params"]["optionalScopes"]) == ["eip155:1", "eip155:137"]
     assert stage.heard(1)["result"] == SESSION
     dapp = Dapp.objects.get(user=stage.person.user, ident=stage.origin)
     assert dapp.tokens.count() == 1
