@@ -114,6 +114,7 @@ CHANNEL_LAYERS = {
 
 AUTH_USER_MODEL = "keys.User"
 LOGIN_URL = LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "login"
+AUTHENTICATION_BACKENDS = ["keys.login.LockingBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

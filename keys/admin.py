@@ -1,113 +1,80 @@
-"""Users and API keys in the admin."""
+"""API keys, what became of them, and what is asked for them in the admin."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.forms import AdminUserCreationForm
-from django.contrib.auth.forms import UserChangeForm as DjangoUserChangeForm
-from django.db.models import Model, QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.utils.cache import add_never_cache_headers
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.html import format_html_join
+from django.utils.http import urlencode
 
 import keys.limits_admin  # noqa: F401  # registers its pages
+from keys import format as key_format
+from keys.access_admin import AccessRequestAdmin
+from keys.allowlists import MAX_ENTRIES
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
-from keys.models import ApiKey, Entitlement, KeyVersion, User
+from keys.event_admin import KeyEventAdmin
+from keys.key_actions import KeyActions
+from keys.models import (
+    AllowlistEntry,
+    AllowlistKind,
+    ApiKey,
+    Entitlement,
+    KeyVersion,
+    KeyVersionUse,
+)
 from keys.services import (
     Actor,
-    IssuedKey,
     create_key,
     disable_key,
     enable_key,
-    note_activation,
     reveal_key,
-    revoke_version,
+    set_allowlist,
     update_key,
 )
+from keys.states import State, in_state, live_versions, state_of
+from keys.user_admin import UserAdmin, actor_of
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
-    _ApiKeyAdmin = admin.ModelAdmin[ApiKey]
     _KeyVersionInline = admin.TabularInline[KeyVersion, ApiKey]
-    _UserAdmin = DjangoUserAdmin[User]
-    _UserChangeForm = DjangoUserChangeForm[User]
+    _AllowlistInline = admin.TabularInline[AllowlistEntry, ApiKey]
+    _ApiKeyForm = ModelForm[ApiKey]
 else:
-    _ApiKeyAdmin = admin.ModelAdmin
-    _KeyVersionInline = admin.TabularInline
-    _UserAdmin = DjangoUserAdmin
-    _UserChangeForm = DjangoUserChangeForm
+    _KeyVersionInline = _AllowlistInline = admin.TabularInline
+    _ApiKeyForm = ModelForm
+
+__all__ = ["AccessRequestAdmin", "ApiKeyAdmin", "KeyEventAdmin", "UserAdmin"]
+
+IDLE = timedelta(days=90)
+"""After which a key that is not used is better revoked."""
+
+SHOWN_EVENTS = 20
+"""On a key's page; all of them are a page of their own."""
 
 
-class UserCreationForm(AdminUserCreationForm):
-    """A new user, known by his e-mail address."""
-
-    class Meta:
-        model = User
-        fields = ["email"]
-
-
-class UserChangeForm(_UserChangeForm):
-    """A user, without a name to log in with."""
-
-    class Meta:
-        model = User
-        fields = "__all__"  # the admin's fieldsets choose
-        field_classes: dict[str, type[forms.Field]] = {}
-
-
-@admin.register(User)
-class UserAdmin(_UserAdmin):
-    form = UserChangeForm
-    add_form = UserCreationForm
-    ordering = ["email"]
-    list_display = ["email", "first_name", "last_name", "is_staff", "is_active"]
-    search_fields = ["email", "first_name", "last_name"]
-    show_full_result_count = False
-    fieldsets = [
-        (None, {"fields": ["email", "password"]}),
-        ("Person", {"fields": ["first_name", "last_name"]}),
-        (
-            "Permissions",
-            {
-                "fields": [
-                    "is_active",
-                    "is_staff",
-                    "is_superuser",
-                    "groups",
-                    "user_permissions",
-                ]
-            },
-        ),
-        ("Dates", {"fields": ["last_login", "date_joined"]}),
-    ]
-    add_fieldsets = [
-        (None, {"fields": ["email", "usable_password", "password1", "password2"]})
-    ]
-
-    def save_model(
-        self, request: HttpRequest, obj: User, form: ModelForm[User], change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
-        if change and "is_active" in form.changed_data:
-            note_activation(user=obj, actor=_actor(request))
+_FIELDS = ["owner", "name", "is_enabled", "networks", "expires_at", "staff_note"]
+"""Of a key that staff may write."""
 
 
 class KeyVersionInline(_KeyVersionInline):
     model = KeyVersion
     fk_name = "api_key"
     extra = 0
-    fields = ["hint", "created_at", "expires_at", "revoked_at", "revoke_reason"]
-    readonly_fields = [
+    fields = ("hint", "created_at", "expires_at", "revoked_at", "revoke_reason")
+    readonly_fields = (
         "hint",
         "created_at",
         "expires_at",
         "revoked_at",
         "revoke_reason",
-    ]
+    )
     can_delete = False
 
     def has_add_permission(
@@ -116,118 +83,232 @@ class KeyVersionInline(_KeyVersionInline):
         return False
 
 
-class RevokeForm(forms.Form):
-    """Why keys are revoked."""
+class AllowlistInline(_AllowlistInline):
+    model = AllowlistEntry
+    extra = 0
+    max_num = MAX_ENTRIES * len(AllowlistKind)
 
-    reason = forms.CharField(max_length=200)
+    def has_add_permission(
+        self, request: HttpRequest, obj: ApiKey | None = None
+    ) -> bool:
+        return request.user.has_perm("keys.change_apikey")
 
-
-@admin.register(ApiKey)
-class ApiKeyAdmin(_ApiKeyAdmin):
-    """API keys. The secret of a new one is shown on the page after it, and never again."""
-
-    inlines = [EntitlementInline, KeyVersionInline]
-    list_display = ["__str__", "owner", "hints", "is_enabled", "tracing"]
-    list_filter = ["is_enabled", "networks", TracingFilter]
-    list_select_related = ["owner"]
-    search_fields = ["owner__email", "name", "=versions__hint"]
-    show_full_result_count = False
-    autocomplete_fields = ["owner"]
-    filter_horizontal = ["networks"]
-    fields = ["owner", "name", "is_enabled", "networks", "expires_at", "staff_note"]
-    actions = ["revoke"]
-
-    @admin.display(description="live secrets")
-    def hints(self, api_key: ApiKey) -> str:
-        return ", ".join(v.hint for v in api_key.versions.live()) or "-"
-
-    @admin.display(description="may trace on")
-    def tracing(self, api_key: ApiKey) -> str:
-        granted = api_key.entitlements.live().select_related("network")
-        return ", ".join(e.network.slug for e in granted) or "-"
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return request.user.has_perm("keys.change_apikey")
 
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        return False  # what hangs on a key is kept: disable it, or revoke its secrets
+        return request.user.has_perm("keys.change_apikey")
+
+
+def save_allowlists(api_key: ApiKey, formset: Any, actor: Actor) -> list[str]:
+    """Have a key's lists be what the rows say; return what can't be, and why."""
+    rows = [row.cleaned_data for row in formset.forms if row.cleaned_data]
+    kept = [row for row in rows if not row.get("DELETE") and "value" in row]
+    faults = []
+    for kind in AllowlistKind.values:
+        values = [row["value"] for row in kept if row["kind"] == kind]
+        try:
+            set_allowlist(api_key=api_key, kind=kind, values=values, actor=actor)
+        except ValidationError as error:
+            faults.append(" ".join(error.messages))
+    return faults
+
+
+class StateFilter(admin.SimpleListFilter):
+    """Keys by their state; deleted ones are shown when they are asked for."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the states."""
+        return list(State.choices)
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey]
+    ) -> QuerySet[ApiKey]:
+        """Return the keys in the state that was chosen."""
+        if self.value() is None:
+            return queryset.filter(deleted_at=None)
+        return in_state(queryset, str(self.value()))
+
+
+class UseFilter(admin.SimpleListFilter):
+    """Keys that nobody seems to need any more."""
+
+    title = "use"
+    parameter_name = "use"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return what can be chosen."""
+        return [("never", "never used"), ("idle", f"unused for {IDLE.days} days")]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey]
+    ) -> QuerySet[ApiKey]:
+        """Return the keys that were not used, ever or lately."""
+        uses = KeyVersionUse.objects.filter(version__api_key=OuterRef("pk"))
+        if self.value() == "never":
+            return queryset.exclude(Exists(uses))
+        if self.value() == "idle":
+            since = timezone.now() - IDLE
+            lately = Exists(uses.filter(last_used_at__gte=since))
+            return queryset.filter(Exists(uses)).exclude(lately)
+        return queryset
+
+
+class ApiKeyForm(_ApiKeyForm):
+    """An API key; of a new one, whether staff hand its secret over."""
+
+    show_secret = forms.BooleanField(
+        required=False,
+        help_text="Show the secret once on the next page, to be handed over to a "
+        "machine. Else the customer reveals it in the dashboard.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a new expiry that has passed; an old one may stand there as it is."""
+        cleaned = super().clean() or {}
+        expires_at = cleaned.get("expires_at")
+        is_new = "expires_at" in self.changed_data
+        if is_new and expires_at is not None and expires_at <= timezone.now():
+            self.add_error("expires_at", "The expiry has passed already.")
+        return cleaned
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(KeyActions):
+    """API keys. A secret is shown on the page after it was made, and never again."""
+
+    form = ApiKeyForm
+    inlines = [EntitlementInline, KeyVersionInline, AllowlistInline]
+    list_display = ["__str__", "owner", "hints", "state", "tracing", "last_used"]
+    list_filter = [
+        StateFilter,
+        UseFilter,
+        "networks",
+        TracingFilter,
+        ("expires_at", admin.EmptyFieldListFilter),
+    ]
+    list_select_related = ["owner"]
+    search_fields = ["owner__email__startswith", "name", "=versions__hint"]
+    show_full_result_count = False
+    autocomplete_fields = ["owner"]
+    filter_horizontal = ["networks"]
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return [*_FIELDS, "show_secret" if obj is None else "events"]
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: ApiKey | None = None
+    ) -> list[str]:
+        # Whoever had a key before knows its secrets: another owner gets another key.
+        return [] if obj is None else ["owner", "events"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
+        keys = super().get_queryset(request)
+        return keys.prefetch_related("versions__use", "entitlements__network")
+
+    @admin.display(description="live secrets")
+    def hints(self, api_key: ApiKey) -> str:
+        return ", ".join(version.hint for version in live_versions(api_key)) or "-"
+
+    @admin.display(description="state")
+    def state(self, api_key: ApiKey) -> str:
+        return state_of(api_key).label
+
+    @admin.display(description="last used")
+    def last_used(self, api_key: ApiKey) -> str:
+        uses = [v.use.last_used_at for v in api_key.versions.all() if hasattr(v, "use")]
+        return f"{max(uses):%Y-%m-%d %H:%M}" if uses else "-"
+
+    @admin.display(description="may trace on")
+    def tracing(self, api_key: ApiKey) -> str:
+        now = timezone.now()
+        granted = [
+            entitlement.network.slug
+            for entitlement in api_key.entitlements.all()
+            if entitlement.expires_at is None or entitlement.expires_at > now
+        ]
+        return ", ".join(granted) or "-"
+
+    @admin.display(description="latest events")
+    def events(self, api_key: ApiKey) -> str:
+        latest = api_key.events.select_related("actor")[:SHOWN_EVENTS]
+        lines = ((f"{e.at:%Y-%m-%d %H:%M:%S}", e.type, e.actor or "") for e in latest)
+        return format_html_join("", "{} · {} · {}<br>", lines) or "-"
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: ApiKey | None = None
+    ) -> bool:
+        is_deleted = obj is not None and obj.deleted_at is not None
+        return not is_deleted and super().has_change_permission(request, obj)
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return False  # what hangs on a key is kept: see the action
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Look a pasted key up by its digest; it stays in no address and no log."""
+        pasted = request.GET.get("q", "").strip()
+        if not key_format.is_well_formed(pasted):
+            return super().changelist_view(request, extra_context)
+        digest = key_format.digest(pasted)
+        version = KeyVersion.objects.filter(digest=digest).first()
+        if version is None:
+            self.message_user(request, "This key is nobody's.", messages.WARNING)
+            return HttpResponseRedirect(request.path)
+        return HttpResponseRedirect(f"{request.path}?{urlencode({'q': version.hint})}")
 
     def save_model(
         self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool
     ) -> None:
-        """Have a service write what the form says; it knows what that changes."""
+        """Have services write what the form says; they know what that changes."""
         told = form.cleaned_data
+        actor = actor_of(request)
         terms = {
             name: told[name]
             for name in ("name", "networks", "expires_at", "staff_note")
             if name in told
         }
         if change:
-            update_key(api_key=obj, actor=_actor(request), **terms)
+            update_key(api_key=obj, actor=actor, **terms)
         else:
-            made = create_key(owner=told["owner"], actor=_actor(request), **terms)
-            obj.pk = made.pk
+            obj.pk = create_key(owner=told["owner"], actor=actor, **terms).pk
         if "is_enabled" in told:
             switch = enable_key if told["is_enabled"] else disable_key
-            switch(api_key=obj, actor=_actor(request))
+            switch(api_key=obj, actor=actor)
         obj.refresh_from_db()
 
     def save_formset(
         self, request: HttpRequest, form: Any, formset: Any, change: bool
     ) -> None:
-        if formset.model is not Entitlement:
-            super().save_formset(request, form, formset, change)
-            return
-        for fault in save_entitlements(formset, actor=_actor(request)):
+        """Have services write what the inlines say."""
+        actor = actor_of(request)
+        if formset.model is Entitlement:
+            faults = save_entitlements(formset, actor=actor)
+        else:
+            # Saves nothing, but names for Django's own log what is to be saved.
+            formset.save(commit=False)
+            faults = []
+        if formset.model is AllowlistEntry:
+            faults = save_allowlists(form.instance, formset, actor)
+        for fault in faults:
             self.message_user(request, fault, messages.ERROR)
 
     def response_add(
         self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Show the secret in the answer itself, so that it is kept nowhere."""
-        issued = reveal_key(api_key=obj, actor=_actor(request))
-        return self._show(request, issued)
-
-    def _show(self, request: HttpRequest, issued: IssuedKey) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "API key issued",
-            "opts": self.opts,
-            "issued": issued,
-        }
-        response = TemplateResponse(request, "admin/keys/apikey/issued.html", context)
-        add_never_cache_headers(response)
-        return response
-
-    @admin.action(
-        description="Revoke all secrets of the selected keys", permissions=["change"]
-    )
-    def revoke(
-        self, request: HttpRequest, queryset: QuerySet[ApiKey]
-    ) -> HttpResponse | None:
-        """Ask for a reason, then revoke."""
-        versions = KeyVersion.objects.live().filter(api_key__in=queryset)
-        form = RevokeForm(request.POST if "reason" in request.POST else None)
-        if form.is_valid():
-            for version in versions:
-                revoke_version(
-                    version=version,
-                    reason=form.cleaned_data["reason"],
-                    actor=_actor(request),
-                )
-            self.message_user(request, "Revoked.", messages.SUCCESS)
-            return None
-        context = {
-            **self.admin_site.each_context(request),
-            "title": "Revoke secrets",
-            "opts": self.opts,
-            "api_keys": queryset,
-            "versions": versions.select_related("api_key__owner"),
-            "form": form,
-        }
-        return TemplateResponse(request, "admin/keys/apikey/revoke.html", context)
-
-
-def _actor(request: HttpRequest) -> Actor:
-    """Return who works in the admin, and from where."""
-    assert isinstance(request.user, User)
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None)
+        """Show the secret in the answer itself, if staff hand it over."""
+        if not request.POST.get("show_secret"):
+            return super().response_add(request, obj, post_url_continue)
+        return self.show_secret(
+            request, reveal_key(api_key=obj, actor=actor_of(request))
+        )

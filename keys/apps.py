@@ -1,6 +1,7 @@
 """The keys app."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class KeysConfig(AppConfig):
@@ -8,3 +9,9 @@ class KeysConfig(AppConfig):
 
     name = "keys"
     verbose_name = "API keys"
+
+    def ready(self) -> None:
+        """Have the groups of staff made with the permissions they are given."""
+        from keys.groups import make_groups  # models are there by now
+
+        post_migrate.connect(make_groups, sender=self)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -85,6 +85,21 @@ class EntitlementInline(_EntitlementInline):
     extra = 0
     fields = [*EntitlementForm.Meta.fields, "granted_by", "granted_at"]
     readonly_fields = ["granted_by", "granted_at"]
+
+    def has_add_permission(
+        self, request: HttpRequest, obj: ApiKey | None = None
+    ) -> bool:
+        return request.user.has_perm("keys.grant_entitlement")
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return request.user.has_perm("keys.grant_entitlement")
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return request.user.has_perm("keys.grant_entitlement")
 
 
 def save_entitlements(formset: _EntitlementFormSet, *, actor: Actor) -> list[str]:

@@ -5,6 +5,7 @@ from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
+from keys.models.login_failures import LoginFailure
 from keys.models.plans import KeyLimits, Plan
 from keys.models.usage import KeyVersionUse, Outcome, Span, UsageBucket
 from keys.models.users import User, UserManager
@@ -22,6 +23,7 @@ __all__ = [
     "KeyLimits",
     "KeyVersion",
     "KeyVersionUse",
+    "LoginFailure",
     "Outcome",
     "Plan",
     "Span",

@@ -55,6 +55,7 @@ class ApiKey(models.Model):
     class Meta:
         ordering = ["-id"]
         verbose_name = "API key"
+        permissions = [("disable_apikey", "Can disable and enable API keys")]
 
     def __str__(self) -> str:
         return self.name or f"API key {self.pk}"

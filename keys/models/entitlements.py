@@ -63,6 +63,7 @@ class Entitlement(models.Model):
 
     class Meta:
         ordering = ["api_key", "network", "capability"]
+        permissions = [("grant_entitlement", "Can grant tracing, and withdraw it")]
         constraints = [
             models.UniqueConstraint(
                 fields=["api_key", "network", "capability"],

@@ -46,27 +46,25 @@ def grant_entitlement(
     entitlement.granted_at = timezone.now()
     entitlement.full_clean()
     entitlement.save()
-    record(
-        api_key,
-        EventType.ENTITLEMENT_GRANTED if is_new else EventType.ENTITLEMENT_CHANGED,
-        actor,
-        network=network.slug,
-        capability=str(capability),
-        tracers=entitlement.tracers,
-        expires_at=as_text(expires_at),
-    )
+    granted, changed = EventType.ENTITLEMENT_GRANTED, EventType.ENTITLEMENT_CHANGED
+    _record(entitlement, granted if is_new else changed, actor)
     return entitlement
 
 
 @transaction.atomic
 def withdraw_entitlement(*, entitlement: Entitlement, actor: Actor = SYSTEM) -> None:
     """Take a capability away again."""
-    network, capability = entitlement.network.slug, str(entitlement.capability)
     entitlement.delete()
+    _record(entitlement, EventType.ENTITLEMENT_REVOKED, actor)
+
+
+def _record(entitlement: Entitlement, event: EventType, actor: Actor) -> None:
     record(
         entitlement.api_key,
-        EventType.ENTITLEMENT_REVOKED,
+        event,
         actor,
-        network=network,
-        capability=capability,
+        network=entitlement.network.slug,
+        capability=str(entitlement.capability),
+        tracers=entitlement.tracers,
+        expires_at=as_text(entitlement.expires_at),
     )

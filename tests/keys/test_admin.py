@@ -46,7 +46,9 @@ def test_secret_of_a_new_key_is_shown_once_and_never_again(staff: Client) -> Non
             "name": "dapp",
             "is_enabled": "on",
             "networks": [network.pk],
+            "show_secret": "on",
             **formset("versions"),
+            **formset("allowlist"),
             **formset("entitlements", {"network": network.pk, "capability": "trace"}),
         },
     )
@@ -77,6 +79,7 @@ def test_api_key_is_changed_without_another_secret(staff: Client) -> None:
             "owner": owner.pk,
             "name": "renamed",
             **formset("entitlements"),
+            **formset("allowlist"),
             **formset(
                 "versions", {"id": issued.version.pk, "api_key": issued.api_key.pk}
             ),
@@ -97,6 +100,7 @@ def save_entitlements(staff: Client, api_key: ApiKey, *rows: dict[str, Any]) -> 
             "is_enabled": "on",
             "networks": [network.pk for network in api_key.networks.all()],
             **formset("versions"),
+            **formset("allowlist"),
             **formset("entitlements", *({"api_key": api_key.pk, **r} for r in rows)),
         },
         follow=True,
@@ -206,7 +210,7 @@ def test_revoking_asks_for_a_reason_first(staff: Client) -> None:
     question = staff.post(API_KEYS, chosen)
     assert issued.version.hint in question.content.decode()
     assert KeyVersion.objects.live().exists()
-    answer = staff.post(API_KEYS, {**chosen, "reason": "leaked"})
+    answer = staff.post(API_KEYS, {**chosen, "confirmed": "on", "reason": "leaked"})
     assert answer.status_code == 302
     version = KeyVersion.objects.get()
     assert version.revoked_at is not None
@@ -221,7 +225,7 @@ def test_who_may_only_look_at_keys_revokes_none(client: Client) -> None:
     client.force_login(viewer)
     issued = issue_key(owner=get_or_create_customer(email="owner@example.org"))
     chosen = {"action": "revoke", "_selected_action": [issued.api_key.pk]}
-    client.post(API_KEYS, {**chosen, "reason": "malice"})
+    client.post(API_KEYS, {**chosen, "confirmed": "on", "reason": "malice"})
     assert KeyVersion.objects.live().exists()
     assert issued.version.hint in client.get(API_KEYS).content.decode()
 

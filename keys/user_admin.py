@@ -1,0 +1,83 @@
+"""Users in the admin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm
+from django.contrib.auth.forms import UserChangeForm as DjangoUserChangeForm
+from django.forms import ModelForm
+from django.http import HttpRequest
+
+from keys.models import User
+from keys.services import Actor, note_activation
+
+if TYPE_CHECKING:  # the classes are generic for the type checker alone
+    _UserAdmin = DjangoUserAdmin[User]
+    _UserChangeForm = DjangoUserChangeForm[User]
+else:
+    _UserAdmin = DjangoUserAdmin
+    _UserChangeForm = DjangoUserChangeForm
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """Return who works in the admin, and from where."""
+    assert isinstance(request.user, User)
+    return Actor(request.user, request.META.get("REMOTE_ADDR") or None)
+
+
+class UserCreationForm(AdminUserCreationForm):
+    """A new user, known by his e-mail address."""
+
+    class Meta:
+        model = User
+        fields = ["email"]
+
+
+class UserChangeForm(_UserChangeForm):
+    """A user, without a name to log in with."""
+
+    class Meta:
+        model = User
+        fields = "__all__"  # the admin's fieldsets choose
+        field_classes: dict[str, type[forms.Field]] = {}
+
+
+@admin.register(User)
+class UserAdmin(_UserAdmin):
+    form = UserChangeForm
+    add_form = UserCreationForm
+    ordering = ["email"]
+    list_display = ["email", "first_name", "last_name", "is_staff", "is_active"]
+    search_fields = ["email", "first_name", "last_name"]
+    show_full_result_count = False
+    fieldsets = [
+        (None, {"fields": ["email", "password"]}),
+        ("Person", {"fields": ["first_name", "last_name"]}),
+        (
+            "Permissions",
+            {
+                "fields": [
+                    "is_active",
+                    "is_staff",
+                    "is_superuser",
+                    "groups",
+                    "user_permissions",
+                ]
+            },
+        ),
+        ("Dates", {"fields": ["last_login", "date_joined"]}),
+    ]
+    add_fieldsets = [
+        (None, {"fields": ["email", "usable_password", "password1", "password2"]})
+    ]
+
+    def save_model(
+        self, request: HttpRequest, obj: User, form: ModelForm[User], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if change and "is_active" in form.changed_data:
+            note_activation(user=obj, actor=actor_of(request))
