@@ -1,5 +1,6 @@
 """A dapp's side of the wallet, for programs and bots.
 
+    token = await pair("https://wallet.example", "ABCD-EFGH")  # once; keep it
     async with await connect("wss://wallet.example/ws/dapp", token) as wallet:
         session = await wallet.call("wallet_createSession", {"optionalScopes": …})
         number = await wallet.invoke("eip155:1", "eth_blockNumber")
@@ -14,6 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.error
+import urllib.parse
+import urllib.request
 from collections.abc import AsyncIterator, Mapping
 from itertools import count
 from types import TracebackType
@@ -52,6 +56,10 @@ class Disconnected(Exception):
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(f"disconnected: {code} {reason}".rstrip())
         self.code = code
+
+
+class PairingRefused(Exception):
+    """Raised for a code that is wrong, used or too old, or after too many wrong ones."""
 
 
 class WalletClient:
@@ -193,3 +201,22 @@ async def connect(
         compression=None,
     )
     return WalletClient(socket)
+
+
+async def pair(wallet: str, code: str) -> str:
+    """Exchange the code that the user has read on his wallet's page for a token.
+
+    wallet: its address, `https://wallet.example`.
+    Raises: PairingRefused; OSError when the wallet can't be reached.
+    """
+    return await asyncio.to_thread(_exchange, f"{wallet}/wallet/token", code)
+
+
+def _exchange(url: str, code: str) -> str:
+    form = urllib.parse.urlencode({"code": code}).encode()
+    try:
+        with urllib.request.urlopen(url, form, timeout=30) as response:
+            return str(json.load(response)["token"])
+    except urllib.error.HTTPError as error:
+        with error:
+            raise PairingRefused(json.load(error).get("error", "")) from error

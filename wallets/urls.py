@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from wallets.pages import accounts, activity, connections, pairing, requests
+from wallets.tokens import exchange
 
 app_name = "wallet"
 urlpatterns = [
@@ -26,5 +27,6 @@ urlpatterns = [
     path("connections/<int:pk>/unblock", connections.unblock, name="unblock"),
     path("connect", pairing.connect, name="connect"),
     path("programs", pairing.program, name="program"),
+    path("token", exchange, name="token"),
     path("activity", activity.activity, name="activity"),
 ]
