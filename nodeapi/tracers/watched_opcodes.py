@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from eth._utils.address import (
     generate_contract_address,
@@ -131,56 +131,48 @@ def _refuse_call(frame: Any, items: list[int]) -> None:
 # Creations
 
 
+class _Before(NamedTuple):
+    """What a creating instruction found."""
+
+    items: list[int]
+    gas: int
+    memory_bytes: int
+    nonce: int
+    """The creator's."""
+
+
 def _create(name: str, operation: Any, taken: int, paid: int) -> Operation:
     def run(frame: Any) -> None:
-        items = frame._stack.values[-taken:]
-        gas = frame._gas_meter.gas_remaining
-        frame.before = items, gas + paid
-        memory = len(frame._memory._bytes)
-        nonce = frame.state.get_nonce(frame.msg.storage_address)
+        before = _Before(
+            frame._stack.values[-taken:],
+            frame._gas_meter.gas_remaining,
+            len(frame._memory._bytes),
+            frame.state.get_nonce(frame.msg.storage_address),
+        )
+        frame.before = before.items, before.gas + paid
         frame.pending = name, None
         operation(frame)
         if frame.pending is not None:
             frame.pending = None
-            _refuse_creation(frame, name, operation, items, gas, memory, nonce)
+            _refuse_creation(frame, name, operation, before)
 
     return run
 
 
-def _refuse_creation(
-    frame: Any,
-    name: str,
-    opcode: Any,
-    items: list[int],
-    gas: int,
-    memory: int,
-    nonce: int,
-) -> None:
-    """Report a creation that never began.
-
-    gas, memory (bytes), nonce: before the instruction. A collision has taken the gas
-    that the init code would have got; nothing else has.
-    """
-    sender, (value, start, size, *rest) = frame.msg.storage_address, items[::-1]
+def _refuse_creation(frame: Any, name: str, opcode: Any, before: _Before) -> None:
+    """Report a creation that never began."""
+    sender, (value, start, size, *rest) = frame.msg.storage_address, before.items[::-1]
     salt = rest[0] if rest else None
     code = bytes(frame._memory._bytes[start : start + size])
-    left = frame._gas_meter.gas_remaining
-    given, used = opcode.max_child_gas_modifier(left), 0
-    if frame.msg.depth + 1 > STACK_DEPTH_LIMIT:
-        error = DEPTH
-    elif frame.state.get_balance(sender) < value:
-        error = BALANCE
-    elif nonce >= MAX_NONCE:
-        error = NONCE
-    else:
-        error = COLLISION
-        price = opcode.get_gas_cost(CreateOpcodeStackData(value, start, size, salt))
-        price += memory_gas(len(frame._memory._bytes)) - memory_gas(memory)
-        given = used = gas - left - price
     if salt is None:
-        address = generate_contract_address(sender, nonce)
+        address = generate_contract_address(sender, before.nonce)
     else:
         address = generate_safe_contract_address(sender, salt, code)
+    error = _refusal(frame, value, before.nonce)
+    given, used = opcode.max_child_gas_modifier(frame._gas_meter.gas_remaining), 0
+    if error == COLLISION:
+        price = opcode.get_gas_cost(CreateOpcodeStackData(value, start, size, salt))
+        given = used = _taken_by_collision(frame, before, price)
     creation = CallFrame(
         type=name,
         sender=sender,
@@ -194,6 +186,22 @@ def _refuse_creation(
     )
     frame.watcher.enter(creation)
     frame.watcher.exit(creation)
+
+
+def _refusal(frame: Any, value: int, nonce: int) -> str:
+    """Return why a creation did not begin; they are looked at in this order."""
+    if frame.msg.depth + 1 > STACK_DEPTH_LIMIT:
+        return DEPTH
+    if frame.state.get_balance(frame.msg.storage_address) < value:
+        return BALANCE
+    return NONCE if nonce >= MAX_NONCE else COLLISION
+
+
+def _taken_by_collision(frame: Any, before: _Before, price: int) -> int:
+    """Return the gas that the init code would have got: a collision takes it."""
+    memory = memory_gas(len(frame._memory._bytes)) - memory_gas(before.memory_bytes)
+    taken: int = before.gas - frame._gas_meter.gas_remaining
+    return taken - price - memory
 
 
 def _selfdestruct(operation: Operation, taken: int, paid: int) -> Operation:
