@@ -12,9 +12,11 @@ from tests.wallets.pages.conftest import Person
 from wallets import urls
 
 ROUTES = {
-    pattern.name: pattern for pattern in urls.urlpatterns if pattern.name != "connect"
+    pattern.name: pattern
+    for pattern in urls.urlpatterns
+    if pattern.name not in {"connect", "token"}
 }
-"""All but the one that is opened by others, see `test_pairing_pages`."""
+"""All but those that dapps call; `test_pairing_pages` has the one that is a page."""
 
 
 def address(name: str, person: Person) -> str:
