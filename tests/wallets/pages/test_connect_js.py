@@ -1,8 +1,8 @@
 """connect.js on a page of somebody else, in a real browser, against the real pages.
 
-The address where a code becomes a token is played here. So is the wallet's end of the
-socket, frame by frame, where the test is about what the script makes of each frame; the
-first test has the service's own.
+The wallet's end of the socket, and the address where a code becomes a token, are played
+here where a test is about what the script makes of each frame. The first test has the
+service's own.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Stage:
         self.sockets: list[WebSocketRoute] = []
         self.frames: list[dict[str, Any]] = []
         self.is_played = True
-        """Whether sockets end here; if not, the service has them."""
-        context.route("**/wallet/token", lambda route: self.exchanges.append(route))
+        """Whether sockets and codes end here; if not, the service has them."""
+        context.route("**/wallet/token", self._exchanging)
         context.route_web_socket("**/ws/dapp", self._opened)
         self.page = self.open()
 
@@ -91,6 +91,12 @@ class Stage:
         page = self.context.new_page()
         page.goto(self.origin)
         return page
+
+    def _exchanging(self, route: Route) -> None:
+        if self.is_played:
+            self.exchanges.append(route)
+        else:
+            route.continue_()
 
     def _opened(self, socket: WebSocketRoute) -> None:
         if not self.is_played:
@@ -205,7 +211,6 @@ def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Let it ask").click()
-    stage.exchange()
     window.get_by_role("link", name="Look at it").click()
     window.get_by_role("checkbox", name="Polygon").uncheck()
     window.get_by_role("button", name="Approve").click()
