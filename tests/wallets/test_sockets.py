@@ -319,3 +319,27 @@ def test_a_disconnected_dapp_loses_its_sockets_in_all_processes(owner: Owner) ->
         assert await status(owner.url, additional_headers=bearer) == 403
 
     run(scenario())
+
+
+# Readers that do not read
+
+
+def test_who_does_not_read_is_disconnected_and_nobody_else_waits(owner: Owner) -> None:
+    """A client that asks and asks without reading; another one goes on as ever."""
+
+    async def scenario() -> None:
+        async with await owner.connect() as calm, owner.raw() as lazy:
+            await owner.create(calm, "eip155:1")
+            lazy.transport.pause_reading()
+            name = "x" * 500_000  # comes back with each answer
+            for number in range(60):
+                await lazy.send(json.dumps(get_session(f"{number}{name}")))
+                if number % 10 == 0:
+                    assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
+            lazy.transport.resume_reading()
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    await lazy.recv()
+            assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
+
+    run(scenario())
