@@ -9,7 +9,8 @@ From the bottom up; everything is reached through these:
 - `store`, `watch`, `service`: what a serving process reads, and how it learns to look.
 - `methods.outer.answer`: what a dapp's call is answered with.
 
-What a socket for dapps does with it:
+`sockets` is what dapps are connected to, `tokens` where a code becomes a token, `client` a
+dapp's side of both, for programs. What a socket does with the rest:
 
 1. Handshake: `services.pairing.authenticate` gives the token with its dapp, or None. One
    socket is one dapp's as long as it lives, and has a name of its own (`Peer.socket`).
@@ -22,8 +23,8 @@ What a socket for dapps does with it:
    `changed_by` is this socket: its own answer tells it. Before that frame is written,
    subscriptions of scopes that are gone, or no longer hold them, end. A socket whose
    token is not among `live_tokens`, or whose dapp is not welcome, is closed.
-4. Heads: the listener hears of them in one order with the changes, that of the commits.
-   Before a head is sent, changes that were heard of first have been looked at.
+4. Heads: blocks are read on from the one that was sent last, then the versions of the
+   sessions. Where one is not the version that is known, it is looked at before.
 5. Close: calls that are under way are cancelled, and waited for: a wallet_createSession
    takes its request back.
 
