@@ -12,7 +12,10 @@ from bench.own_services import own_services
 from bench.plot import plot
 from bench.rows import Row, machine
 
-PARTS = ("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand")
+PARTS = (
+    *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
+    "beside",
+)
 
 RESULTS = Path(__file__).parent / "results.json"
 PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
@@ -43,7 +46,7 @@ def main(names: list[str]) -> int:
 
 def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
     """Return a part's measurement; some need Django set up to be imported."""
-    from bench import endpoint, importing, on_demand, traces, watching
+    from bench import beside, endpoint, importing, on_demand, traces, watching
 
     return {
         "import": importing.speed,
@@ -53,6 +56,7 @@ def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
         "workers": endpoint.workers,
         "traces": traces.traces,
         "on_demand": on_demand.on_demand,
+        "beside": beside.beside,
     }[name]
 
 

@@ -1,0 +1,169 @@
+"""What traces that are executed on demand cost everybody else.
+
+All trace workers are kept busy, or left alone, in laps that take turns; in each lap
+blocks are imported, and then others are read by their hashes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from itertools import count
+from pathlib import Path
+from statistics import median
+
+from django.core.management import call_command
+
+from bench.endpoint import SERVICE, serving
+from bench.importing import BULK_BATCH, LAP_BLOCKS, TRANSFERS, Say, chain_folder
+from bench.loadgen import Job, Loadgen, loadgen
+from bench.questions import Case
+from bench.racers import Racer, racer
+from bench.rows import Row, median_ratio
+from bench.token_chain import build_in_process, in_folder
+from bench.traces import BY_BLOCK, call
+from keys.services import get_or_create_customer, issue_key
+from nodeapi import conf
+from nodeapi.models import Block
+
+SLUG = "bench-beside"
+TRACED_BLOCKS, TRACED_TRANSFERS = 20, 120
+HOLDERS = 1_002
+"""Another chain than those of the other parts."""
+
+ROUNDS = 7
+SECONDS = 0.5
+CONNECTIONS = 16
+MOST = 1.2
+"""What takes a second alone may take that long beside traces."""
+
+TRACER = "opcountTracer"
+"""A JavaScript tracer that is told of every instruction and answers with a number."""
+
+
+def beside(folder: Path, say: Say) -> list[Row]:
+    """Compare importing and reading beside busy trace workers with the same alone."""
+    say("beside: builds and imports its chains")
+    traced = folder / SLUG
+    blocks = [f"{TRACED_BLOCKS}x{TRACED_TRANSFERS}"]
+    build_in_process(traced, holders=HOLDERS, blocks=blocks)
+    chain = in_folder(traced)
+    call_command(
+        "import_chain", str(chain.chain_path), network=SLUG, genesis=chain.genesis_path
+    )
+    imported = chain_folder(
+        folder, holders=HOLDERS, blocks=LAP_BLOCKS * (2 * ROUNDS + 1)
+    )
+    case = Case(
+        "eth_getBlockByHash", [call("eth_getBlockByHash", *a) for a in _asked()]
+    )
+    paths = _paths(2 * conf.trace_limits().workers)
+    alone: list[tuple[float, float]] = []
+    busy: list[tuple[float, float]] = []
+    with ExitStack() as stack:
+        generator = stack.enter_context(loadgen(os.sched_getaffinity(0)))
+        ours = stack.enter_context(racer("bench.import_ours", imported, BULK_BATCH))
+        target = stack.enter_context(serving("beside", SERVICE))
+        job = Job(target.port, case.requests(paths[0]), CONNECTIONS, SECONDS)
+        _lap(ours, generator, job)  # the accounts are read, the cache is filled
+        done = 0
+        for number in range(ROUNDS):
+            say(f"beside: round {number + 1} of {ROUNDS}")
+            alone.append(_lap(ours, generator, job))
+            with _tracing(target.port, paths) as finished:
+                busy.append(_lap(ours, generator, job))
+            done += len(finished)
+    say(f"beside: {done} blocks of {TRACED_TRANSFERS} transfers were traced meanwhile")
+    return [
+        *_rows(
+            "import", [lap[0] for lap in alone], [lap[0] for lap in busy], "ms/block"
+        ),
+        *_rows(case.name, [lap[1] for lap in alone], [lap[1] for lap in busy], "µs"),
+    ]
+
+
+def _asked() -> list[tuple[str, bool]]:
+    return [(block_hash, False) for block_hash in _hashes()]
+
+
+def _hashes() -> list[str]:
+    blocks = Block.objects.filter(network__slug=SLUG, number__gt=0)
+    return [f"0x{bytes(block.hash).hex()}" for block in blocks]
+
+
+def _paths(keys: int) -> list[str]:
+    """Return paths with a key each: a key may have only so many traces at once."""
+    owner = get_or_create_customer(email="bench@example.org")
+    return [
+        f"/{SLUG}/v3/{issue_key(owner=owner, name='bench', may_trace=True).secret}"
+        for _ in range(keys)
+    ]
+
+
+def _lap(ours: Racer, generator: Loadgen, job: Job) -> tuple[float, float]:
+    """Return milliseconds a block that is imported, microseconds a request."""
+    import_seconds = ours.run(LAP_BLOCKS).seconds
+    load = generator.load(job)
+    return import_seconds * 1000 / LAP_BLOCKS, 1_000_000 / load.rate
+
+
+@contextmanager
+def _tracing(port: int, paths: list[str]) -> Iterator[list[int]]:
+    """Keep more traces wanted than there are workers; give the sizes of the answers."""
+    hashes, turns, ended = _hashes(), count(), threading.Event()
+    finished: list[int] = []
+    begun = threading.Barrier(len(paths) + 1)
+
+    def keep_tracing(path: str) -> None:
+        is_first = True
+        while not ended.is_set():
+            if is_first:
+                begun.wait()
+            is_first = False
+            # No two alike at once: those would be executed but once.
+            block_hash = hashes[next(turns) % len(hashes)]
+            finished.append(_trace(port, path, block_hash))
+
+    threads = [threading.Thread(target=keep_tracing, args=(path,)) for path in paths]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    try:
+        yield finished
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def _trace(port: int, path: str, block_hash: str) -> int:
+    """Have a block traced; return the answer's size. Raises: RuntimeError."""
+    connection = HTTPConnection("127.0.0.1", port)
+    try:
+        body = call(BY_BLOCK, block_hash, {"tracer": TRACER})
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse().read()
+    finally:
+        connection.close()
+    if len(json.loads(answer).get("result", ())) != TRACED_TRANSFERS:
+        raise RuntimeError(f"a trace failed: {answer[:300]!r}")
+    return len(answer)
+
+
+def _rows(name: str, alone: list[float], busy: list[float], unit: str) -> Iterator[Row]:
+    unit = unit if "/" in unit else f"{unit}/request"
+    case = f"{name} of {TRANSFERS} transfers" if name == "import" else name
+    yield Row("beside", f"{case}, alone", median(alone), unit)
+    yield Row(
+        "beside",
+        f"{case}, beside busy trace workers",
+        median(busy),
+        unit,
+        median_ratio(busy, alone),
+        "alone",
+        f"<= {MOST}",
+    )
