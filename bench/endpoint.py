@@ -38,7 +38,10 @@ from bench.questions import (
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
 from config import server
+from keys.limiter.gcra import MAX_RATE
+from keys.models import Plan
 from keys.services import get_or_create_customer, issue_key
+from keys.services.limits import set_limits
 
 SLUG = "bench-endpoint"
 HOLDERS = 1_000
@@ -180,7 +183,14 @@ def prepare(folder: Path, say: Say) -> str:
             genesis=chain.genesis_path,
         )
     owner = get_or_create_customer(email="bench@example.org")
-    return f"/{SLUG}/v3/{issue_key(owner=owner, name='bench').secret}"
+    issued = issue_key(owner=owner, name="bench")
+    # It is charged like any other key, and never refused.
+    set_limits(
+        api_key=issued.api_key,
+        plan=Plan.objects.get(slug="custom"),
+        credits_per_second=MAX_RATE,
+    )
+    return f"/{SLUG}/v3/{issued.secret}"
 
 
 def compare(bench: str, path: str, say: Say, *, with_anvil: bool = False) -> list[Row]:

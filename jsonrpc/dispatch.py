@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from jsonrpc.answers import (
     Answer,
@@ -17,17 +16,23 @@ from jsonrpc.answers import (
     refuse_all,
     refuse_large_batch,
 )
+from jsonrpc.batch import Batches
+from jsonrpc.calls import (
+    Call,
+    Context,
+    NoAnswer,
+    begin_to_stream,
+    is_awaited,
+    refused,
+    wants_no_answer,
+)
 from jsonrpc.deadlines import Deadlines
 from jsonrpc.departure import CallerGone, Gone, stay, unless_gone
 from jsonrpc.envelope import (
     NULL,
-    around_result,
-    error_object,
     has_rounded_id,
-    is_response,
     read_id,
     read_method,
-    write_error,
     write_result,
 )
 from jsonrpc.errors import (
@@ -36,36 +41,14 @@ from jsonrpc.errors import (
     InvalidRequest,
     ParseError,
     RequestTimedOut,
-    ResponseTooLarge,
     RpcError,
     unknown_method,
 )
-from jsonrpc.registry import Encoder, Method, MethodRegistry
-from jsonrpc.stream import CHUNK_BYTES, ResultTooLarge, Stream
+from jsonrpc.registry import Method, MethodRegistry
+from jsonrpc.stream import Stream
 from jsonrpc.text import parse, parse_exactly
 
 logger = logging.getLogger(__name__)
-
-_AT_ONCE = 100
-"""Calls of a batch that are under way together.
-
-Enough for their look-ups to be merged; few enough that what a batch may read before
-its response is found to be full stays bounded.
-"""
-
-_SLOW_AT_ONCE = 8
-"""Calls of slow methods among them, which read much more."""
-
-
-class Context(Protocol):
-    """What is known of a request besides its body; handed to the methods."""
-
-    @property
-    def request_id(self) -> object:
-        """Names the request in the log."""
-
-    def authorise(self, method: Method) -> None:
-        """Raise the error of a method whose capability the caller was not granted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +63,6 @@ class Limits:
     response_bytes: int = 25_000_000
     seconds: float = 30.0
     slow_seconds: float = 120.0
-
-
-class _NoAnswer(Exception):
-    """Raised when a message wants no answer."""
-
-
-class _Call:
-    """One call on its way: either `value`, or something to await for it, or `error`."""
-
-    # Defaults in the class are free; an __init__ for them would cost 0.2 µs.
-    id = NULL
-    method = ""
-    error: RpcError | None = None
-    value: Any = None
-    is_slow = False
-    encode: Encoder
 
 
 class Dispatcher:
@@ -115,6 +82,12 @@ class Dispatcher:
         self._deadlines = Deadlines(limits.seconds)
         self._slow_deadlines = Deadlines(limits.slow_seconds)
         self._translations = translations
+        self._batches = Batches(
+            self._told,
+            response_bytes=limits.response_bytes,
+            seconds=limits.seconds,
+            slow_seconds=limits.slow_seconds,
+        )
 
     def respond(
         self, body: bytes, context: Context, gone: Gone = stay
@@ -124,7 +97,7 @@ class Dispatcher:
         gone: what to wait for to learn that nobody waits for the answer any more; slow
             methods are given up then.
         """
-        call = _Call()
+        call = Call()
         message = None
         try:
             message = parse(body)
@@ -132,15 +105,15 @@ class Dispatcher:
                 return self._respond_to_batch(message, body, context, gone)
             if has_rounded_id(message):
                 message = parse_exactly(body)
-            self._begin(call, message, context)
-            value = call.value
-            if type(value) is bytes or not _is_awaited(value):
-                return write_result(call.id, call.encode(value))
+            self._prepare(call, message, context)
         except Exception as error:
-            if _wants_no_answer(error, message):
+            if wants_no_answer(error, message):
                 return b""
-            return refusal(call.id, self._told(error, call, context))
-        return self._respond_later(call, context, gone)
+            call.error = self._told(error, call, context)
+        charged = context.charge(call.credits)
+        if charged is None:
+            return self._answer(call, context, gone)
+        return self._answer_charged(charged, call, context, gone)
 
     def refuse(self, body: bytes, error: RpcError) -> Reply:
         """Answer a request that is refused as a whole, whatever it asks.
@@ -164,29 +137,65 @@ class Dispatcher:
             return refusal(NULL, error)
         return Reply(error.http_status, array(answers), error.headers)
 
-    def _begin(self, call: _Call, message: dict[str, Any], context: Context) -> None:
-        """Start the call that a message makes.
+    def _prepare(self, call: Call, message: dict[str, Any], context: Context) -> None:
+        """Find out what a message asks for, and whether it may.
 
-        Raises: _NoAnswer, RpcError, and whatever the method raises.
+        Raises: NoAnswer, RpcError.
         """
         call_id = read_id(message)
         if call_id is not None:
             call.id = call_id
-        name = call.method = read_method(message)
+        name = call.name = read_method(message)
         if call_id is None:
-            raise _NoAnswer
+            raise NoAnswer
         method = self._find(name)
         if method is None:
             raise unknown_method(name)
+        call.method = method
         if method.capability is not None:
             context.authorise(method)
-        call.encode = method.encode
         if method.is_slow:
             call.is_slow = True
-        arguments = method.signature.decode(message.get("params"))
-        call.value = method.handler(context, *arguments)
+        call.arguments = method.signature.decode(message.get("params"))
+        call.credits = method.credits
 
-    def _told(self, error: Exception, call: _Call, context: Context) -> RpcError:
+    def _answer(
+        self, call: Call, context: Context, gone: Gone
+    ) -> Answer | Awaitable[Answer]:
+        """Carry a single call out, at once when nothing has to be waited for."""
+        method = call.method
+        if call.error is not None or method is None:
+            return self._refuse(call, call.error or InternalError(), context)
+        try:
+            value = call.value = method.handler(context, *call.arguments)
+            if type(value) is bytes or not is_awaited(value):
+                answer = write_result(call.id, method.encode(value))
+                context.book(method.name, call.credits, len(answer), None)
+                return answer
+        except Exception as error:
+            return self._refuse(call, self._told(error, call, context), context)
+        return self._answer_later(call, method, context, gone)
+
+    async def _answer_charged(
+        self, charged: Awaitable[None], call: Call, context: Context, gone: Gone
+    ) -> Answer:
+        """Carry a single call out if its caller has the credits for it."""
+        try:
+            await charged
+        except RpcError as error:
+            call.credits = 0
+            return self._refuse(call, error, context)
+        answer = self._answer(call, context, gone)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _refuse(self, call: Call, error: RpcError, context: Context) -> Reply:
+        """Answer a single call with an error."""
+        reply = refusal(call.id, error)
+        name = None if call.method is None else call.method.name
+        context.book(name, call.credits, len(reply.body), error)
+        return reply
+
+    def _told(self, error: Exception, call: Call, context: Context) -> RpcError:
         """Return what the caller is told of an error."""
         if isinstance(error, RpcError):
             return error
@@ -195,29 +204,37 @@ class Dispatcher:
                 return told()
         logger.error(
             "%s crashed in request %s",
-            call.method,
+            call.name,
             context.request_id,
             exc_info=error,
         )
         return InternalError()
 
-    async def _respond_later(self, call: _Call, context: Context, gone: Gone) -> Answer:
+    async def _answer_later(
+        self, call: Call, method: Method, context: Context, gone: Gone
+    ) -> Answer:
         """Wait for the value of a single call."""
         deadlines = self._slow_deadlines if call.is_slow else self._deadlines
         deadline = deadlines.deadline()
+        answer: Answer
         try:
             with deadline:
                 value = call.value
                 if type(value) is not Stream:
                     value = await (unless_gone(value, gone) if call.is_slow else value)
                 if type(value) is Stream:
-                    return await _begin_to_stream(call, value)
-            return write_result(call.id, call.encode(value))
+                    size = value.size
+                    answer = await begin_to_stream(call, value)
+                else:
+                    answer = write_result(call.id, method.encode(value))
+                    size = len(answer)
         except CallerGone:
             return b""
         except Exception as error:
             told = self._told(error, call, context) if not deadline.expired else None
-            return refusal(call.id, told or RequestTimedOut())
+            return self._refuse(call, told or RequestTimedOut(), context)
+        context.book(method.name, call.credits, size, None)
+        return answer
 
     def _respond_to_batch(
         self, messages: Any, body: bytes, context: Context, gone: Gone
@@ -234,161 +251,38 @@ class Dispatcher:
             messages = parse_exactly(body)
         return self._answer_batch(messages, context, gone)
 
-    def _begin_one_of_many(self, message: object, context: Context) -> _Call | None:
-        """Start a call of a batch; None when it wants no answer."""
-        call = _Call()
+    def _prepare_one_of_many(self, message: object, context: Context) -> Call | None:
+        """Prepare a call of a batch; None when it wants no answer."""
+        call = Call()
         try:
             if type(message) is not dict:
                 raise InvalidRequest
-            self._begin(call, message, context)
+            self._prepare(call, message, context)
         except Exception as error:
-            if _wants_no_answer(error, message):
+            if wants_no_answer(error, message):
                 return None
             call.error = self._told(error, call, context)
         return call
 
-    def _result(self, call: _Call, context: Context) -> bytes:
-        """Return the result of a call as JSON; b"" when there is an error."""
-        if call.error is None:
-            try:
-                return call.encode(call.value)
-            except Exception as error:
-                call.error = self._told(error, call, context)
-        return b""
-
     async def _answer_batch(
         self, messages: list[object], context: Context, gone: Gone
     ) -> Answer:
-        """Answer the calls of a batch in their order, a portion at a time."""
+        """Answer the calls of a batch in their order, if they can be paid together."""
         if len(messages) > self._limits.batch_calls:
             return refuse_large_batch(messages, self._limits.batch_calls)
-        started = asyncio.get_running_loop().time()
-        answers: list[bytes] = []
-        left_bytes = self._limits.response_bytes
-        rest = iter(messages)
-        for calls in self._portions(rest, context):
-            deadline = started + self._patience(calls)
-            try:
-                is_late = await self._settle(calls, deadline, context, gone)
-            except CallerGone:
-                return b""
+        prepared = (self._prepare_one_of_many(each, context) for each in messages)
+        calls = [call for call in prepared if call is not None]
+        try:
+            # All or nothing, so that the whole request can be repeated.
+            charged = context.charge(sum(call.credits for call in calls))
+            if charged is not None:
+                await charged
+            answers = await self._batches.answer(calls, context, gone)
+        except CallerGone:
+            return b""
+        except RpcError as error:
             for call in calls:
-                if left_bytes < 0:
-                    call.error = ResponseTooLarge()
-                if type(call.value) is Stream:
-                    await self._collect(call, left_bytes, deadline, context)
-                result = self._result(call, context)
-                left_bytes -= len(result)
-                answers.append(_answer(call, result))
-            if left_bytes < 0 or is_late:
-                error = ResponseTooLarge() if left_bytes < 0 else RequestTimedOut()
-                answers += refuse_all(filter(None, map(answerable_id, rest)), error)
-                break
+                call.credits = 0
+            answers = [refused(call, error, context) for call in calls]
+            return Reply(error.http_status, array(answers), error.headers)
         return array(answers) if answers else b""
-
-    def _portions(
-        self, messages: Iterator[object], context: Context
-    ) -> Iterator[list[_Call]]:
-        """Begin the calls of a batch that want an answer, some at a time."""
-        calls: list[_Call] = []
-        slow = 0
-        for message in messages:
-            call = self._begin_one_of_many(message, context)
-            if call is None:
-                continue
-            calls.append(call)
-            slow += call.is_slow
-            if len(calls) == _AT_ONCE or slow == _SLOW_AT_ONCE:
-                yield calls
-                calls, slow = [], 0
-        if calls:
-            yield calls
-
-    def _patience(self, calls: list[_Call]) -> float:
-        """Return the seconds that a batch with these calls may take."""
-        is_slow = True in [call.is_slow for call in calls]
-        return self._limits.slow_seconds if is_slow else self._limits.seconds
-
-    async def _collect(
-        self, call: _Call, room: int, deadline: float, context: Context
-    ) -> None:
-        """Make a call's stream a value, if the response to its batch has room for it.
-
-        room: bytes.
-        """
-        stream: Stream = call.value
-        try:
-            if call.error is None and stream.size > room:
-                raise ResultTooLarge(stream.size, room, stream.advice)
-            if call.error is None:
-                async with asyncio.timeout_at(deadline):
-                    call.value = await stream.read()
-        except TimeoutError:
-            call.error = RequestTimedOut()
-        except Exception as error:
-            call.error = self._told(error, call, context)
-        finally:
-            await stream.aclose()
-
-    async def _settle(
-        self, calls: list[_Call], deadline: float, context: Context, gone: Gone
-    ) -> bool:
-        """Wait until all calls have a value or an error; return whether time is up."""
-        loop = asyncio.get_running_loop()
-        pending = {
-            asyncio.ensure_future(call.value): call
-            for call in calls
-            if call.error is None and hasattr(call.value, "__await__")
-        }
-        if not pending:
-            return loop.time() >= deadline
-        waiting = asyncio.wait(pending, timeout=deadline - loop.time())
-        is_slow = True in [call.is_slow for call in pending.values()]
-        try:
-            _, late = await (unless_gone(waiting, gone) if is_slow else waiting)
-        finally:
-            for future in pending:
-                future.cancel()  # does nothing to one that is done
-        for future, call in pending.items():
-            if future in late or future.cancelled():
-                call.error = RequestTimedOut()
-                continue
-            error = future.exception()
-            if error is None:
-                call.value = future.result()
-            elif isinstance(error, Exception):
-                call.error = self._told(error, call, context)
-            else:
-                raise error
-        return bool(late)
-
-
-def _is_awaited(value: object) -> bool:
-    """Return whether a handler's value is not there yet, or not all of it."""
-    return hasattr(value, "__await__") or type(value) is Stream
-
-
-async def _begin_to_stream(call: _Call, stream: Stream) -> Answer:
-    """Return the answer that a stream is the result of; as bytes, if it is short."""
-    try:
-        if stream.size <= CHUNK_BYTES:
-            return write_result(call.id, await stream.read())
-        await stream.begin()
-    except BaseException:
-        await stream.aclose()
-        raise
-    stream.enclose(*around_result(call.id))
-    return stream
-
-
-def _wants_no_answer(error: Exception, message: object) -> bool:
-    """Return whether nothing is said of an error: geth takes no notice of responses."""
-    return isinstance(error, _NoAnswer) or (
-        isinstance(error, InvalidRequest) and is_response(message)
-    )
-
-
-def _answer(call: _Call, result: bytes) -> bytes:
-    if call.error is not None:
-        return write_error(call.id, error_object(call.error))
-    return write_result(call.id, result)

@@ -45,6 +45,10 @@ _CREDITS, _MICROSECONDS, _BYTES, _LATENCIES = range(4)
 _ZEROS = [0] * (_LATENCIES + BUCKETS)
 """A counter: credits, microseconds, bytes, and a histogram of latencies."""
 
+Use = tuple[int, int, int, str, str]
+"""Secret, API key, network, method (a registered one's name, or UNKNOWN_METHOD), outcome.
+"""
+
 _Counter = list[int]
 _Row = tuple[int, int, int, str, str]
 """API key, start of the minute in Unix seconds, network, method, outcome."""
@@ -102,7 +106,7 @@ class Meter:
     ) -> None:
         self._conninfo = conninfo
         self._wall_clock = wall_clock
-        self._counters: dict[tuple[int, int, int, str, str], _Counter] = {}
+        self._counters: dict[Use, _Counter] = {}
         self._waiting: dict[_Row, _Counter] = {}
         self._used: dict[int, int] = {}
         self._stopping = asyncio.Event()
@@ -110,25 +114,11 @@ class Meter:
         self.dropped = 0
         """Calls that are in no statistics, because the database was away too long."""
 
-    def book(
-        self,
-        version_id: int,
-        api_key_id: int,
-        network_id: int,
-        method: str,
-        outcome: str,
-        credits: int,
-        microseconds: int,
-        size: int,
-    ) -> None:
-        """Count a call.
-
-        method: a registered one's name, or UNKNOWN_METHOD. size: bytes of the answer.
-        """
-        key = (version_id, api_key_id, network_id, method, outcome)
-        counter = self._counters.get(key)
+    def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
+        """Count a call; size: bytes of its answer."""
+        counter = self._counters.get(use)
         if counter is None:
-            counter = self._counters[key] = _ZEROS.copy()
+            counter = self._counters[use] = _ZEROS.copy()
         counter[0] += credits
         counter[1] += microseconds
         counter[2] += size
@@ -190,8 +180,8 @@ class Meter:
         now = int(self._wall_clock())
         # Flushes are at the multiples of 5 s, a little late: this one is of the past.
         minute = int(self._wall_clock() - FLUSH_SECONDS / 2) // 60 * 60
-        for key, counter in counters.items():
-            version_id, api_key_id, network_id, method, outcome = key
+        for use, counter in counters.items():
+            version_id, api_key_id, network_id, method, outcome = use
             self._used[version_id] = now
             row = (api_key_id, minute, network_id, method, outcome)
             known = self._waiting.get(row)

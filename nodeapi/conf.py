@@ -21,7 +21,8 @@ def database_connections() -> int:
     """Return how many connections each process opens at most for look-ups.
 
     NODEAPI_DATABASE_CONNECTIONS; a few are enough, since look-ups are merged: with
-    more of them the queries only become smaller. One more listens.
+    more of them the queries only become smaller. One more listens, and
+    one comes and goes that writes statistics.
     """
     return int(getattr(settings, "NODEAPI_DATABASE_CONNECTIONS", 4))
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
+from time import perf_counter_ns
 from typing import Any
 
 from jsonrpc.answers import Answer, Reply
@@ -89,6 +90,8 @@ class Endpoint:
         self._directory = service.directory
         self._store = service.store
         self._tracing = service.tracing
+        self._limiter = service.limiter
+        self._meter = service.meter
         translations: dict[type[Exception], type[RpcError]] = {
             Unavailable: ServiceUnavailable
         }
@@ -163,7 +166,7 @@ class Endpoint:
         grant = self._resolve(key)
         if isinstance(grant, Grant):
             network = self._network(grant, slug, scope, headers)
-            return Context(request_id, grant, network, self._store, self._tracing)
+            return self._context(request_id, grant, network)
         return self._admit_later(grant, slug, scope, headers, request_id)
 
     async def _admit_later(
@@ -176,7 +179,21 @@ class Endpoint:
     ) -> Context:
         known = await grant
         network = self._network(known, slug, scope, headers)
-        return Context(request_id, known, network, self._store, self._tracing)
+        return self._context(request_id, known, network)
+
+    def _context(
+        self, request_id: http.RequestId, grant: Grant, network: NetworkView
+    ) -> Context:
+        return Context(
+            request_id,
+            grant,
+            network,
+            self._store,
+            self._tracing,
+            self._limiter,
+            self._meter,
+            perf_counter_ns(),
+        )
 
     def _network(
         self, grant: Grant, slug: str, scope: Scope, headers: Mapping[bytes, bytes]

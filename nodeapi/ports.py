@@ -8,6 +8,8 @@ from typing import Any, Literal, Protocol
 
 from jsonrpc.stream import Stream
 from keys.grants import Grant
+from keys.limiter.gcra import Limits
+from keys.metering import Use
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.tracing.jobs import TraceJob
@@ -252,6 +254,25 @@ class Tracing(Protocol):
         """End what is going on."""
 
 
+class Limiter(Protocol):
+    """Charges keys; see `keys.limiter`."""
+
+    def charge(
+        self, api_key_id: int, limits: Limits | None, credits: int
+    ) -> Awaitable[None] | None:
+        """Take what a request costs; at once, if there is enough at hand.
+
+        Raises, when awaited: see `keys.limiter.errors`.
+        """
+
+
+class Meter(Protocol):
+    """Counts calls; see `keys.metering`."""
+
+    def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
+        """Count a call; size: bytes of its answer."""
+
+
 class LateUses(Protocol):
     """Puts attempts with revoked secrets on record; see `keys.late_use`."""
 
@@ -277,6 +298,14 @@ class Service(Protocol):
     @property
     def tracing(self) -> Tracing:
         """What executes blocks again."""
+
+    @property
+    def limiter(self) -> Limiter | None:
+        """What keys are charged by."""
+
+    @property
+    def meter(self) -> Meter | None:
+        """What their calls are counted by."""
 
     @property
     def late_uses(self) -> LateUses:

@@ -11,6 +11,9 @@ from psycopg.conninfo import make_conninfo
 from jsonrpc.dispatch import Limits
 from keys.grants import Grants
 from keys.late_use import LateUses
+from keys.limiter.buckets import Buckets
+from keys.limiter.limiter import Limiter
+from keys.metering import Meter
 from networks.conf import default_network
 from networks.directory import Directory
 from nodeapi import conf
@@ -34,11 +37,15 @@ class Service:
     store: Store
     tracing: Tracing
     late_uses: LateUses
+    limiter: Limiter
+    meter: Meter
 
     async def start(self) -> None:
         """Listen and read the networks; works as well while the database is down."""
         await self.listener.start()
         await self.directory.start()
+        await self.limiter.start()
+        await self.meter.start()
 
     async def stop(self) -> None:
         """Hang up."""
@@ -46,6 +53,8 @@ class Service:
         await self.directory.stop()
         await self.tracing.close()
         await self.late_uses.close()
+        await self.limiter.stop()
+        await self.meter.stop()
         await self.connections.close()
 
 
@@ -89,6 +98,8 @@ def build_service(conninfo: str | None = None) -> Service:
         store=Store(connections, directory, cache_bytes=conf.cache_bytes()),
         tracing=TracePool(address, conf.trace_limits()),
         late_uses=LateUses(),
+        limiter=Limiter(Buckets(settings.REDIS_URL)),
+        meter=Meter(address),
     )
 
 

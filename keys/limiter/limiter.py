@@ -170,7 +170,8 @@ class Limiter:
             passed = self._clock() - since
             # What was too much is so for a while: nobody need be asked.
             if needed >= too_much and passed < min(wait or inf, MEMORY_SECONDS):
-                raise _refusal(refusal, limits, lease.bucket.day, wait - passed)
+                wait += (needed - too_much) / limits.rate - passed
+                raise _refusal(refusal, limits, lease.bucket.day, wait)
         lease.limits, lease.refused = limits, None
         outcome = await self._take_shared(api_key_id, lease, limits, needed)
         if outcome is None:

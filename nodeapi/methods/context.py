@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 
+from jsonrpc.errors import RpcError
 from jsonrpc.registry import Method
 from keys import permits
 from keys.grants import Grant
+from keys.metering import OK, UNKNOWN_METHOD, outcome_of
 from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
 from nodeapi.http import RequestId
-from nodeapi.ports import Store, Tracing
+from nodeapi.ports import Limiter, Meter, Store, Tracing
 
 TRACE = permits.TRACE
 """The capability to have blocks traced."""
@@ -24,6 +28,8 @@ class Context:
     """A request that was let in: by what key, to which network, and what it reads.
 
     tracing: executes blocks again; None where nothing does.
+    limiter, meter: None where nothing is charged or counted.
+    started: when the request came, in nanoseconds of `time.perf_counter_ns`.
     """
 
     request_id: RequestId
@@ -31,6 +37,9 @@ class Context:
     network: NetworkView
     store: Store
     tracing: Tracing | None = None
+    limiter: Limiter | None = None
+    meter: Meter | None = None
+    started: int = 0
     _turn: asyncio.Lock | None = field(default=None, init=False)
 
     @property
@@ -39,6 +48,33 @@ class Context:
         if self._turn is None:
             self._turn = asyncio.Lock()
         return self._turn
+
+    def charge(self, credits: int) -> Awaitable[None] | None:
+        """Take what a request costs from its key; at once, if there is enough at hand.
+
+        Raises, when awaited: see `keys.limiter.errors`.
+        """
+        grant, limiter = self.grant, self.limiter
+        if limiter is None:
+            return None
+        return limiter.charge(grant.api_key_id, grant.limits, credits)
+
+    def book(
+        self, method: str | None, credits: int, size: int, error: RpcError | None
+    ) -> None:
+        """Count a call for the statistics of its key."""
+        if self.meter is None:
+            return
+        passed = perf_counter_ns() - self.started
+        grant = self.grant
+        use = (
+            grant.version_id,
+            grant.api_key_id,
+            self.network.id,
+            method or UNKNOWN_METHOD,
+            OK if error is None else outcome_of(error),
+        )
+        self.meter.book(use, credits, passed // 1000, size)
 
     def authorise(self, method: Method) -> None:
         """Raise MethodNotEntitled when the key lacks what a method demands."""

@@ -48,6 +48,14 @@ class Caller:
     def authorise(self, method: Method) -> None:
         raise Denied
 
+    def charge(self, credits: int) -> Awaitable[None] | None:
+        return None
+
+    def book(
+        self, method: str | None, credits: int, size: int, error: RpcError | None
+    ) -> None:
+        pass
+
 
 def number(value: Any) -> int:
     """Decode a number, and nothing else."""

@@ -61,11 +61,7 @@ def metered(clock, scenario, conninfo=None):
 def use(meter, issued, network_id, *, microseconds=100, outcome=metering.OK, n=1):
     for _ in range(n):
         meter.book(
-            issued.version.pk,
-            issued.api_key.pk,
-            network_id,
-            "eth_chainId",
-            outcome,
+            (issued.version.pk, issued.api_key.pk, network_id, "eth_chainId", outcome),
             2,
             microseconds,
             50,
@@ -164,11 +160,7 @@ def test_many_rows_are_written_in_portions(clock, network, issued, monkeypatch):
     async def scenario(meter):
         for number in range(8):
             meter.book(
-                issued.version.pk,
-                issued.api_key.pk,
-                network.id,
-                f"m{number}",
-                metering.OK,
+                (issued.version.pk, issued.api_key.pk, network.id, f"m{number}", "ok"),
                 1,
                 1,
                 1,

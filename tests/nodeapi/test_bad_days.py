@@ -24,7 +24,7 @@ from tests.support.live import JSON_HEADERS, Live, live_service, request
 
 BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
 HEAD = "0x" + BLOCKS[-1].header.hash.hex()
-CONNECTIONS_OF_A_WORKER = 4 + 1
+CONNECTIONS_OF_A_WORKER = 4 + 1 + 1  # look-ups, listening, statistics
 QUERY_TIMEOUT = 0.5
 
 

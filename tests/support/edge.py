@@ -186,6 +186,8 @@ class Service:
         self.store = Store()
         self.tracing = Tracing()
         self.late_uses = LateUses()
+        self.limiter = None
+        self.meter = None
 
     async def start(self) -> None:
         pass

@@ -1,0 +1,157 @@
+"""Limits and metering over HTTP, with two worker processes on one Redis."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import httpx
+import pytest
+
+from keys.models import KeyVersionUse, UsageBucket
+from keys.services import get_or_create_customer, issue_key
+from keys.services.limits import set_limits
+from tests.support.live import live_service, request
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def live(transactional_db):
+    make_network("limited")
+    with live_service(workers=2) as live:
+        yield live
+
+
+def limited_key(live, **limits):
+    """Return a new key with limits, as an API."""
+    issued = issue_key(owner=get_or_create_customer(email="owner@example.org"))
+    set_limits(api_key=issued.api_key, **limits)
+    live.secrets.append(issued.secret)
+    return issued
+
+
+def calls(count, method="eth_chainId"):
+    return [{**request(method), "id": number} for number in range(count)]
+
+
+def test_request_over_the_rate_is_told_when_to_come_again(live):
+    issued = limited_key(live, credits_per_second=1, burst=100)
+    with live.api(key=issued.secret) as api:
+        assert api.send(calls(100)).status_code == 200
+        single = api.send(request("eth_chainId"))
+        batch = api.send(calls(40))
+        assert (single.status_code, batch.status_code) == (429, 429)
+        assert single.headers["retry-after"] == "1"
+        assert 37 <= int(batch.headers["retry-after"]) <= 40
+        error = single.json()["error"]
+        assert error["code"] == -32005
+        assert error["message"] == "request rate exceeded: 1 credits per second"
+        assert error["data"]["reason"] == "rate_limited"
+        assert error["data"]["allowed_credits_per_second"] == 1
+        assert 0 < error["data"]["backoff_seconds"] <= 1
+        assert [answer["id"] for answer in batch.json()] == list(range(40))
+        assert {answer["error"]["code"] for answer in batch.json()} == {-32005}
+        time.sleep(int(single.headers["retry-after"]))
+        assert api.send(request("eth_chainId")).json()["result"]
+
+
+def test_quota_of_the_day_is_402_without_retry_after(live):
+    issued = limited_key(live, credits_per_second=1000, burst=1000, credits_per_day=150)
+    with live.api(key=issued.secret) as api:
+        assert api.send(calls(150)).status_code == 200
+        for response in (api.send(request("eth_chainId")), api.send(calls(3))):
+            assert response.status_code == 402
+            assert "retry-after" not in response.headers
+        assert {answer["error"]["code"] for answer in response.json()} == {-32005}
+        data = response.json()[0]["error"]["data"]
+        assert (data["reason"], data["limit"]) == ("daily_quota", 150)
+        assert data["resets_at"].endswith("T00:00:00Z")
+
+
+def test_batch_that_no_burst_can_hold_is_told_to_split(live):
+    issued = limited_key(live, credits_per_second=1, burst=100)
+    with live.api(key=issued.secret) as api:
+        response = api.send(calls(101))
+        assert response.status_code == 200
+        assert len(response.json()) == 101
+        error = response.json()[0]["error"]
+        assert error["code"] == -32600
+        assert error["message"] == (
+            "batch needs 101 credits, more than this key's burst of 100: split it"
+        )
+        assert error["data"]["reason"] == "batch_too_costly"
+        assert api.send(calls(100)).status_code == 200  # nothing was taken
+
+
+def test_call_that_is_refused_costs_one_credit(live):
+    issued = limited_key(live, credits_per_second=1, burst=100)
+    with live.api(key=issued.secret) as api:
+        for _ in range(50):
+            wrong = api.send(request("debug_traceBlockByHash", "0x"))
+            assert wrong.status_code == 403
+            assert api.send(request("eth_nothing")).json()["error"]["code"] == -32601
+        # The seconds that have passed meanwhile gave some credits more.
+        answers = [api.send(request("eth_nothing")) for _ in range(30)]
+        assert 429 in {answer.status_code for answer in answers}
+
+
+def test_answered_and_refused_calls_are_counted(live):
+    issued = limited_key(live, credits_per_second=1, burst=100)
+    with live.api(key=issued.secret) as api:
+        length = len(api.send(request("eth_chainId")).content)
+        api.send(calls(2, "eth_nothing"))
+        api.send(request("eth_getStorageAt", "0x"))
+        api.send(request("debug_traceBlockByHash", "0x"))
+        assert api.send(calls(98, "net_version")).status_code == 429
+    deadline = time.monotonic() + 15
+    expected = {
+        ("eth_chainId", "ok"): (1, 1),
+        ("(unknown)", "client_error"): (2, 2),
+        ("eth_getStorageAt", "client_error"): (1, 1),
+        ("debug_traceBlockByHash", "denied"): (1, 1),
+        ("net_version", "limited"): (98, 0),
+    }
+    while True:
+        rows = UsageBucket.objects.filter(api_key=issued.api_key)
+        found = {(r.method, r.outcome): (r.calls, r.credits) for r in rows}
+        if len(found) == 5 or time.monotonic() > deadline:
+            break
+        time.sleep(0.5)
+    assert found == expected
+    row = UsageBucket.objects.get(method="eth_chainId")
+    assert row.bytes_out == length
+    assert sum(row.latencies) == 1
+    assert 10 < row.duration_us < 5_000_000
+    assert KeyVersionUse.objects.filter(version=issued.version).exists()
+
+
+def test_clients_of_two_processes_never_exceed_the_bound(live):
+    rate, burst, seconds = 300, 400, 3.0
+    issued = limited_key(live, credits_per_second=rate, burst=burst)
+    admitted = [0] * 8
+    workers = set()
+    started = time.monotonic()
+
+    def client(number):
+        path = f"{live.base_url}/v3/{issued.secret}"
+        while time.monotonic() < started + seconds:
+            # A connection each time, so that both processes get some.
+            with httpx.Client(headers={"origin": "http://page"}) as http:
+                for _ in range(20):
+                    response = http.post(path, json=request("eth_chainId"))
+                    workers.add(response.headers["x-request-id"].partition("-")[0])
+                    admitted[number] += response.status_code == 200
+                    if response.status_code == 429:
+                        break
+
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    passed = time.monotonic() - started
+    assert len(workers) == 2
+    assert sum(admitted) <= rate * passed + burst
+    assert sum(admitted) >= 0.5 * (rate * seconds)
