@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nodeapi.explore import words
-from nodeapi.tracers.failures import REVERTED
-from nodeapi.tracers.frames import CREATIONS, CallFrame, FrameLog
+from nodeapi.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
 from nodeapi.tracers.revert_reason import revert_reason
 
 MAX_CALLS = 500

@@ -9,8 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from nodeapi.tracers.failures import REVERTED
-from nodeapi.tracers.frames import CREATIONS, CallFrame, FrameLog
+from nodeapi.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
 from nodeapi.tracers.record import FROM_AND_GAS, INPUT, TO_AND_INPUT, VALUE
 from nodeapi.tracers.revert_reason import revert_reason
 

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator
 
 from eth_typing import Hash32
 
-from nodeapi.evm.chain_config import LADDER
 from nodeapi.evm.world import Account
 from nodeapi.tracers.frames import CallFrame, FrameLog
+from nodeapi.tracers.precompile_addresses import FORK_NAMES, precompile_addresses
 from nodeapi.tracers.touched import EMPTY, TouchedAccount
 
-_FORKS = tuple(LADDER)
-"""What a fork's number refers to; new ones come at the end."""
-_NUMBERS = {name: number for number, name in enumerate(_FORKS)}
+_NUMBERS = {name: number for number, name in enumerate(FORK_NAMES)}
+"""What a fork is stored as; new ones come at the end."""
 
 _BALANCE, _NONCE, _CODE, _DESTROYED, _WAS_EMPTY, _SLOTS = 1, 2, 4, 8, 16, 32
 _UNCHANGED = 0xFF
@@ -34,7 +33,7 @@ def encode_details(
     fork_name: str, top: CallFrame | None, touched: Iterable[TouchedAccount]
 ) -> bytes:
     """Return the details of a transaction; top: None where it was too large."""
-    out = bytearray((_NUMBERS.get(fork_name, len(_FORKS) - 1),))
+    out = bytearray((_NUMBERS.get(fork_name, len(FORK_NAMES) - 1),))
     logs = [] if top is None else list(standing_logs(top))
     _number(out, len(logs))
     if logs:
@@ -154,15 +153,14 @@ class Details:
         self._bytes = encoded
         self._position = 0
         number = self._take(1)[0]
-        if number >= len(_FORKS):
+        if number >= len(FORK_NAMES):
             raise Damaged(f"there is no fork {number}")
-        self.fork_name = _FORKS[number]
+        self.fork_name = FORK_NAMES[number]
 
     @property
     def precompiles(self) -> frozenset[bytes]:
         """The addresses of the fork's precompiled contracts."""
-        frames = LADDER[self.fork_name].base_state_class.computation_class
-        return frozenset(frames.get_precompiles())
+        return precompile_addresses(self.fork_name)
 
     def add_logs(self, top: CallFrame | None) -> None:
         """Give the frames of a tree their logs; without a tree only pass over them."""

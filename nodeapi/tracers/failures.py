@@ -23,6 +23,7 @@ from nodeapi.evm.code import STOP
 from nodeapi.evm.computation import CODE_DEPOSIT_GAS, ShortOfGas, memory_gas
 from nodeapi.evm.interpreter import OutOfConstantGas
 from nodeapi.tracers.costs import MAX_MEMORY, Unpayable
+from nodeapi.tracers.frames import OUT_OF_GAS, REVERTED
 from nodeapi.tracers.opcodes import NUMBERS, OPCODES
 from nodeapi.tracers.precompile_failures import precompile_failure
 from nodeapi.tracers.prices import Price, price_list
@@ -31,8 +32,6 @@ from nodeapi.tracers.watched_opcodes import REMEMBERED
 MAX_CODE_SIZE = 24_576
 """Bytes: https://eips.ethereum.org/EIPS/eip-170."""
 
-REVERTED = "execution reverted"
-OUT_OF_GAS = "out of gas"
 WRITE_PROTECTION = "write protection"
 
 _JUMPS = {NUMBERS["JUMP"], NUMBERS["JUMPI"]}

@@ -9,8 +9,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from nodeapi.tracers.failures import OUT_OF_GAS, REVERTED
-from nodeapi.tracers.frames import CREATIONS, CallFrame
+from nodeapi.tracers.frames import CREATIONS, OUT_OF_GAS, REVERTED, CallFrame
 
 _PARITY_ERRORS = {
     "contract creation code storage out of gas": "Out of gas",

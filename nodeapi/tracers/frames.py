@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 
 CREATIONS = frozenset({"CREATE", "CREATE2"})
 
+REVERTED = "execution reverted"
+OUT_OF_GAS = "out of gas"
+"""Errors of frames that tracers act upon; see `nodeapi.tracers.failures`."""
+
 
 @dataclass(slots=True)
 class FrameLog:

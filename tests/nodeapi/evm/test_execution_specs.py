@@ -68,7 +68,11 @@ def run(case):
         gas.append(used)
         logs.append(
             [
-                [address.hex(), [hex(int.from_bytes(topic)) for topic in topics], data.hex()]
+                [
+                    address.hex(),
+                    [hex(int.from_bytes(topic)) for topic in topics],
+                    data.hex(),
+                ]
                 for address, topics, data in frame.get_log_entries()
             ]
         )
