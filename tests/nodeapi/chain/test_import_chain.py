@@ -53,7 +53,7 @@ def test_it_imports_files_and_says_how_fast(write: Any) -> None:
     first = write("first.rlp", b"".join(raw[:40]))
     second = write("second.rlp", b"".join(raw[40:]))
     lines = import_chain(first, second)
-    assert lines.startswith("imported 100 blocks in ")
+    assert "imported 100 blocks in " in lines
     assert " blocks/s " in lines
     assert " Mgas/s" in lines
     assert lines.endswith("the head is 100\n")
