@@ -40,6 +40,7 @@ def error_entries() -> list[ErrorEntry]:
             _sentence(error),
         )
         for error in error_classes()
+        if not error.__name__.startswith("_")  # what several have in common
     ]
     return sorted(entries, key=lambda entry: (not entry.reason, entry))
 
