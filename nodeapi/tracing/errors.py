@@ -8,7 +8,7 @@ SLICE_ADVICE = "ask for fewer transactions with fromTx and toTx"
 
 
 class TraceFailed(RpcError):
-    """Raised with what geth says of a block or a tracer."""
+    """Raised when a block cannot be traced or a tracer fails, in geth's words."""
 
 
 class ExecutionTimedOut(RpcError):
