@@ -15,6 +15,7 @@ urlpatterns = [
     path("account/login", login, name="login"),
     path("account/logout", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("dashboard/", include("keys.dashboard.urls")),
     path("docs/errors", pages.errors, name="errors"),
     path("explore/", include("nodeapi.explore.urls")),
     path("wallet/", include("wallets.urls")),

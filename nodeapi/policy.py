@@ -1,37 +1,5 @@
-"""What browsers may do with our pages."""
+"""What browsers may do with our pages; see `keys.policy`, where the pages begin."""
 
-from __future__ import annotations
+from keys.policy import CONTENT_SECURITY_POLICY, without_scripts
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
-
-CONTENT_SECURITY_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "style-src 'self'",
-        "img-src 'self' data:",  # an empty icon, so that none is asked for
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    ]
-)
-"""Our style sheet and our forms; no script, from wherever, and no frame around it.
-Source: https://www.w3.org/TR/CSP3/"""
-
-_View = Callable[..., HttpResponseBase]
-
-
-def without_scripts(view: _View) -> _View:
-    """Have browsers treat a view's pages as text: whatever is in it runs nothing."""
-
-    @wraps(view)
-    def restricted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
-        response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-        return response
-
-    return restricted
+__all__ = ["CONTENT_SECURITY_POLICY", "without_scripts"]
