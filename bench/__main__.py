@@ -14,7 +14,7 @@ from bench.rows import Row, machine
 
 PARTS = (
     *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
-    "beside",
+    *("beside", "limits", "sockets"),
 )
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -46,7 +46,16 @@ def main(names: list[str]) -> int:
 
 def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
     """Return a part's measurement; some need Django set up to be imported."""
-    from bench import beside, endpoint, importing, on_demand, traces, watching
+    from bench import (
+        beside,
+        endpoint,
+        importing,
+        limits,
+        on_demand,
+        sockets,
+        traces,
+        watching,
+    )
 
     return {
         "import": importing.speed,
@@ -57,6 +66,8 @@ def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
         "traces": traces.traces,
         "on_demand": on_demand.on_demand,
         "beside": beside.beside,
+        "sockets": sockets.sockets,
+        "limits": limits.limits,
     }[name]
 
 

@@ -27,8 +27,11 @@ MAX_RATE = 1_000_000
 MAX_BURST = 1_000_000_000
 """Credits; in microseconds still a number that a double holds exactly."""
 
-LEASE_SHARE = 8
+LEASE_SHARE = 4
 """Part of what is left that a lease may be: so it shrinks towards the limit."""
+
+LEASE_SECONDS = 0.01
+"""Of the rate: a lease that is gone sooner is renewed more than it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,13 @@ class Limits:
 
     @property
     def lease(self) -> int:
-        """Credits that a process may hold at most without having spent them."""
-        return self.burst // 16
+        """Credits that a process may hold at most without having spent them.
+
+        A sixteenth of the burst; where the rate spends that within milliseconds, what
+        lasts for some, but never more than a quarter.
+        """
+        lasting = int(self.rate * LEASE_SECONDS)
+        return max(self.burst // 16, min(self.burst // 4, lasting))
 
     def __post_init__(self) -> None:
         """Raise ValueError for what the arithmetic is not made for."""

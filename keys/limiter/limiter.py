@@ -1,7 +1,8 @@
 """What requests are charged with: leases of credits, renewed in Redis.
 
 A round trip to Redis would cost more than most answers, so a process takes some credits
-more than it needs, and spends them without asking. What is admitted in any time is at
+more than it needs, and spends them without asking. A lease that runs low is filled up in
+the background, so that requests seldom wait for one. What is admitted in any time is at
 most rate × time + burst + the lease that each process held at the beginning. Credits
 that rest are given back.
 """
@@ -34,19 +35,37 @@ COMPLAINT_SECONDS = 60.0
 """How often the log is told that Redis is away."""
 
 
+LOW_SHARE = 4
+"""Part of a lease at which it is filled up: late enough to fetch much at once, early
+enough that the rest lasts for the round trip."""
+
+
 class _Lease:
     """Credits of a key that this process may spend.
 
+    low: when less is left, more is fetched; -1 while that is under way or in vain.
     limits: as they were when the lease was last renewed. bucket: the shared one as it
     was last seen, by this process' clock; what counts while Redis is away.
+    users: who is about to take or to spend; nobody may give the lease back meanwhile.
     rested: what was left at the last sweep. refused: how much was asked for in vain,
     when (monotonic seconds), and what came of it.
     """
 
-    __slots__ = ("bucket", "left", "limits", "lock", "refused", "rested")
+    __slots__ = (
+        "bucket",
+        "left",
+        "limits",
+        "lock",
+        "low",
+        "refused",
+        "rested",
+        "users",
+    )
 
     def __init__(self, limits: Limits) -> None:
         self.left = 0
+        self.low = -1
+        self.users = 0
         self.limits = limits
         self.bucket = Bucket()
         self.rested = -1
@@ -75,6 +94,7 @@ class Limiter:
         self._away_until = -inf
         self._complained_at = -inf
         self._sweeping: asyncio.Task[None] | None = None
+        self._filling: set[asyncio.Task[None]] = set()
         self.fallbacks = 0
         """How often credits were taken without Redis, because it was away."""
 
@@ -90,6 +110,8 @@ class Limiter:
         lease = self._leases.get(api_key_id)
         if lease is not None and lease.left >= credits:
             lease.left -= credits
+            if lease.left < lease.low:
+                self._fill_up(api_key_id, lease, limits)
             return None
         return self._renew(api_key_id, limits, credits)
 
@@ -102,6 +124,7 @@ class Limiter:
         if self._sweeping is not None:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
+        await asyncio.gather(*self._filling)
         if self._buckets is not None:
             await self._give_back(list(self._leases))
             await self._buckets.close()
@@ -126,7 +149,7 @@ class Limiter:
         """Forget leases; what is left of them is lost if Redis is away by now."""
         for api_key_id in api_key_ids:
             lease = self._leases[api_key_id]
-            if lease.lock.locked():
+            if lease.users:
                 continue  # somebody came meanwhile
             del self._leases[api_key_id]
             returned, lease.left = lease.left, 0
@@ -140,6 +163,28 @@ class Limiter:
                 self._note(error)
                 return
 
+    def _fill_up(self, api_key_id: int, lease: _Lease, limits: Limits) -> None:
+        """Fetch more credits for a lease that runs low, while the rest is spent."""
+        lease.low = -1
+        lease.users += 1
+        task = asyncio.create_task(self._fetch(api_key_id, lease, limits))
+        self._filling.add(task)
+        task.add_done_callback(self._filling.discard)
+
+    async def _fetch(self, api_key_id: int, lease: _Lease, limits: Limits) -> None:
+        try:
+            async with lease.lock:
+                # What is spent until the answer comes leaves room for more, not less.
+                room = limits.lease - lease.left
+                if room <= 0:
+                    return
+                outcome = await self._ask(api_key_id, lease, limits, 0, room)
+                lease.left += outcome.credits
+                if outcome.credits:
+                    lease.low = lease.left // LOW_SHARE
+        finally:
+            lease.users -= 1
+
     async def _renew(self, api_key_id: int, limits: Limits, credits: int) -> None:
         """Take what a lease lacks, and some more for those who come next."""
         if credits > limits.burst:
@@ -147,15 +192,25 @@ class Limiter:
         lease = self._leases.get(api_key_id)
         if lease is None:
             lease = self._leases[api_key_id] = _Lease(limits)
-        async with lease.lock:
-            # Nobody else may spend what is counted on here.
-            held, lease.left = lease.left, 0
-            try:
-                if held < credits:
-                    held += await self._take(api_key_id, lease, limits, credits - held)
-                held -= credits
-            finally:
-                lease.left = held
+        lease.users += 1
+        try:
+            async with lease.lock:
+                await self._spend(api_key_id, lease, limits, credits)
+        finally:
+            lease.users -= 1
+
+    async def _spend(
+        self, api_key_id: int, lease: _Lease, limits: Limits, credits: int
+    ) -> None:
+        # Nobody else may spend what is counted on here.
+        held, lease.left = lease.left, 0
+        try:
+            if held < credits:
+                held += await self._take(api_key_id, lease, limits, credits - held)
+                lease.low = (held - credits) // LOW_SHARE
+            held -= credits
+        finally:
+            lease.left = held
 
     async def _take(
         self, api_key_id: int, lease: _Lease, limits: Limits, needed: int
@@ -172,31 +227,34 @@ class Limiter:
             if needed >= too_much and passed < min(wait or inf, MEMORY_SECONDS):
                 wait += (needed - too_much) / limits.rate - passed
                 raise _refusal(refusal, limits, lease.bucket.day, wait)
-        lease.limits, lease.refused = limits, None
-        outcome = await self._take_shared(api_key_id, lease, limits, needed)
-        if outcome is None:
-            lease.bucket, outcome = take(
-                lease.bucket,
-                limits,
-                int(self._wall_clock() * SECOND),
-                needed=needed,
-                lease=limits.lease,
-            )
+        outcome = await self._ask(api_key_id, lease, limits, needed, limits.lease)
         if outcome.verdict is Verdict.GIVEN:
             return outcome.credits
         lease.refused = needed, self._clock(), outcome
         raise _refusal(outcome, limits, lease.bucket.day, outcome.wait / SECOND)
 
-    async def _take_shared(
-        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int
+    async def _ask(
+        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int, welcome: int
+    ) -> Outcome:
+        """Take credits in Redis; while it is away, from what was last seen there."""
+        lease.limits, lease.refused = limits, None
+        outcome = await self._ask_redis(api_key_id, lease, limits, needed, welcome)
+        if outcome is None:
+            now = int(self._wall_clock() * SECOND)
+            lease.bucket, outcome = take(
+                lease.bucket, limits, now, needed=needed, lease=welcome
+            )
+        return outcome
+
+    async def _ask_redis(
+        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int, welcome: int
     ) -> Outcome | None:
-        """Take credits in Redis; None when it is away."""
         if self._buckets is None:
             return None
         if not self._is_alone():
             try:
                 outcome, bucket, now = await self._buckets.take(
-                    api_key_id, limits, needed=needed, lease=limits.lease
+                    api_key_id, limits, needed=needed, lease=welcome
                 )
             except Away as error:
                 self._note(error)

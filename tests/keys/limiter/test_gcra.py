@@ -43,7 +43,21 @@ def test_lease_shrinks_towards_the_limit():
         bucket, outcome = take(bucket, limits, NOON, needed=1, lease=limits.lease)
         leases.append(outcome.credits)
     assert leases == sorted(leases, reverse=True)
-    assert (leases[0], leases[-1]) == (62, 4)
+    assert (leases[0], leases[-1]) == (62, 1)
+
+
+@pytest.mark.parametrize(
+    ("rate", "burst", "lease"),
+    [
+        (500, 1000, 62),  # a sixteenth
+        (4000, 8000, 500),
+        (20_000, 2000, 200),  # 10 ms
+        (200_000, 3000, 750),  # a quarter
+        (1, 3, 0),
+    ],
+)
+def test_lease_lasts_for_some_milliseconds_if_the_burst_bears_it(rate, burst, lease):
+    assert Limits(rate, burst).lease == lease
 
 
 def test_daily_quota_ends_with_the_day():
@@ -92,6 +106,7 @@ steps = st.lists(
         st.integers(0, 2),  # who asks
         st.integers(1, 300),  # what it costs
         st.booleans(),  # whether what rests is given back first
+        st.booleans(),  # whether the lease is filled up first
     ),
     max_size=60,
 )
@@ -103,12 +118,16 @@ def test_processes_with_leases_never_admit_more_than_the_bound(limits, steps):
     now, bucket = NOON, Bucket()
     held = [0, 0, 0]
     history = []
-    for passed, process, cost, gives_back in steps:
+    for passed, process, cost, gives_back, fills_up in steps:
         now += passed
         returned = held[process] if gives_back else 0
         bucket, _ = take(bucket, limits, now, needed=0, returned=returned)
         held[process] -= returned
         before = list(held)
+        room = limits.lease - held[process]
+        if fills_up and room > 0:
+            bucket, outcome = take(bucket, limits, now, needed=0, lease=room)
+            held[process] += outcome.credits
         missing = cost - held[process]
         if missing > 0:
             bucket, outcome = take(

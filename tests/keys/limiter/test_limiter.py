@@ -66,6 +66,73 @@ def test_lease_is_spent_without_waiting(limiter_on, api_key_id):
     asyncio.run(scenario())
 
 
+class Counted(Buckets):
+    """Counts the scripts that are run, and how many at once at most."""
+
+    asked = under_way = most = 0
+
+    async def take(self, *arguments, **options):
+        self.asked += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            return await super().take(*arguments, **options)
+        finally:
+            self.under_way -= 1
+
+
+def test_lease_is_filled_up_before_it_ends(redis_url, api_key_id):
+    async def scenario():
+        buckets = Counted(redis_url, timeout=5)
+        limiter, limits = Limiter(buckets), Limits(rate=100_000, burst=8000)
+        await limiter.charge(api_key_id, limits, 1)
+        waited = 0
+        for _ in range(500):
+            waiting = [limiter.charge(api_key_id, limits, 1) for _ in range(10)]
+            for each in waiting:
+                if each is not None:
+                    waited += 1
+                    await each
+            await asyncio.sleep(0.001)
+        assert waited == 0
+        assert 4 <= buckets.asked <= 10
+        assert limiter._leases[api_key_id].left <= limits.lease == 1000
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_crowd_of_requests_asks_redis_once_at_a_time(redis_url, api_key_id):
+    async def scenario():
+        buckets = Counted(redis_url, timeout=5)
+        limiter, limits = Limiter(buckets), Limits(rate=1, burst=1000)
+        crowd = [spend(limiter, api_key_id, limits, 1) for _ in range(1100)]
+        found = await asyncio.gather(*crowd, return_exceptions=True)
+        assert 1000 <= found.count(None) <= 1002
+        assert {type(each) for each in found} == {type(None), RateLimited}
+        assert buckets.most == 1
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_being_fetched_is_given_back_in_the_end(limiter_on, api_key_id):
+    async def scenario():
+        limits = Limits(rate=1, burst=1000, daily=1000)
+        limiter = limiter_on()
+        await spend(limiter, api_key_id, limits, 1)
+        while limiter._leases[api_key_id].low >= 0:
+            await spend(limiter, api_key_id, limits, 1)
+        spent = 62 - limiter._leases[api_key_id].left
+        await asyncio.gather(limiter.sweep(), limiter.sweep())
+        await limiter.stop()
+        other = limiter_on()
+        assert await count_admitted(other, api_key_id, limits) == 1000 - spent
+        await other.stop()
+
+    asyncio.run(scenario())
+
+
 def test_key_without_limits_is_never_asked_about():
     limiter = Limiter(Buckets("unix:///nonexistent/redis.sock"))
     assert limiter.charge(1, None, 10**9) is None

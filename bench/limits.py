@@ -1,0 +1,75 @@
+"""What limits cost: the same requests with a key that has none and with keys that do.
+
+Redis runs where there is room, as PostgreSQL does; the server has a core for itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+from bench.endpoint import SERVICE, SLUG, Say, prepare, serving, split_cores
+from bench.loadgen import Job, loadgen
+from bench.questions import cases, our_subject
+from bench.rows import Row, median_ratio
+from keys.limiter.gcra import MAX_RATE
+from keys.models import Plan
+from keys.services import get_or_create_customer, issue_key
+from keys.services.limits import set_limits
+
+ROUNDS = 11
+SECONDS = 0.4
+CONNECTIONS = (16, 64)
+REQUIRED = ">= 0.9"
+
+NONE = "without limits"
+LIMITS = {
+    NONE: {},
+    "1,000,000 credits/s": {"credits_per_second": MAX_RATE},
+    "200,000 credits/s, burst of 3,000": {
+        "credits_per_second": 200_000,
+        "burst": 3_000,
+    },
+}
+"""More than the load generator asks for: nothing is refused. The smaller the burst, the
+smaller the leases."""
+
+
+def limits(folder: Path, say: Say) -> list[Row]:
+    """Compare keys with limits with one that has none."""
+    prepare(folder, say)
+    paths = {name: _path(**terms) for name, terms in LIMITS.items()}
+    case = next(
+        case for case in cases(our_subject(SLUG)) if case.name.endswith("hashes")
+    )
+    server_core, generator_core = split_cores()
+    rates: dict[tuple[str, int], list[float]] = {}
+    with ExitStack() as stack:
+        generator = stack.enter_context(loadgen(generator_core))
+        target = stack.enter_context(serving("limits", SERVICE, cores=server_core))
+        for number in range(ROUNDS):
+            say(f"limits: round {number + 1} of {ROUNDS}")
+            for connections in CONNECTIONS:
+                for name, path in paths.items():
+                    job = Job(target.port, case.requests(path), connections, SECONDS)
+                    rate = target.load(generator, job).rate
+                    rates.setdefault((name, connections), []).append(rate)
+    rows = []
+    for (name, connections), found in rates.items():
+        start = f"{case.name}, {connections} connections"
+        ratio = median_ratio(found, rates[NONE, connections])
+        beside = () if name == NONE else (ratio, NONE, REQUIRED)
+        rows.append(
+            Row("limits", f"{start}, {name}", median(found), "requests/s", *beside)
+        )
+    return rows
+
+
+def _path(**terms: int) -> str:
+    """Return a path with a new key that has these terms and no others."""
+    owner = get_or_create_customer(email="bench@example.org")
+    issued = issue_key(owner=owner, name="bench")
+    plan = Plan.objects.get(slug="custom")
+    set_limits(api_key=issued.api_key, plan=plan, **terms)
+    return f"/{SLUG}/v3/{issued.secret}"
