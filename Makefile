@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents differential lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents audit differential lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -22,7 +22,7 @@ run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …)
 test: install-dev ## Run all tests (ARGS='-k name' for some)
 	@$(VENV_PYTHON) -m pytest --numprocesses auto --dist loadfile $(ARGS)
 
-check: lint types migrations documents ## Everything but the tests: the next four
+check: lint types migrations documents audit ## Everything but the tests: the next five
 
 lint: install-dev ## Format check and linter
 	@$(VENV_PYTHON) -m ruff format --check .
@@ -37,6 +37,9 @@ migrations: install-dev ## No migration is missing
 
 documents: install-dev ## Import floors and documentation are as they say
 	@$(VENV_PYTHON) -m pytest tests/test_walls.py tests/test_docs.py
+
+audit: install-dev ## Known vulnerabilities of the pins, where the index answers
+	@$(VENV_PYTHON) -m config.audit
 
 differential: install-dev ## Compare every instruction with another EVM's (ARGS=sample for a part)
 	@test -x .venv-eels/bin/python || $(PYTHON) -m venv --without-pip .venv-eels
