@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 
-# An API key in a path that some other program wrote into a message. Anything may stand
+# An API key, or a token of the management API, in what somebody wrote into a message. Anything may stand
 # before it: Django writes a line break in a path as the two characters \n.
-_API_KEY = re.compile(r"(nk_[0-9A-Za-z]{4})[0-9A-Za-z]{4,}([0-9A-Za-z]{4})")
+_API_KEY = re.compile(r"((?:nk|mt)_[0-9A-Za-z]{4})[0-9A-Za-z]{4,}([0-9A-Za-z]{4})")
 
 
 def redact(text: str) -> str:

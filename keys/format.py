@@ -1,5 +1,7 @@
 """The form of an API key: `nk_`, 30 random characters, 6 of checksum.
 
+Tokens of the management API are made alike, with another prefix.
+
 Only base62 characters and `_`, so that a double click selects a key, and with a prefix
 and a checksum, so that scanners find leaked ones without asking us. 30 characters of
 base62 hold 178 bits: a digest without salt or stretching is all the protection that a
@@ -16,16 +18,17 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from zlib import crc32
 
 PREFIX = "nk_"
+TOKEN_PREFIX = "mt_"
 ALPHABET = digits + ascii_uppercase + ascii_lowercase
 _RANDOM_LENGTH = 30
 _CHECKSUM_LENGTH = 6
-_SHAPE = re.compile(rf"{PREFIX}([0-9A-Za-z]{{30}})([0-9A-Za-z]{{6}})")
+_SHAPE = re.compile(r"([a-z]{2}_)([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
 
 
-def make_key() -> str:
-    """Return a new random key."""
+def make_key(prefix: str = PREFIX) -> str:
+    """Return a new random key, or what is made alike and has another prefix."""
     random = "".join(secrets.choice(ALPHABET) for _ in range(_RANDOM_LENGTH))
-    return PREFIX + random + _checksum(random)
+    return prefix + random + _checksum(random)
 
 
 def derive_key(secret: bytes, purpose: bytes) -> str:
@@ -42,10 +45,10 @@ def derive_key(secret: bytes, purpose: bytes) -> str:
     return PREFIX + random + _checksum(random)
 
 
-def is_well_formed(key: str) -> bool:
+def is_well_formed(key: str, prefix: str = PREFIX) -> bool:
     """Return whether a text has a key's shape and the right checksum."""
     match = _SHAPE.fullmatch(key)
-    return match is not None and _checksum(match[1]) == match[2]
+    return match is not None and match[1] == prefix and _checksum(match[2]) == match[3]
 
 
 def digest(key: str) -> str:

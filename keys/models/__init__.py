@@ -1,21 +1,25 @@
 """Users, API keys, what they were granted, and what became of them."""
 
 from keys.models.access import AccessRequest, AccessStatus
+from keys.models.account_mails import AccountMail
 from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
 from keys.models.login_failures import LoginFailure
 from keys.models.plans import KeyLimits, Plan
+from keys.models.tokens import ApiToken, RepeatedRequest, Scope
 from keys.models.usage import KeyVersionUse, Outcome, Span, UsageBucket
 from keys.models.users import User, UserManager
 
 __all__ = [
     "AccessRequest",
     "AccessStatus",
+    "AccountMail",
     "AllowlistEntry",
     "AllowlistKind",
     "ApiKey",
+    "ApiToken",
     "Capability",
     "Entitlement",
     "EventType",
@@ -26,6 +30,8 @@ __all__ = [
     "LoginFailure",
     "Outcome",
     "Plan",
+    "RepeatedRequest",
+    "Scope",
     "Span",
     "UsageBucket",
     "User",

@@ -8,6 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from keys.models.api_keys import ApiKey
+from keys.models.tokens import ApiToken
 from keys.models.users import User
 
 
@@ -61,6 +62,15 @@ class KeyEvent(models.Model):
         on_delete=models.PROTECT,
         related_name="+",
         help_text="None: the command line, or the service itself.",
+    )
+    token = models.ForeignKey(
+        ApiToken,
+        null=True,
+        blank=True,
+        db_index=False,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="With which the actor's program made the change; none: himself.",
     )
     actor_ip = models.GenericIPAddressField(null=True, blank=True)
     data = models.JSONField(

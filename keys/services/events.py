@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from keys.grants import CHANNEL
-from keys.models import ApiKey, EventType, KeyEvent, User
+from keys.models import ApiKey, ApiToken, EventType, KeyEvent, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,12 @@ class Actor:
 
     user: None for the command line and for the service itself.
     ip: the address that the request came from.
+    token: what the user's program has shown; None: he did it himself.
     """
 
     user: User | None = None
     ip: str | None = None
+    token: ApiToken | None = None
 
 
 SYSTEM = Actor()
@@ -39,7 +41,12 @@ def announce_key(api_key: ApiKey) -> None:
 def record(api_key: ApiKey, event: EventType, actor: Actor, **data: Any) -> KeyEvent:
     """Write what was changed, and announce it; within the change's transaction."""
     written = KeyEvent.objects.create(
-        api_key=api_key, type=event, actor=actor.user, actor_ip=actor.ip, data=data
+        api_key=api_key,
+        type=event,
+        actor=actor.user,
+        token=actor.token,
+        actor_ip=actor.ip,
+        data=data,
     )
     announce_key(api_key)
     return written

@@ -7,7 +7,7 @@ import re
 from django.test import Client
 
 from jsonrpc.errors import error_classes
-from nodeapi.pages import error_entries
+from nodeapi.guide.errors import error_entries
 
 
 def test_each_reason_has_a_place_on_the_page_that_errors_point_to() -> None:

@@ -1,14 +1,10 @@
-"""Pages about the API that are made from its own code, so that they can't drift."""
+"""The table of errors, made from their classes."""
 
 from __future__ import annotations
 
 import inspect
 from http import HTTPStatus
 from typing import NamedTuple
-
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 import keys.errors  # brings its classes into the table
 import keys.limiter.errors  # noqa: F401  # likewise
@@ -50,9 +46,3 @@ def _sentence(error: type[RpcError]) -> str:
     text = (inspect.getdoc(error) or "").partition("\n\n")[0]
     words = " ".join(text.removeprefix("Raised ").split())
     return words[:1].upper() + words[1:]
-
-
-@require_safe
-def errors(request: HttpRequest) -> HttpResponse:
-    """Show every error that the API answers with; `data.see` points here."""
-    return render(request, "docs/errors.html", {"entries": error_entries()})

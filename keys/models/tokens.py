@@ -1,0 +1,96 @@
+"""What programs of the provider show to the management API, and what they did with it."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from keys.models.users import User
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for; the values are stable."""
+
+    CUSTOMERS_READ = "customers:read", "look at customers"
+    CUSTOMERS_WRITE = "customers:write", "make customers, switch them on and off"
+    KEYS_READ = "keys:read", "look at keys and all that hangs on them"
+    KEYS_WRITE = "keys:write", "issue, change, roll, revoke and delete keys"
+    LIMITS_WRITE = "limits:write", "change plans and limits of keys"
+    ENTITLEMENTS_WRITE = "entitlements:write", "grant tracing, decide on requests"
+    USAGE_READ = "usage:read", "read usage"
+    EVENTS_READ = "events:read", "read events"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    """Words of the trade for tokens."""
+
+    def live(self) -> ApiTokenQuerySet:
+        """Return the tokens that are let in, as far as it is up to themselves."""
+        ended = Q(expires_at__lte=timezone.now())
+        return self.filter(revoked_at=None).exclude(ended)
+
+
+class ApiToken(models.Model):
+    """Lets a program do in a member of staff's name what its scopes say.
+
+    It never may more than its owner: his permissions are asked for as well.
+    """
+
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_tokens")
+    name = models.CharField(max_length=100, help_text="What uses it.")
+    scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
+    digest = models.CharField(
+        max_length=64, unique=True, editable=False, help_text="Hex SHA-256."
+    )
+    hint = models.CharField(
+        max_length=12, editable=False, help_text="First seven and last four characters."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        User,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+    )
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
+    revoked_at = models.DateTimeField(null=True, editable=False)
+    last_used_at = models.DateTimeField(
+        null=True, editable=False, help_text="Within a minute."
+    )
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name = "API token"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint})"
+
+
+class RepeatedRequest(models.Model):
+    """What a request with an `Idempotency-Key` was answered, to be answered again.
+
+    Secrets are left out of the answer: they are shown once.
+    """
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(
+        max_length=64, help_text="Hex SHA-256 of method, path and body."
+    )
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.JSONField(null=True)
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["token", "key"], name="request_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key} at {self.at:%Y-%m-%d %H:%M:%S}"

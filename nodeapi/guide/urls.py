@@ -1,0 +1,21 @@
+"""Addresses of the documentation, below `/docs/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from nodeapi.guide import views
+
+app_name = "docs"
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("authentication", views.authentication, name="authentication"),
+    path("networks", views.networks, name="networks"),
+    path("console", views.console, name="console"),
+    path("limits", views.limits, name="limits"),
+    path("errors", views.errors, name="errors"),
+    path("rotation", views.rotation, name="rotation"),
+    path("wallet", views.wallet, name="wallet"),
+    path("management", views.management, name="management"),
+    path("changelog", views.changelog, name="changelog"),
+]
