@@ -1,0 +1,39 @@
+"""A wallet user's accounts, the dapps that he has met, and what he lets them do."""
+
+from wallets.models.accounts import Account
+from wallets.models.activities import Activity, Actor, Event
+from wallets.models.dapps import (
+    BlockedDapp,
+    Dapp,
+    DappKind,
+    DappToken,
+    FailedPairing,
+    Pairing,
+    TokenQuerySet,
+)
+from wallets.models.requests import (
+    CREATE_SESSION,
+    ConsentRequest,
+    ConsentRequestQuerySet,
+    RequestState,
+)
+from wallets.models.sessions import Session
+
+__all__ = [
+    "CREATE_SESSION",
+    "Account",
+    "Activity",
+    "Actor",
+    "BlockedDapp",
+    "ConsentRequest",
+    "ConsentRequestQuerySet",
+    "Dapp",
+    "DappKind",
+    "DappToken",
+    "Event",
+    "FailedPairing",
+    "Pairing",
+    "RequestState",
+    "Session",
+    "TokenQuerySet",
+]

@@ -1,0 +1,46 @@
+"""A wallet user's accounts."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from keys.models import User
+from wallets import caip
+from wallets.caip import Address
+
+
+class Account(models.Model):
+    """An address that a user shows to dapps, the same on all chains of a namespace."""
+
+    user = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="wallet_accounts"
+    )
+    namespace = models.CharField(
+        max_length=8, default=caip.EIP155, help_text="CAIP-2 namespace of its chains."
+    )
+    address = models.CharField(
+        max_length=128, help_text="In lower case where the case has no meaning."
+    )
+    label = models.CharField(max_length=60, blank=True)
+    position = models.PositiveIntegerField(
+        help_text="The account with the lowest is the primary one: dapps see it first."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "namespace", "address"],
+                name="wallet_account_once",
+                violation_error_message="You have this account already.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.label or self.address
+
+    @property
+    def named(self) -> Address:
+        """The account as scopes name it."""
+        return Address(self.namespace, self.address)

@@ -1,0 +1,66 @@
+"""The log of what has happened in a user's wallet."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from keys.models import User
+from wallets.models.dapps import Dapp
+
+
+class Event(models.TextChoices):
+    """What the log tells of."""
+
+    PAIRED = "paired", "dapp paired"
+    ASKED = "asked", "request made"
+    REJECTED = "rejected", "request rejected"
+    EXPIRED = "expired", "request expired"
+    WITHDRAWN = "withdrawn", "request withdrawn"
+    GRANTED = "granted", "session granted"
+    CHANGED = "changed", "session changed"
+    REVOKED = "revoked", "session ended"
+    SESSION_EXPIRED = "session_expired", "session expired"
+    DISCONNECTED = "disconnected", "tokens revoked"
+    BLOCKED = "blocked", "dapp blocked"
+    UNBLOCKED = "unblocked", "dapp let in again"
+    ACCOUNT_ADDED = "account_added", "account added"
+    ACCOUNT_REMOVED = "account_removed", "account removed"
+    SIGNED = "signed", "signature given"
+
+
+class Actor(models.TextChoices):
+    """Who has done it."""
+
+    USER = "user", "you"
+    DAPP = "dapp", "the dapp"
+    STAFF = "staff", "support"
+    SYSTEM = "system", "the wallet"
+
+
+class Activity(models.Model):
+    """One line of a user's log, written with what it tells of and never changed.
+
+    dapp_name: outlives the dapp.
+    details: what has changed, in words of the API.
+    """
+
+    user = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="wallet_activities"
+    )
+    dapp = models.ForeignKey(
+        Dapp, null=True, on_delete=models.SET_NULL, related_name="activities"
+    )
+    dapp_name = models.CharField(max_length=300, blank=True)
+    event = models.CharField(max_length=16, choices=Event.choices)
+    actor = models.CharField(max_length=6, choices=Actor.choices)
+    remote_address = models.GenericIPAddressField(null=True, blank=True)
+    details = models.JSONField(default=dict, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "activities"
+        indexes = [models.Index(fields=["user", "-id"], name="wallet_log_of_user")]
+
+    def __str__(self) -> str:
+        return f"{self.get_event_display()}: {self.dapp_name}"

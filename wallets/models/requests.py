@@ -1,0 +1,71 @@
+"""What a user is asked while a dapp's call waits."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from wallets.models.dapps import Dapp
+
+
+class RequestState(models.TextChoices):
+    """What became of a request; only pending ones can be decided."""
+
+    PENDING = "pending", "pending"
+    APPROVED = "approved", "approved"
+    REJECTED = "rejected", "rejected"
+    EXPIRED = "expired", "expired"
+    WITHDRAWN = "withdrawn", "withdrawn"
+
+
+CREATE_SESSION = "wallet_createSession"
+"""The call of which a dapp may have one waiting at a time."""
+
+
+class ConsentRequestQuerySet(models.QuerySet["ConsentRequest"]):
+    """Words of the trade for requests."""
+
+    def pending(self) -> ConsentRequestQuerySet:
+        """Return the requests that can still be decided."""
+        return self.filter(state=RequestState.PENDING, expires_at__gt=timezone.now())
+
+
+class ConsentRequest(models.Model):
+    """A question to the user, while a dapp's call waits for the answer."""
+
+    dapp = models.ForeignKey(Dapp, on_delete=models.CASCADE, related_name="requests")
+    method = models.CharField(max_length=64, help_text="What the dapp has called.")
+    body = models.JSONField(help_text="What is asked, in the form of the method.")
+    state = models.CharField(
+        max_length=9, choices=RequestState.choices, default=RequestState.PENDING
+    )
+    outcome = models.JSONField(
+        null=True, blank=True, help_text="What an approved call is answered with."
+    )
+    socket = models.CharField(max_length=36, help_text="Who waits for the answer.")
+    asked_from = models.GenericIPAddressField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ConsentRequestQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["dapp"],
+                condition=models.Q(state=RequestState.PENDING, method=CREATE_SESSION),
+                name="wallet_one_pending_session",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["socket"],
+                condition=models.Q(state=RequestState.PENDING),
+                name="wallet_pending_by_socket",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} of {self.dapp}"
