@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, BaseUserManager
-from django.db import models
+from django.db import models, transaction
+
+from keys.signals import password_changed
 
 
 class UserManager(BaseUserManager["User"]):
@@ -51,3 +53,14 @@ class User(AbstractUser):
 
     def __str__(self) -> str:
         return self.email
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Tell with it of a new password, wherever somebody was given one.
+
+        Django keeps the plain text until here, and not when it only hashes anew.
+        """
+        is_new_password = self.pk is not None and self._password is not None
+        with transaction.atomic():
+            super().save(*args, **kwargs)
+            if is_new_password:
+                password_changed.send(sender=User, user=self)
