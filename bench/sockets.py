@@ -1,0 +1,165 @@
+"""How soon thousands of dapps are told of a new head, and what they cost at rest.
+
+Every client has a socket with a subscription of its own. A block is imported in another
+process, and the clock stops when the last client has its event: through the wallet's
+sockets, and through a plain Channels consumer that joins a group for each client. Both
+begin with the same database and layer; each server has a core, the clients the other one.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from hashlib import sha256
+from pathlib import Path
+from statistics import median
+
+from django.utils import timezone
+
+from bench.endpoint import SERVICE, Target, serving, split_cores
+from bench.importing import Say
+from bench.listeners import Door, Listeners, listeners
+from bench.racers import Racer, racer
+from bench.rows import Row, median_ratio
+from bench.token_chain import CHAIN_ID, build_in_process
+from keys.services import get_or_create_customer
+from wallets import conf
+from wallets.models import Dapp, DappKind, DappToken, Session
+from wallets.permissions import SUBSCRIPTION
+from wallets.scopes import ScopeObject, to_stored
+from wallets.sockets.limits import MAX_SOCKETS
+
+CLIENTS = 2_000
+ROUNDS = 9
+IDLE = 10_000
+
+MOST_MS = 150
+LEAST_RATIO = 4
+MOST_IDLE_MIB = 512
+
+SCOPE = f"eip155:{CHAIN_ID}"
+PATH = "/ws/dapp"
+CONSUMER = "bench.consumer:application"
+
+
+def sockets(folder: Path, say: Say) -> list[Row]:
+    """Measure both servers with clients that listen, and ours with many that do not."""
+    say("sockets: builds its chain")
+    chain = folder / "bench-sockets"
+    build_in_process(chain, holders=10, blocks=[f"{2 * (ROUNDS + 2)}x1"])
+    with racer("bench.import_ours", chain, "1") as importer:
+        importer.run(1)
+        ours = _told("wallet", SERVICE, importer, say)
+        plain = _told("consumer", CONSUMER, importer, say)
+    return [*_fan_out_rows(ours, plain), *_idle_rows(say)]
+
+
+def _told(
+    name: str, application: str, importer: Racer, say: Say
+) -> list[tuple[float, float, float]]:
+    """Return milliseconds from the import to the first, the middle and the last."""
+    server_core, client_core = split_cores()
+    with (
+        serving(name, application, cores=server_core) as target,
+        listeners(client_core) as crowd,
+    ):
+        seconds = _open(crowd, target, CLIENTS, _subscribe())
+        say(f"sockets: {name}: {CLIENTS} clients in {seconds:.1f} s")
+        return [_round(importer, crowd) for _ in range(ROUNDS)]
+
+
+def _round(importer: Racer, crowd: Listeners) -> tuple[float, float, float]:
+    """Import a block; the clock starts with its import, before the commit."""
+    lap = importer.run(1)
+    heard = crowd.hear()
+    first, middle, last = (
+        1000 * (moment - lap.began)
+        for moment in (heard.first, heard.median, heard.last)
+    )
+    return first, middle, last
+
+
+def _open(crowd: Listeners, target: Target, count: int, frame: str | None) -> float:
+    headers = [f"Authorization: Bearer {token}" for token in _tokens(count)]
+    return crowd.open(Door(target.port, PATH, headers, frame))
+
+
+def _subscribe() -> str:
+    request = {"method": "eth_subscribe", "params": ["newHeads"]}
+    params = {"scope": SCOPE, "request": request}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "wallet_invokeMethod"}
+    return json.dumps({**call, "params": params})
+
+
+def _tokens(sockets: int) -> list[str]:
+    """Return a token for each socket, of as many dapps as these need."""
+    user = get_or_create_customer(email="bench-sockets@example.org")
+    granted = {SCOPE: ScopeObject(("eth_subscribe",), (SUBSCRIPTION,), ())}
+    secret = [secrets.token_urlsafe(32) for _ in range(-(-sockets // MAX_SOCKETS))]
+    dapps = Dapp.objects.bulk_create(
+        Dapp(user=user, kind=DappKind.APP, ident=secrets.token_hex(16)) for _ in secret
+    )
+    Session.objects.bulk_create(
+        Session(dapp=dapp, stored_scopes=to_stored(granted), version=1)
+        for dapp in dapps
+    )
+    DappToken.objects.bulk_create(
+        DappToken(
+            dapp=dapp,
+            digest=sha256(one.encode()).hexdigest(),
+            expires_at=timezone.now() + conf.token_lifetime(),
+        )
+        for dapp, one in zip(dapps, secret, strict=True)
+    )
+    return [secret[i // MAX_SOCKETS] for i in range(sockets)]
+
+
+def _fan_out_rows(
+    ours: list[tuple[float, float, float]], plain: list[tuple[float, float, float]]
+) -> list[Row]:
+    rows = []
+    for name, rounds in (("wallet", ours), ("a consumer for each", plain)):
+        for index, which in enumerate(("first", "middle", "last")):
+            value = median(one[index] for one in rounds)
+            case = f"head to {CLIENTS:,} clients, {name}, the {which} one"
+            is_ours = name == "wallet" and which == "last"
+            required = f"<= {MOST_MS}" if is_ours else None
+            rows.append(Row("sockets", case, value, "ms", required=required))
+    ratio = median_ratio([one[2] for one in plain], [one[2] for one in ours])
+    last = rows[-1]
+    rows[-1] = Row(
+        last.bench, last.case, last.value, "ms", ratio, "wallet", f">= {LEAST_RATIO}"
+    )
+    return rows
+
+
+def _idle_rows(say: Say) -> list[Row]:
+    server_core, client_core = split_cores()
+    with serving("idle", SERVICE, cores=server_core) as target:
+        before = _resident_mib(target.pids[0])
+        with listeners(client_core) as crowd:
+            seconds = _open(crowd, target, IDLE, None)
+            say(f"sockets: {IDLE} idle clients in {seconds:.1f} s")
+            after = _resident_mib(target.pids[0])
+    return [
+        Row("sockets", "memory of a process without sockets", before, "MiB"),
+        Row(
+            "sockets",
+            f"memory with {IDLE:,} idle sockets",
+            after,
+            "MiB",
+            required=f"<= {MOST_IDLE_MIB}",
+        ),
+        Row("sockets", f"{IDLE:,} handshakes", IDLE / seconds, "sockets/s"),
+    ]
+
+
+def _resident_mib(pid: int) -> float:
+    """Return what a process has in memory.
+
+    Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+    """
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"process {pid} has ended")
