@@ -54,24 +54,52 @@ _Row = tuple[int, int, int, str, str]
 """API key, start of the minute in Unix seconds, network, method, outcome."""
 
 _ADD = """
-    INSERT INTO keys_usagebucket AS u (api_key_id, span, start, network_id, method,
-        outcome, calls, credits, duration_us, bytes_out, latencies)
-    SELECT a.id, 60, to_timestamp(r.start), n.id, r.method, r.outcome, r.calls,
-        r.credits, r.microseconds, r.bytes, r.latencies::int8[]
-    FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::text[], %s::text[],
-        %s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::text[])
-        AS r (api_key, start, network, method, outcome, calls, credits, microseconds,
-        bytes, latencies)
-    JOIN keys_apikey a ON a.id = r.api_key
-    JOIN networks_network n ON n.id = r.network
-    ORDER BY a.id, r.start, n.id, r.method, r.outcome
-    ON CONFLICT (api_key_id, span, start, network_id, method, outcome) DO UPDATE SET
+    WITH used AS MATERIALIZED (
+        SELECT a.id AS api_key_id, to_timestamp(r.start) AS start, n.id AS network_id,
+            r.method, r.outcome, r.calls, r.credits, r.microseconds, r.bytes,
+            r.latencies::int8[] AS latencies
+        FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::text[], %s::text[],
+            %s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::text[])
+            AS r (api_key, start, network, method, outcome, calls, credits,
+            microseconds, bytes, latencies)
+        JOIN keys_apikey a ON a.id = r.api_key
+        JOIN networks_network n ON n.id = r.network
+    ), by_key AS (
+        INSERT INTO keys_usagebucket AS u (api_key_id, span, start, network_id, method,
+            outcome, calls, credits, duration_us, bytes_out, latencies)
+        SELECT api_key_id, 60, start, network_id, method, outcome, calls, credits,
+            microseconds, bytes, latencies
+        FROM used ORDER BY 1, 3, 4, 5, 6
+        ON CONFLICT (api_key_id, span, start, network_id, method, outcome)
+        DO UPDATE SET
+            calls = u.calls + EXCLUDED.calls,
+            credits = u.credits + EXCLUDED.credits,
+            duration_us = u.duration_us + EXCLUDED.duration_us,
+            bytes_out = u.bytes_out + EXCLUDED.bytes_out,
+            latencies = keys_add(u.latencies, EXCLUDED.latencies)
+    ), together AS (
+        INSERT INTO keys_usagetotal AS u (span, start, network_id, method, outcome,
+            calls, credits, duration_us, bytes_out, latencies)
+        SELECT 60, start, network_id, method, outcome, sum(calls), sum(credits),
+            sum(microseconds), sum(bytes), keys_sum(latencies)
+        FROM used GROUP BY 2, 3, 4, 5 ORDER BY 2, 3, 4, 5
+        ON CONFLICT (span, start, network_id, method, outcome) DO UPDATE SET
+            calls = u.calls + EXCLUDED.calls,
+            credits = u.credits + EXCLUDED.credits,
+            duration_us = u.duration_us + EXCLUDED.duration_us,
+            bytes_out = u.bytes_out + EXCLUDED.bytes_out,
+            latencies = keys_add(u.latencies, EXCLUDED.latencies)
+    )
+    INSERT INTO keys_dailyuse AS u (day, api_key_id, calls, failed, credits)
+    SELECT (start AT TIME ZONE 'UTC')::date, api_key_id, sum(calls),
+        coalesce(sum(calls) FILTER (WHERE outcome <> 'ok'), 0), sum(credits)
+    FROM used GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (day, api_key_id) DO UPDATE SET
         calls = u.calls + EXCLUDED.calls,
-        credits = u.credits + EXCLUDED.credits,
-        duration_us = u.duration_us + EXCLUDED.duration_us,
-        bytes_out = u.bytes_out + EXCLUDED.bytes_out,
-        latencies = keys_add(u.latencies, EXCLUDED.latencies)
+        failed = u.failed + EXCLUDED.failed,
+        credits = u.credits + EXCLUDED.credits
 """
+# One statement: what is known of all keys together is the sum of what is known of each.
 # All processes write in the same order, so that none waits for another in a circle.
 
 _USED = """

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from keys.models import Span
+from keys.models import DailyUse, Span
 
 KEEP_MINUTES = timedelta(hours=48)
 KEEP_HOURS = timedelta(days=90)
@@ -14,21 +14,25 @@ KEEP_HOURS = timedelta(days=90)
 BATCH_ROWS = 10_000
 """Rows of one transaction, which takes a fraction of a second and holds no one up."""
 
+KEEP_DAILY = timedelta(days=90)
+"""What a key was used for on a day, in one row; the usage of that day stays."""
+
 _MERGE = """
     WITH old AS (
-        DELETE FROM keys_usagebucket WHERE id IN (
-            SELECT id FROM keys_usagebucket
+        DELETE FROM {table} WHERE id IN (
+            SELECT id FROM {table}
             WHERE span = %(span)s AND start < %(before)s
             ORDER BY start LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
         RETURNING *
     ), merged AS (
-        INSERT INTO keys_usagebucket AS u (api_key_id, span, start, network_id, method,
-            outcome, calls, credits, duration_us, bytes_out, latencies)
-        SELECT api_key_id, %(into)s, date_trunc(%(unit)s, start, 'UTC'), network_id,
+        INSERT INTO {table} AS u ({key} span, start, network_id, method, outcome,
+            calls, credits, duration_us, bytes_out, latencies)
+        SELECT {key} %(into)s, date_trunc(%(unit)s, start, 'UTC') AS whole, network_id,
             method, outcome, sum(calls), sum(credits), sum(duration_us),
             sum(bytes_out), keys_sum(latencies)
-        FROM old GROUP BY 1, 3, 4, 5, 6 ORDER BY 1, 3, 4, 5, 6
-        ON CONFLICT (api_key_id, span, start, network_id, method, outcome)
+        FROM old GROUP BY {key} whole, network_id, method, outcome
+        ORDER BY {key} whole, network_id, method, outcome
+        ON CONFLICT ({key} span, start, network_id, method, outcome)
         DO UPDATE SET
             calls = u.calls + EXCLUDED.calls,
             credits = u.credits + EXCLUDED.credits,
@@ -40,6 +44,9 @@ _MERGE = """
     SELECT (SELECT count(*) FROM old), (SELECT count(*) FROM merged)
 """
 
+_BY_KEY = _MERGE.format(table="keys_usagebucket", key="api_key_id,")
+_TOGETHER = _MERGE.format(table="keys_usagetotal", key="")
+
 
 def roll_up(now: datetime) -> int:
     """Make hours of old minutes and days of old hours; return how many rows that took.
@@ -47,12 +54,15 @@ def roll_up(now: datetime) -> int:
     A row is removed by the statement that adds it elsewhere. So it may be stopped at
     any time and run again, or twice at once.
     """
-    return _merge(Span.MINUTE, Span.HOUR, "hour", now - KEEP_MINUTES) + _merge(
-        Span.HOUR, Span.DAY, "day", now - KEEP_HOURS
+    DailyUse.objects.filter(day__lt=(now - KEEP_DAILY).date()).delete()
+    return sum(
+        _merge(statement, Span.MINUTE, Span.HOUR, "hour", now - KEEP_MINUTES)
+        + _merge(statement, Span.HOUR, Span.DAY, "day", now - KEEP_HOURS)
+        for statement in (_BY_KEY, _TOGETHER)
     )
 
 
-def _merge(span: Span, into: Span, unit: str, before: datetime) -> int:
+def _merge(statement: str, span: Span, into: Span, unit: str, before: datetime) -> int:
     parameters: dict[str, int | str | datetime] = {
         "span": int(span),
         "into": int(into),
@@ -63,7 +73,7 @@ def _merge(span: Span, into: Span, unit: str, before: datetime) -> int:
     merged = 0
     while True:
         with connection.cursor() as cursor:
-            cursor.execute(_MERGE, parameters)
+            cursor.execute(statement, parameters)
             removed, _ = cursor.fetchone()
         if not removed:
             return merged

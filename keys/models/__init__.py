@@ -9,7 +9,14 @@ from keys.models.events import EventType, KeyEvent
 from keys.models.login_failures import LoginFailure
 from keys.models.plans import KeyLimits, Plan
 from keys.models.tokens import ApiToken, RepeatedRequest, Scope
-from keys.models.usage import KeyVersionUse, Outcome, Span, UsageBucket
+from keys.models.usage import (
+    DailyUse,
+    KeyVersionUse,
+    Outcome,
+    Span,
+    UsageBucket,
+    UsageTotal,
+)
 from keys.models.users import User, UserManager
 
 __all__ = [
@@ -21,6 +28,7 @@ __all__ = [
     "ApiKey",
     "ApiToken",
     "Capability",
+    "DailyUse",
     "Entitlement",
     "EventType",
     "KeyEvent",
@@ -34,6 +42,7 @@ __all__ = [
     "Scope",
     "Span",
     "UsageBucket",
+    "UsageTotal",
     "User",
     "UserManager",
 ]

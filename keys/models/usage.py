@@ -29,14 +29,18 @@ class Outcome(models.TextChoices):
     TIMEOUT = metering.TIMEOUT, "took too long"
 
 
-class UsageBucket(models.Model):
-    """Calls of a key that were alike, within one span of time.
+class UsageFields(models.Model):
+    """Calls that were alike, within one span of time.
 
-    A sum of two buckets is a bucket, so that `rollup_usage` makes few of many.
+    A sum of two such rows is one, so that `rollup_usage` makes few of many.
     """
 
-    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="usage")
-    network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
+    network = models.ForeignKey(
+        Network,
+        db_index=False,  # always asked for together with a time
+        on_delete=models.CASCADE,
+        related_name="+",
+    )
     method = models.CharField(max_length=100)
     outcome = models.CharField(max_length=16, choices=Outcome.choices)
     span = models.IntegerField(choices=Span.choices)
@@ -51,6 +55,23 @@ class UsageBucket(models.Model):
     )
 
     class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.method} from {self.start:%Y-%m-%d %H:%M}"
+
+
+class UsageBucket(UsageFields):
+    """Usage of one key."""
+
+    api_key = models.ForeignKey(
+        ApiKey,
+        db_index=False,  # the constraint's index begins with it
+        on_delete=models.CASCADE,
+        related_name="usage",
+    )
+
+    class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["api_key", "span", "start", "network", "method", "outcome"],
@@ -59,8 +80,37 @@ class UsageBucket(models.Model):
         ]
         indexes = [models.Index(fields=["span", "start"], name="usage_by_age")]
 
+
+class UsageTotal(UsageFields):
+    """Usage of all keys together: to add it up when it is asked for takes too long."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["span", "start", "network", "method", "outcome"],
+                name="usage_total_once",
+            )
+        ]
+
+
+class DailyUse(models.Model):
+    """What a key was used for on one day of UTC, in a row: for lists of many keys."""
+
+    day = models.DateField()
+    api_key = models.ForeignKey(
+        ApiKey, db_index=False, on_delete=models.CASCADE, related_name="+"
+    )
+    calls = models.BigIntegerField()
+    failed = models.BigIntegerField(help_text="Calls that were not answered.")
+    credits = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["day", "api_key"], name="daily_use_once")
+        ]
+
     def __str__(self) -> str:
-        return f"{self.method} from {self.start:%Y-%m-%d %H:%M}"
+        return f"{self.calls} calls on {self.day}"
 
 
 class KeyVersionUse(models.Model):

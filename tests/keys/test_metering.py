@@ -15,7 +15,7 @@ from keys import metering
 from keys.errors import NetworkNotEnabled
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited
 from keys.metering import Meter, outcome_of
-from keys.models import KeyVersionUse, UsageBucket
+from keys.models import DailyUse, KeyVersionUse, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from nodeapi.service import database_conninfo
 from tests.support.rows import make_network
@@ -102,6 +102,36 @@ def test_calls_are_added_up_by_minute(clock, network, issued):
     row = UsageBucket.objects.get(start=NOON, outcome="ok")
     assert row.latencies == [0, 0, 2, 0, 0, 0, 0, 3]
     assert row.span == 60
+
+
+def test_what_all_keys_do_together_and_each_in_a_day_is_known_at_once(
+    clock, network, issued
+):
+    other = issue_key(owner=issued.api_key.owner)
+
+    async def scenario(meter):
+        for _ in range(2):
+            use(meter, issued, network.id, n=3)
+            use(meter, other, network.id, outcome=metering.LIMITED, n=2)
+            use(meter, other, network.id, microseconds=3)
+            await meter.flush()
+        clock.now += 86_400
+        use(meter, other, network.id)
+        await meter.flush()
+
+    metered(clock, scenario)
+    together = UsageTotal.objects.filter(start=NOON).order_by("outcome")
+    assert list(
+        together.values_list("span", "outcome", "calls", "credits", "bytes_out")
+    ) == [(60, "limited", 4, 8, 200), (60, "ok", 8, 16, 400)]
+    assert together[1].latencies == [0, 0, 2, 0, 0, 0, 0, 6]
+    days = DailyUse.objects.order_by("day", "api_key")
+    assert list(days.values_list("day__day", "api_key", "calls", "failed")) == [
+        (21, issued.api_key.pk, 6, 0),
+        (21, other.api_key.pk, 6, 4),
+        (22, other.api_key.pk, 1, 0),
+    ]
+    assert sum(day.credits for day in days) == 26
 
 
 def test_secret_is_known_to_have_been_used(clock, network, issued):

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db.models import Sum
 
 from keys import rollup
-from keys.models import UsageBucket
+from keys.models import DailyUse, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from tests.support.rows import make_network
 
@@ -84,6 +84,27 @@ def test_rolling_up_twice_changes_nothing_and_nothing_is_lost(add, monkeypatch):
     assert rows() == after
     assert UsageBucket.objects.aggregate(*map(Sum, sums)) == before
     assert sum(sum(latencies) for _, _, _, latencies in after) == before["calls__sum"]
+
+
+def test_usage_of_all_keys_together_is_rolled_up_likewise(add):
+    add(timedelta(days=3))
+    add(timedelta(days=3, minutes=1))
+    columns = [f.attname for f in UsageTotal._meta.fields if f.attname != "id"]
+    for row in UsageBucket.objects.values(*columns):
+        UsageTotal.objects.create(**row)
+    assert rollup.roll_up(NOW) == 4
+    assert UsageTotal.objects.get().latencies == UsageBucket.objects.get().latencies
+    assert UsageTotal.objects.get().span == 3600
+
+
+def test_days_of_keys_are_kept_as_long_as_anybody_asks_for_them(add):
+    add(timedelta(0))
+    api_key = UsageBucket.objects.get().api_key
+    for days in (90, 91):
+        day = (NOW - timedelta(days=days)).date()
+        DailyUse.objects.create(day=day, api_key=api_key, calls=1, failed=0, credits=1)
+    rollup.roll_up(NOW)
+    assert DailyUse.objects.get().day == (NOW - timedelta(days=90)).date()
 
 
 def test_command_says_what_it_did(add, capsys):
