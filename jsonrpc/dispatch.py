@@ -51,6 +51,10 @@ from jsonrpc.text import parse, parse_exactly
 logger = logging.getLogger(__name__)
 
 
+_BATCH_SIZES = 32
+"""More than the number of calls in any body has bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one request may take; geth's figures.
@@ -88,6 +92,8 @@ class Dispatcher:
             seconds=limits.seconds,
             slow_seconds=limits.slow_seconds,
         )
+        self.batch_sizes = [0] * _BATCH_SIZES
+        """Batches so far, by the number of bits of how many calls they had."""
 
     def respond(
         self, body: bytes, context: Context, gone: Gone = stay
@@ -268,6 +274,7 @@ class Dispatcher:
         self, messages: list[object], context: Context, gone: Gone
     ) -> Answer:
         """Answer the calls of a batch in their order, if they can be paid together."""
+        self.batch_sizes[len(messages).bit_length()] += 1
         if len(messages) > self._limits.batch_calls:
             return refuse_large_batch(messages, self._limits.batch_calls)
         prepared = (self._prepare_one_of_many(each, context) for each in messages)

@@ -30,6 +30,7 @@ class Context:
     tracing: executes blocks again; None where nothing does.
     limiter, meter: None where nothing is charged or counted.
     started: when the request came, in nanoseconds of `time.perf_counter_ns`.
+    record: where each call's method and error are put down; None: nowhere.
     """
 
     request_id: RequestId
@@ -40,6 +41,7 @@ class Context:
     limiter: Limiter | None = None
     meter: Meter | None = None
     started: int = 0
+    record: list[tuple[str | None, RpcError | None]] | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
 
     @property
@@ -63,6 +65,8 @@ class Context:
         self, method: str | None, credits: int, size: int, error: RpcError | None
     ) -> None:
         """Count a call for the statistics of its key."""
+        if self.record is not None:
+            self.record.append((method, error))
         if self.meter is None:
             return
         passed = perf_counter_ns() - self.started
