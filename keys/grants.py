@@ -132,6 +132,10 @@ class Grants:
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._unknown: OrderedDict[bytes, float] = OrderedDict()
         self._changes = 0
+        self.hits = 0
+        """Requests whose key was answered from memory."""
+        self.misses = 0
+        """Those for which the database was asked."""
         listener.listen(CHANNEL, self._changed)
         listener.at_epoch(self._may_have_missed)
 
@@ -146,6 +150,7 @@ class Grants:
         entry = self._entries.get(digest)
         now = self._clock()
         if entry is not None and now < entry.fresh_until:
+            self.hits += 1
             return self._admit(entry)
         if self._unknown.get(digest, 0.0) > now or not is_well_formed(key):
             raise KeyInvalid
@@ -153,6 +158,7 @@ class Grants:
 
     async def _read(self, digest: bytes, old: _Entry | None) -> Grant:
         changes = self._changes
+        self.misses += 1
         try:
             entry = await self._lookup.get((digest.hex(),))
         except Unavailable:

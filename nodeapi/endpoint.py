@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from time import perf_counter_ns
@@ -97,10 +98,19 @@ class Endpoint:
         }
         self._dispatcher = Dispatcher(registry, limits, translations)
         guarded = Dispatcher(guard(registry), limits, translations)
+        self._dispatchers = self._dispatcher, guarded
         # By whether the key is without allowlists.
         self._respond = {True: self._dispatcher.respond, False: guarded.respond}
         self._deadlines = Deadlines(limits.seconds)
         self._max_body_bytes = max_body_bytes
+        self.refusals: Counter[tuple[int, str]] = Counter()
+        """Requests that were not let in, by status and reason: no key is charged."""
+
+    @property
+    def batch_sizes(self) -> list[int]:
+        """Batches so far; number i counts those of 2^(i-1) to 2^i - 1 calls."""
+        counts = (dispatcher.batch_sizes for dispatcher in self._dispatchers)
+        return [sum(pair) for pair in zip(*counts, strict=True)]
 
     async def start(self) -> None:
         """Open what answering needs."""
@@ -114,6 +124,8 @@ class Endpoint:
         """Answer one request."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = http.RequestId()
+        if b"x-request-id" in headers:
+            request_id.take(headers[b"x-request-id"])
         answer: Answer | Awaitable[Answer] | None
         grant = None  # until the request has been let in
         try:
@@ -136,11 +148,7 @@ class Endpoint:
                 return
         if not isinstance(answer, _ANSWER):
             answer = await answer
-        if (
-            type(answer) is bytes
-            and b"accept-encoding" not in headers
-            and b"origin" not in headers
-        ):
+        if type(answer) is bytes and http.ASK_FOR_MORE.isdisjoint(headers):
             send_plainly = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
             if send_plainly is None or not send_plainly(answer):
                 await _send_plainly(answer, send)
@@ -166,7 +174,7 @@ class Endpoint:
         grant = self._resolve(key)
         if isinstance(grant, Grant):
             network = self._network(grant, slug, scope, headers)
-            return self._context(request_id, grant, network)
+            return self._context(scope, request_id, grant, network)
         return self._admit_later(grant, slug, scope, headers, request_id)
 
     async def _admit_later(
@@ -179,12 +187,16 @@ class Endpoint:
     ) -> Context:
         known = await grant
         network = self._network(known, slug, scope, headers)
-        return self._context(request_id, known, network)
+        return self._context(scope, request_id, known, network)
 
     def _context(
-        self, request_id: http.RequestId, grant: Grant, network: NetworkView
+        self,
+        scope: Scope,
+        request_id: http.RequestId,
+        grant: Grant,
+        network: NetworkView,
     ) -> Context:
-        return Context(
+        context = Context(
             request_id,
             grant,
             network,
@@ -194,6 +206,10 @@ class Endpoint:
             self._meter,
             perf_counter_ns(),
         )
+        note = scope.get(http.NOTE)
+        if note is not None:
+            note.admitted(context)
+        return context
 
     def _network(
         self, grant: Grant, slug: str, scope: Scope, headers: Mapping[bytes, bytes]
@@ -252,6 +268,10 @@ class Endpoint:
         elif not isinstance(error, RpcError):
             logger.error("request %s crashed", request_id, exc_info=error)
             error = InternalError()
+        self.refusals[error.http_status, error.reason] += 1
+        note = scope.get(http.NOTE)
+        if note is not None:
+            note.refused(request_id, error)
         body: bytes | None = b""
         if not isinstance(error, _UNREAD):
             # What is too long or too slow for that is answered without its ids.

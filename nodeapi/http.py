@@ -43,6 +43,12 @@ BROWSER_HEADERS: Headers = [
 ]
 """Of answers to scripts in pages, which see no other headers; others needn't pay."""
 
+ASK_FOR_MORE = frozenset({b"accept-encoding", b"origin", b"x-request-id"})
+"""Headers of requests whose answer is no plain one."""
+
+NOTE = "portcullis.note"
+"""Where in an ASGI scope a request has its `nodeapi.notes.Note`, if it has one."""
+
 PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "POST, OPTIONS",
     "Access-Control-Allow-Headers": "content-type, authorization",
@@ -63,6 +69,7 @@ _MEDIA_TYPES = {
     b"application/json-rpc",
     b"application/jsonrequest",
 }
+_REQUEST_ID = re.compile(rb"[-_.:0-9A-Za-z]{1,128}")
 _GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=([0-9.]+)\s*)?(?:,|$)", re.I)
 
 
@@ -71,16 +78,22 @@ class RequestId:
 
     __slots__ = ("_value",)
 
+    _value: bytes
     _prefix = secrets.token_hex(4)
     """Tells the processes apart."""
     _numbers = count(1)
+
+    def take(self, given: bytes) -> None:
+        """Use the name that the sender, or a proxy, gave the request, if it is one."""
+        if _REQUEST_ID.fullmatch(given):
+            self._value = given
 
     def __bytes__(self) -> bytes:
         """Return the name as a header holds it."""
         try:
             return self._value
         except AttributeError:
-            self._value: bytes = b"%b-%x" % (
+            self._value = b"%b-%x" % (
                 self._prefix.encode(),
                 next(self._numbers),
             )

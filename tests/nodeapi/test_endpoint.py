@@ -79,6 +79,20 @@ def test_request_ids_differ(client):
     assert len(ids) == 3
 
 
+def test_request_id_of_the_sender_is_echoed_even_without_other_reasons(client):
+    del client.headers["accept-encoding"]
+    client.headers["x-request-id"] = "a1:B2.c3_d-4"
+    for method in ("eth_chainId", "eth_nothing"):
+        assert ask(client, method).headers["x-request-id"] == "a1:B2.c3_d-4"
+
+
+@pytest.mark.parametrize("given", ["", "with space", "x" * 129, "ü", '"quoted"'])
+def test_what_is_no_request_id_is_not_echoed(client, given):
+    client.headers.update({b"x-request-id": given.encode()})
+    echoed = ask(client, "eth_chainId").headers["x-request-id"]
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]+", echoed)
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "chain_id"),
     [
