@@ -14,12 +14,15 @@ from jsonrpc.envelope import (
     write_error,
     write_result,
 )
-from jsonrpc.errors import InvalidRequest, RpcError
+from jsonrpc.errors import InternalError, InvalidRequest, RpcError
 from jsonrpc.registry import Method
 from jsonrpc.stream import CHUNK_BYTES, Stream
 
 REFUSED_CREDITS = 1
-"""What a call costs that is refused before it is carried out."""
+"""What a call costs that is refused, or finds nothing."""
+
+_OUR_FAULT = InternalError.code
+"""Of errors that cost nothing."""
 
 
 class Context(Protocol):
@@ -34,6 +37,9 @@ class Context(Protocol):
 
     def charge(self, credits: int) -> Awaitable[None] | None:
         """Take what a request costs; raise an RpcError, when awaited, if it can't be."""
+
+    def refund(self, credits: int) -> None:
+        """Give back what a call was charged too much."""
 
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None
@@ -96,12 +102,32 @@ def answered(call: Call, result: bytes, context: Context) -> bytes:
         answer = write_result(call.id, result)
     else:
         answer = write_error(call.id, error_object(call.error))
-    name = None if call.method is None else call.method.name
-    context.book(name, call.credits, len(answer), call.error)
+    count(call, len(answer), context)
     return answer
 
 
 def refused(call: Call, error: RpcError, context: Context) -> bytes:
     """Refuse a call of a batch that was not begun."""
     call.error = error
+    _reduce(call, REFUSED_CREDITS, context)
     return answered(call, b"", context)
+
+
+def count(call: Call, size: int, context: Context) -> None:
+    """Book a call that is answered; it was charged as if it would succeed.
+
+    size: bytes of its answer.
+    """
+    error = call.error
+    if error is not None and not error.costs_full_price:
+        due = 0 if error.code == _OUR_FAULT else REFUSED_CREDITS
+        _reduce(call, due, context)
+    name = None if call.method is None else call.method.name
+    context.book(name, call.credits, size, error)
+
+
+def _reduce(call: Call, due: int, context: Context) -> None:
+    """Give back what a call was charged beyond what is due."""
+    if call.credits > due:
+        context.refund(call.credits - due)
+        call.credits = due

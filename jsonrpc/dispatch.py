@@ -22,6 +22,7 @@ from jsonrpc.calls import (
     Context,
     NoAnswer,
     begin_to_stream,
+    count,
     is_awaited,
     refused,
     wants_no_answer,
@@ -197,8 +198,8 @@ class Dispatcher:
     def _refuse(self, call: Call, error: RpcError, context: Context) -> Reply:
         """Answer a single call with an error."""
         reply = refusal(call.id, error)
-        name = None if call.method is None else call.method.name
-        context.book(name, call.credits, len(reply.body), error)
+        call.error = error
+        count(call, len(reply.body), context)
         return reply
 
     def _told(self, error: Exception, call: Call, context: Context) -> RpcError:

@@ -22,6 +22,7 @@ class RpcError(Exception):
     text: the message of errors that need no other.
     message: a sentence that can stand alone.
     headers: what the answer carries besides.
+    costs_full_price: whether the call's work was done, in vain; others cost little.
     details: what stands in `data` beside the reason.
     """
 
@@ -30,6 +31,7 @@ class RpcError(Exception):
     reason: ClassVar[str] = ""
     text: ClassVar[str] = ""
     headers: dict[str, str] = {}
+    costs_full_price: ClassVar[bool] = False
 
     def __init__(self, message: str = "", **details: object) -> None:
         self.message = message or self.text
@@ -139,6 +141,7 @@ class RequestTimedOut(RpcError):
 
     code = -32002
     text = "request timed out"
+    costs_full_price = True
 
 
 class ResponseTooLarge(RpcError):
@@ -146,6 +149,7 @@ class ResponseTooLarge(RpcError):
 
     code = -32003
     text = "response too large"
+    costs_full_price = True
 
 
 class BodyTooLarge(RpcError):

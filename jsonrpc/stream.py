@@ -27,6 +27,7 @@ class ResultTooLarge(RpcError):
 
     code = -32003
     reason = "response_too_large"
+    costs_full_price = True
 
     def __init__(self, size: int, left: int, advice: str) -> None:
         super().__init__(

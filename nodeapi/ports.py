@@ -265,6 +265,9 @@ class Limiter(Protocol):
         Raises, when awaited: see `keys.limiter.errors`.
         """
 
+    def refund(self, api_key_id: int, limits: Limits | None, credits: int) -> None:
+        """Give back what was charged too much."""
+
 
 class Meter(Protocol):
     """Counts calls; see `keys.metering`."""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from math import inf
 
-from keys.limiter.buckets import Away, Buckets
+from keys.limiter.buckets import Away, Buckets, Taken
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited, TooCostly
 from keys.limiter.gcra import SECOND, Bucket, Limits, Outcome, Verdict, take
 
@@ -46,6 +46,8 @@ class _Lease:
     low: when less is left, more is fetched; -1 while that is under way or in vain.
     limits: as they were when the lease was last renewed. bucket: the shared one as it
     was last seen, by this process' clock; what counts while Redis is away.
+    surplus: credits that came back and are more than a lease may hold.
+    is_levelled: whether low or surplus are being seen to.
     users: who is about to take or to spend; nobody may give the lease back meanwhile.
     rested: what was left at the last sweep. refused: how much was asked for in vain,
     when (monotonic seconds), and what came of it.
@@ -53,18 +55,22 @@ class _Lease:
 
     __slots__ = (
         "bucket",
+        "is_levelled",
         "left",
         "limits",
         "lock",
         "low",
         "refused",
         "rested",
+        "surplus",
         "users",
     )
 
     def __init__(self, limits: Limits) -> None:
         self.left = 0
         self.low = -1
+        self.surplus = 0
+        self.is_levelled = False
         self.users = 0
         self.limits = limits
         self.bucket = Bucket()
@@ -94,7 +100,7 @@ class Limiter:
         self._away_until = -inf
         self._complained_at = -inf
         self._sweeping: asyncio.Task[None] | None = None
-        self._filling: set[asyncio.Task[None]] = set()
+        self._levelling: set[asyncio.Task[None]] = set()
         self.fallbacks = 0
         """How often credits were taken without Redis, because it was away."""
 
@@ -111,9 +117,15 @@ class Limiter:
         if lease is not None and lease.left >= credits:
             lease.left -= credits
             if lease.left < lease.low:
-                self._fill_up(api_key_id, lease, limits)
+                self._level(api_key_id, lease, limits)
             return None
         return self._renew(api_key_id, limits, credits)
+
+    def refund(self, api_key_id: int, limits: Limits | None, credits: int) -> None:
+        """Give back what was charged too much; what fits goes into the lease."""
+        if limits is None:
+            return
+        self._keep(api_key_id, self._lease(api_key_id, limits), limits, credits)
 
     async def start(self) -> None:
         """Begin to give back what rests."""
@@ -124,7 +136,7 @@ class Limiter:
         if self._sweeping is not None:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
-        await asyncio.gather(*self._filling)
+        await asyncio.gather(*self._levelling)
         if self._buckets is not None:
             await self._give_back(list(self._leases))
             await self._buckets.close()
@@ -163,35 +175,59 @@ class Limiter:
                 self._note(error)
                 return
 
-    def _fill_up(self, api_key_id: int, lease: _Lease, limits: Limits) -> None:
-        """Fetch more credits for a lease that runs low, while the rest is spent."""
-        lease.low = -1
-        lease.users += 1
-        task = asyncio.create_task(self._fetch(api_key_id, lease, limits))
-        self._filling.add(task)
-        task.add_done_callback(self._filling.discard)
+    def _lease(self, api_key_id: int, limits: Limits) -> _Lease:
+        lease = self._leases.get(api_key_id)
+        if lease is None:
+            lease = self._leases[api_key_id] = _Lease(limits)
+        return lease
 
-    async def _fetch(self, api_key_id: int, lease: _Lease, limits: Limits) -> None:
+    def _keep(
+        self, api_key_id: int, lease: _Lease, limits: Limits, credits: int
+    ) -> None:
+        """Put credits into a lease, and see to it that the rest goes back."""
+        kept = max(0, min(credits, limits.lease - lease.left))
+        lease.left += kept
+        lease.surplus += credits - kept
+        if lease.surplus:
+            self._level(api_key_id, lease, limits)
+
+    def _level(self, api_key_id: int, lease: _Lease, limits: Limits) -> None:
+        """Fetch what a lease lacks, and return what it can't hold, in the background."""
+        lease.low = -1
+        if lease.is_levelled:
+            return
+        lease.is_levelled = True
+        lease.users += 1
+        task = asyncio.create_task(self._even_out(api_key_id, lease, limits))
+        self._levelling.add(task)
+        task.add_done_callback(self._levelling.discard)
+
+    async def _even_out(self, api_key_id: int, lease: _Lease, limits: Limits) -> None:
         try:
             async with lease.lock:
-                # What is spent until the answer comes leaves room for more, not less.
-                room = limits.lease - lease.left
-                if room <= 0:
-                    return
-                outcome = await self._ask(api_key_id, lease, limits, 0, room)
-                lease.left += outcome.credits
-                if outcome.credits:
-                    lease.low = lease.left // LOW_SHARE
+                is_done = False
+                while not is_done:
+                    # What is spent until the answer comes leaves room for more.
+                    welcome = max(0, limits.lease - lease.left)
+                    returned, lease.surplus = lease.surplus, 0
+                    outcome = await self._ask(
+                        *(api_key_id, lease, limits),
+                        needed=0,
+                        welcome=welcome,
+                        returned=returned,
+                    )
+                    self._keep(api_key_id, lease, limits, outcome.credits)
+                    lease.low = lease.left // LOW_SHARE if outcome.credits else -1
+                    is_done = not lease.surplus
         finally:
+            lease.is_levelled = False
             lease.users -= 1
 
     async def _renew(self, api_key_id: int, limits: Limits, credits: int) -> None:
         """Take what a lease lacks, and some more for those who come next."""
         if credits > limits.burst:
             raise TooCostly(credits, limits.burst)
-        lease = self._leases.get(api_key_id)
-        if lease is None:
-            lease = self._leases[api_key_id] = _Lease(limits)
+        lease = self._lease(api_key_id, limits)
         lease.users += 1
         try:
             async with lease.lock:
@@ -210,7 +246,7 @@ class Limiter:
                 lease.low = (held - credits) // LOW_SHARE
             held -= credits
         finally:
-            lease.left = held
+            self._keep(api_key_id, lease, limits, held)
 
     async def _take(
         self, api_key_id: int, lease: _Lease, limits: Limits, needed: int
@@ -227,41 +263,46 @@ class Limiter:
             if needed >= too_much and passed < min(wait or inf, MEMORY_SECONDS):
                 wait += (needed - too_much) / limits.rate - passed
                 raise _refusal(refusal, limits, lease.bucket.day, wait)
-        outcome = await self._ask(api_key_id, lease, limits, needed, limits.lease)
+        outcome = await self._ask(
+            api_key_id, lease, limits, needed=needed, welcome=limits.lease
+        )
         if outcome.verdict is Verdict.GIVEN:
             return outcome.credits
         lease.refused = needed, self._clock(), outcome
         raise _refusal(outcome, limits, lease.bucket.day, outcome.wait / SECOND)
 
     async def _ask(
-        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int, welcome: int
+        self,
+        api_key_id: int,
+        lease: _Lease,
+        limits: Limits,
+        *,
+        needed: int,
+        welcome: int,
+        returned: int = 0,
     ) -> Outcome:
         """Take credits in Redis; while it is away, from what was last seen there."""
         lease.limits, lease.refused = limits, None
-        outcome = await self._ask_redis(api_key_id, lease, limits, needed, welcome)
-        if outcome is None:
-            now = int(self._wall_clock() * SECOND)
-            lease.bucket, outcome = take(
-                lease.bucket, limits, now, needed=needed, lease=welcome
-            )
-        return outcome
+        asked = {"needed": needed, "lease": welcome, "returned": returned}
+        taken = await self._ask_redis(api_key_id, limits, asked)
+        now = int(self._wall_clock() * SECOND)
+        if taken is None:
+            lease.bucket, outcome = take(lease.bucket, limits, now, **asked)
+            return outcome
+        ahead = now - taken.now
+        lease.bucket = taken.bucket._replace(arrival=taken.bucket.arrival + ahead)
+        return taken.outcome
 
     async def _ask_redis(
-        self, api_key_id: int, lease: _Lease, limits: Limits, needed: int, welcome: int
-    ) -> Outcome | None:
+        self, api_key_id: int, limits: Limits, asked: dict[str, int]
+    ) -> Taken | None:
         if self._buckets is None:
             return None
         if not self._is_alone():
             try:
-                outcome, bucket, now = await self._buckets.take(
-                    api_key_id, limits, needed=needed, lease=welcome
-                )
+                return await self._buckets.take(api_key_id, limits, **asked)
             except Away as error:
                 self._note(error)
-            else:
-                ahead = int(self._wall_clock() * SECOND) - now
-                lease.bucket = bucket._replace(arrival=bucket.arrival + ahead)
-                return outcome
         self.fallbacks += 1
         return None
 

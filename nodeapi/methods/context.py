@@ -61,6 +61,11 @@ class Context:
             return None
         return limiter.charge(grant.api_key_id, grant.limits, credits)
 
+    def refund(self, credits: int) -> None:
+        """Give back to the key what a call was charged too much."""
+        if self.limiter is not None:
+            self.limiter.refund(self.grant.api_key_id, self.grant.limits, credits)
+
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None
     ) -> None:

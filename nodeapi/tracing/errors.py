@@ -10,11 +10,14 @@ SLICE_ADVICE = "ask for fewer transactions with fromTx and toTx"
 class TraceFailed(RpcError):
     """Raised when a block cannot be traced or a tracer fails, in geth's words."""
 
+    costs_full_price = True
+
 
 class ExecutionTimedOut(RpcError):
     """Raised when a trace took longer, or more memory, than it may."""
 
     text = "execution timeout"
+    costs_full_price = True
 
 
 class TraceResultTooLarge(RpcError):
@@ -25,6 +28,7 @@ class TraceResultTooLarge(RpcError):
 
     code = -32003
     reason = "response_too_large"
+    costs_full_price = True
 
     def __init__(self, limit: int) -> None:
         super().__init__(

@@ -45,16 +45,26 @@ class Caller:
 
     request_id = "request-7"
 
+    def __init__(self) -> None:
+        self.balance = 0
+        """Credits that were charged and not given back."""
+        self.booked: list[tuple[str | None, int]] = []
+        """Method and credits of each call."""
+
     def authorise(self, method: Method) -> None:
         raise Denied
 
     def charge(self, credits: int) -> Awaitable[None] | None:
+        self.balance += credits
         return None
+
+    def refund(self, credits: int) -> None:
+        self.balance -= credits
 
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None
     ) -> None:
-        pass
+        self.booked.append((method, credits))
 
 
 def number(value: Any) -> int:

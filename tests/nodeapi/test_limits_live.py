@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from keys.models import KeyVersionUse, UsageBucket
-from keys.services import get_or_create_customer, issue_key
+from keys.services import get_or_create_customer, grant_entitlement, issue_key
 from keys.services.limits import set_limits
+from networks.models import Network
 from tests.support.live import live_service, request
 from tests.support.rows import make_network
 
@@ -95,6 +96,27 @@ def test_call_that_is_refused_costs_one_credit(live):
         # The seconds that have passed meanwhile gave some credits more.
         answers = [api.send(request("eth_nothing")) for _ in range(30)]
         assert 429 in {answer.status_code for answer in answers}
+
+
+@pytest.mark.parametrize("wrap", [lambda call: call, lambda call: [call]])
+def test_refusal_of_a_dear_method_costs_one_credit_too(live, wrap):
+    issued = limited_key(live, credits_per_second=1, burst=100)
+    network = Network.objects.get()
+    grant_entitlement(api_key=issued.api_key, network=network, tracers=["callTracer"])
+    refused = [
+        request("debug_traceBlockByNumber", "0x7", {"tracer": "prestateTracer"}),
+        request("debug_traceBlockByNumber", "0x7", {"tracer": "callTracer"}),
+        request("debug_traceBlockByNumber", "0x7", {"tracer": 5}),
+        request("eth_getStorageValues", {}, "latest"),
+    ]
+    with live.api(key=issued.secret) as api:
+        for _ in range(20):
+            for each in refused:
+                answer = api.send(wrap(each))
+                assert answer.status_code in (200, 403)
+                assert "error" in str(answer.json())
+        # 80 of 100 credits; the seconds that have passed meanwhile gave some more.
+        assert api.send(calls(20)).status_code == 200
 
 
 def test_answered_and_refused_calls_are_counted(live):

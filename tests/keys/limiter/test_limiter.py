@@ -133,6 +133,43 @@ def test_what_is_being_fetched_is_given_back_in_the_end(limiter_on, api_key_id):
     asyncio.run(scenario())
 
 
+def test_refund_is_spent_again(limiter_on, api_key_id):
+    async def scenario():
+        limiter, limits = limiter_on(), Limits(rate=1, burst=1000, daily=1000)
+        for _ in range(3):
+            await spend(limiter, api_key_id, limits, 900)
+            limiter.refund(api_key_id, limits, 899)
+            await asyncio.sleep(0.1)
+            assert limiter._leases[api_key_id].left <= limits.lease
+        assert await count_admitted(limiter, api_key_id, limits) == 997
+        limiter.refund(api_key_id, None, 5)
+        await limiter.stop()
+
+    asyncio.run(scenario())
+
+
+def test_refunds_while_others_are_charged_add_up(limiter_on, api_key_id):
+    async def scenario():
+        limiter, limits = limiter_on(), Limits(rate=1, burst=1000, daily=1000)
+
+        async def fail():
+            await spend(limiter, api_key_id, limits, 20)
+            limiter.refund(api_key_id, limits, 19)
+            await asyncio.sleep(0)
+
+        async def crowd():
+            for _ in range(20):
+                await fail()
+
+        await asyncio.gather(*(crowd() for _ in range(5)))
+        await limiter.stop()  # gives back what is held
+        other = limiter_on()
+        assert await count_admitted(other, api_key_id, limits) == 900
+        await other.stop()
+
+    asyncio.run(scenario())
+
+
 def test_key_without_limits_is_never_asked_about():
     limiter = Limiter(Buckets("unix:///nonexistent/redis.sock"))
     assert limiter.charge(1, None, 10**9) is None
