@@ -16,6 +16,7 @@ from psycopg import AsyncConnection, Error
 
 from jsonrpc.errors import RequestTimedOut, RpcError
 from keys.latencies import BUCKETS
+from keys.totals import Counter, Measured, Totals
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +142,10 @@ class Meter:
         self._flushing: asyncio.Task[None] | None = None
         self.dropped = 0
         """Calls that are in no statistics, because the database was away too long."""
+        self.flushes = self.failed_flushes = 0
+        self.flush_seconds = 0.0
+        """Of all flushes together."""
+        self._totals = Totals()
 
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
         """Count a call; size: bytes of its answer."""
@@ -151,6 +156,15 @@ class Meter:
         counter[1] += microseconds
         counter[2] += size
         counter[3 + microseconds.bit_length()] += 1
+
+    @property
+    def waiting(self) -> int:
+        """Rows that wait for the database."""
+        return len(self._waiting)
+
+    def totals(self) -> dict[Measured, Counter]:
+        """Return what was counted since the start, whatever became of it."""
+        return self._totals.so_far(self._counters)
 
     async def start(self) -> None:
         """Begin to flush every few seconds."""
@@ -167,6 +181,7 @@ class Meter:
         self._close_minute()
         if not self._used:
             return  # hence nothing waits either
+        began = time.perf_counter()
         try:
             # A connection for a few milliseconds in five seconds need not be kept.
             async with await AsyncConnection.connect(
@@ -175,7 +190,11 @@ class Meter:
                 await connection.execute(_PATIENCE)
                 await self._write(connection)
         except Error as error:
+            self.failed_flushes += 1
             logger.warning("usage waits to be written: %s", error)
+        finally:
+            self.flushes += 1
+            self.flush_seconds += time.perf_counter() - began
 
     async def _write(self, connection: AsyncConnection) -> None:
         while self._waiting:
@@ -205,6 +224,7 @@ class Meter:
     def _close_minute(self) -> None:
         """Put what was counted since the last time to what waits, minute by minute."""
         counters, self._counters = self._counters, {}
+        self._totals.add(counters)
         now = int(self._wall_clock())
         # Flushes are at the multiples of 5 s, a little late: this one is of the past.
         minute = int(self._wall_clock() - FLUSH_SECONDS / 2) // 60 * 60
