@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,10 +53,6 @@ from jsonrpc.text import parse, parse_exactly
 logger = logging.getLogger(__name__)
 
 
-_BATCH_SIZES = 32
-"""More than the number of calls in any body has bits."""
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one request may take; geth's figures.
@@ -93,8 +90,8 @@ class Dispatcher:
             seconds=limits.seconds,
             slow_seconds=limits.slow_seconds,
         )
-        self.batch_sizes = [0] * _BATCH_SIZES
-        """Batches so far, by the number of bits of how many calls they had."""
+        self.batch_sizes: Counter[int] = Counter()
+        """Batches so far, by how many calls they had."""
 
     def respond(
         self, body: bytes, context: Context, gone: Gone = stay
@@ -275,9 +272,9 @@ class Dispatcher:
         self, messages: list[object], context: Context, gone: Gone
     ) -> Answer:
         """Answer the calls of a batch in their order, if they can be paid together."""
-        self.batch_sizes[len(messages).bit_length()] += 1
         if len(messages) > self._limits.batch_calls:
             return refuse_large_batch(messages, self._limits.batch_calls)
+        self.batch_sizes[len(messages)] += 1
         prepared = (self._prepare_one_of_many(each, context) for each in messages)
         calls = [call for call in prepared if call is not None]
         try:

@@ -107,10 +107,9 @@ class Endpoint:
         """Requests that were not let in, by status and reason: no key is charged."""
 
     @property
-    def batch_sizes(self) -> list[int]:
-        """Batches so far; number i counts those of 2^(i-1) to 2^i - 1 calls."""
-        counts = (dispatcher.batch_sizes for dispatcher in self._dispatchers)
-        return [sum(pair) for pair in zip(*counts, strict=True)]
+    def batch_sizes(self) -> Counter[int]:
+        """Batches so far, by how many calls they had."""
+        return sum((each.batch_sizes for each in self._dispatchers), Counter())
 
     async def start(self) -> None:
         """Open what answering needs."""
