@@ -23,12 +23,18 @@ SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR)
 # networks' own business; a proxy in front of a production site checks them.
 ALLOWED_HOSTS = env.text("ALLOWED_HOSTS", "*").split(",")
 
+# Where browsers reach the service, for links in mails; empty: this machine's port.
+PUBLIC_URL = env.text("PUBLIC_URL")
+PORT = env.integer("PORT", 8000)
+KEYS_SIGNUP = env.boolean("KEYS_SIGNUP", True)
+
 # Slug of the network at /v3 on a host that is no network's own; empty: the first.
 DEFAULT_NETWORK = env.text("DEFAULT_NETWORK")
 
 # What the apps' conf.py reads, each with its own default.
 globals().update(
     env.given(
+        KEYS_PER_CUSTOMER=int,
         NODEAPI_CACHE_BYTES=int,
         NODEAPI_DATABASE_CONNECTIONS=int,
         NODEAPI_QUERY_TIMEOUT=float,
@@ -113,7 +119,9 @@ CHANNEL_LAYERS = {
 }
 
 AUTH_USER_MODEL = "keys.User"
-LOGIN_URL = LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "login"
+LOGIN_URL = LOGOUT_REDIRECT_URL = "login"
+LOGIN_REDIRECT_URL = "dashboard:keys"
+PASSWORD_RESET_TIMEOUT = 86_400  # seconds, as for the links of sign-up mails
 AUTHENTICATION_BACKENDS = ["keys.login.LockingBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
