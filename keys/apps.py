@@ -11,7 +11,8 @@ class KeysConfig(AppConfig):
     verbose_name = "API keys"
 
     def ready(self) -> None:
-        """Have the groups of staff made with the permissions they are given."""
+        """Have settings checked, and staff's groups made with their permissions."""
+        import keys.checks  # noqa: F401  # registers its checks
         from keys.groups import make_groups  # models are there by now
 
         post_migrate.connect(make_groups, sender=self)

@@ -1,6 +1,8 @@
-"""Mail to customers about their keys."""
+"""Mail to customers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.core.mail import send_mail
 from django.template.loader import render_to_string
@@ -8,16 +10,25 @@ from django.template.loader import render_to_string
 from keys.models import AccessRequest, AccessStatus
 
 
+def send_text(email: str, subject: str, template: str, context: dict[str, Any]) -> None:
+    """Send a text mail that a template makes.
+
+    Raises: OSError when the mail server does not take it; SMTP's errors are such.
+    """
+    send_mail(
+        subject=subject,
+        message=render_to_string(template, context),
+        from_email=None,  # DEFAULT_FROM_EMAIL
+        recipient_list=[email],
+    )
+
+
 def mail_decision(request: AccessRequest) -> None:
     """Tell the owner of a key what became of a request for access."""
     is_approved = request.status == AccessStatus.APPROVED
-    text = render_to_string(
+    send_text(
+        request.api_key.owner.email,
+        f"Tracing on {request.network}: {request.status}",
         "keys/mail/access_decided.txt",
         {"request": request, "is_approved": is_approved},
-    )
-    send_mail(
-        subject=f"Tracing on {request.network}: {request.status}",
-        message=text,
-        from_email=None,  # DEFAULT_FROM_EMAIL
-        recipient_list=[request.api_key.owner.email],
     )

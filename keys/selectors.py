@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
 
 from keys import format as key_format
 from keys.models import Capability, Entitlement, KeyVersion, User
@@ -27,7 +27,20 @@ def tracers_of(user: User, network: Network) -> frozenset[str]:
     None of them counts that is disabled, has no live secret, or does not open the
     network. The tracers that the network does not offer are no one's.
     """
-    opened = Q(api_key__networks=None) | Q(api_key__networks=network)
+    found: set[str] = set()
+    for entitlement in _granted(user).filter(network=network):
+        found.update(entitlement.tracers or network.tracers)
+    return frozenset(found & set(network.tracers))
+
+
+def may_trace_somewhere(user: User) -> bool:
+    """Return whether one of a person's keys may trace on some network."""
+    return _granted(user).exists()
+
+
+def _granted(user: User) -> QuerySet[Entitlement]:
+    """Return the tracing that a person's live keys were granted where they are open."""
+    opened = Q(api_key__networks=None) | Q(api_key__networks=F("network"))
     granted = Entitlement.objects.live().filter(
         opened,
         api_key__owner=user,
@@ -35,10 +48,6 @@ def tracers_of(user: User, network: Network) -> frozenset[str]:
         api_key__is_enabled=True,
         api_key__deleted_at=None,
         api_key__versions__in=KeyVersion.objects.live(),
-        network=network,
         capability=Capability.TRACE,
     )
-    found: set[str] = set()
-    for entitlement in granted.distinct():
-        found.update(entitlement.tracers or network.tracers)
-    return frozenset(found & set(network.tracers))
+    return granted.distinct()

@@ -46,6 +46,9 @@ class User(AbstractUser):
     username = None  # type: ignore[assignment]  # Django's documented way to drop it
     email = models.EmailField("e-mail address", unique=True)
 
+    _password: str | None
+    """A new password, which Django keeps from `set_password` to `save`."""
+
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
@@ -55,11 +58,8 @@ class User(AbstractUser):
         return self.email
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Tell with it of a new password, wherever somebody was given one.
-
-        Django keeps the plain text until here, and not when it only hashes anew.
-        """
-        is_new_password = self.pk is not None and self._password is not None
+        """Tell with it of a new password, whoever has given it."""
+        is_new_password = not self._state.adding and self._password is not None
         with transaction.atomic():
             super().save(*args, **kwargs)
             if is_new_password:

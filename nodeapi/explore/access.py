@@ -26,3 +26,14 @@ def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
     if not tracers:
         raise Http404
     return network, tracers
+
+
+def admitted_networks(request: HttpRequest) -> list[Network]:
+    """Return the networks that may be looked at and have blocks."""
+    user = request.user
+    if not isinstance(user, User):
+        return []
+    inhabited = Network.objects.exclude(head_hash=None)
+    return [
+        network for network in inhabited if user.is_staff or tracers_of(user, network)
+    ]

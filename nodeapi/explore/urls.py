@@ -1,4 +1,4 @@
-"""Addresses of the pages: `/explore/<network>/block/<hash>`, `…/tx/<hash>`."""
+"""Addresses of the pages: `/explore/`, `/explore/<network>/block/<hash>`, `…/tx/<hash>`."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ register_converter(HashConverter, "hash")
 
 app_name = "explore"
 urlpatterns = [
+    path("", views.index, name="index"),
     path("<slug:slug>/block/<hash:block_hash>", views.block, name="block"),
     path("<slug:slug>/tx/<hash:name>", views.transaction, name="transaction"),
 ]

@@ -12,13 +12,23 @@ from django.views.decorators.http import require_safe
 
 from networks.models import Network, Tracer
 from nodeapi.explore import rows
-from nodeapi.explore.access import admitted
+from nodeapi.explore.access import admitted, admitted_networks
 from nodeapi.explore.recorded import Busy, room, shown_calls, shown_changes
 from nodeapi.explore.summaries import header_fields
 from nodeapi.explore.words import moment
 from nodeapi.policy import without_scripts
 
 _private = cache_control(private=True, no_store=True)
+
+
+@without_scripts
+@_private
+@require_safe
+@login_required
+def index(request: HttpRequest) -> HttpResponse:
+    """Show the networks whose blocks the user may see, each with its newest one."""
+    networks = admitted_networks(request)
+    return render(request, "explore/index.html", {"networks": networks})
 
 
 @without_scripts

@@ -50,14 +50,14 @@ def test_list_tells_what_each_dapp_may_do(person: Person):
 
 def test_list_costs_the_same_for_many_dapps(person: Person, django_assert_num_queries):
     def queries() -> int:
-        with django_assert_num_queries(5):
+        with django_assert_num_queries(6):
             person.client.get("/wallet/connections")
         return 5
 
-    assert queries() == 5
+    assert queries() == 6
     for number in range(20):
         person.pair(f"https://dapp{number}.example")
-    assert queries() == 5
+    assert queries() == 6
 
 
 def test_page_of_a_dapp_has_its_boxes_ticked(person: Person):

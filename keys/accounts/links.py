@@ -1,0 +1,53 @@
+"""The links with which addresses are confirmed: signed, good for a day and once."""
+
+from __future__ import annotations
+
+from django.core import signing
+from django.db import transaction
+from django.utils import timezone
+
+from keys.accounts.outgoing import LIFETIME
+from keys.models import AccountMail, User
+
+_SALT = "keys.accounts.links"
+
+
+class LinkUseless(Exception):
+    """Raised for a link that is forged, used or too old; which of it is not told."""
+
+
+def make_token(mail: AccountMail) -> str:
+    """Return what stands in the link of a mail."""
+    return signing.dumps(mail.pk, salt=_SALT)
+
+
+def find_mail(token: str) -> AccountMail:
+    """Return the mail whose link is good, which does not use it up.
+
+    Programs that look at mails open links as well.
+    Raises: LinkUseless, also when the address has got an account meanwhile.
+    """
+    try:
+        pk = signing.loads(token, salt=_SALT, max_age=LIFETIME)
+        mail = AccountMail.objects.get(pk=pk, used_at=None)
+    except (signing.BadSignature, AccountMail.DoesNotExist) as error:
+        raise LinkUseless from error
+    if User.objects.filter(email=mail.email).exists():
+        raise LinkUseless
+    return mail
+
+
+@transaction.atomic
+def make_account(token: str, password: str) -> User:
+    """Use a link up: make the user whose address it has confirmed.
+
+    Raises: LinkUseless.
+    """
+    pk = find_mail(token).pk
+    # Of two clicks at once the later one waits here, and finds it used.
+    mail = AccountMail.objects.select_for_update().get(pk=pk)
+    if mail.used_at is not None or User.objects.filter(email=mail.email).exists():
+        raise LinkUseless
+    mail.used_at = timezone.now()
+    mail.save()
+    return User.objects.create_user(mail.email, password)

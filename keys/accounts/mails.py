@@ -1,0 +1,61 @@
+"""The mails about accounts. For each thing that can be asked for exactly one goes out."""
+
+from __future__ import annotations
+
+from django.contrib.auth.tokens import default_token_generator
+from django.urls import reverse
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from keys import conf
+from keys.accounts.links import make_token
+from keys.accounts.outgoing import note_mail
+from keys.addresses import mailed_url
+from keys.mail import send_text
+from keys.models import User
+
+
+def mail_signup(email: str, ip: str | None) -> None:
+    """Send a link to sign up with, or say that there is an account already.
+
+    Raises: TooManyMails; OSError when the mail server does not take it.
+    """
+    mail = note_mail(email, ip)
+    if User.objects.filter(email=email).exists():
+        link = mailed_url(reverse("password_reset"))
+        context = {"login": mailed_url(reverse("login")), "reset": link}
+        send_text(email, "You have an account", "account/mail/known.txt", context)
+        return
+    link = mailed_url(reverse("signup_confirm", args=[make_token(mail)]))
+    context = {"link": link, "ip": ip or ""}
+    send_text(email, "Confirm your address", "account/mail/signup.txt", context)
+
+
+def mail_reset(email: str, ip: str | None) -> None:
+    """Send a link to set another password with, or say that there is no account.
+
+    Raises: TooManyMails; OSError when the mail server does not take it.
+    """
+    note_mail(email, ip)
+    user = User.objects.filter(email=email, is_active=True).first()
+    if user is None:
+        signup = mailed_url(reverse("signup")) if conf.signup_is_open() else ""
+        context = {"signup": signup, "ip": ip or ""}
+        send_text(email, "No account", "account/mail/unknown.txt", context)
+        return
+    name = urlsafe_base64_encode(force_bytes(user.pk))
+    token = default_token_generator.make_token(user)
+    link = mailed_url(reverse("password_reset_confirm", args=[name, token]))
+    context = {"link": link, "ip": ip or ""}
+    send_text(email, "Set a new password", "account/mail/reset.txt", context)
+
+
+def mail_password_changed(user: User, ip: str | None) -> None:
+    """Tell somebody that he has another password, in case it was not him.
+
+    Raises: OSError when the mail server does not take it.
+    """
+    context = {"reset": mailed_url(reverse("password_reset")), "ip": ip or ""}
+    send_text(
+        user.email, "Your password was changed", "account/mail/changed.txt", context
+    )

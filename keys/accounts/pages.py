@@ -1,0 +1,57 @@
+"""What the pages about accounts have in common."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import cache_control
+
+from keys.accounts.forms import EmailForm
+from keys.accounts.outgoing import TooManyMails
+from keys.policy import without_scripts
+
+logger = logging.getLogger(__name__)
+
+_View = Callable[..., HttpResponseBase]
+
+
+def account_page(view: _View) -> _View:
+    """Keep a view's pages out of caches and frames, and let nothing run in them."""
+    return without_scripts(cache_control(private=True, no_store=True)(view))
+
+
+def ip_of(request: HttpRequest) -> str | None:
+    """Return where a request comes from."""
+    return request.META.get("REMOTE_ADDR") or None
+
+
+def mail_form(
+    request: HttpRequest,
+    form: EmailForm,
+    send: Callable[[str, str | None], None],
+    template: str,
+) -> HttpResponse:
+    """Show a form that asks for an address, and have a mail sent to it.
+
+    send: sends exactly one, whoever has the address or nobody, so that neither the
+        answer nor its time tells anything.
+    """
+    status = HTTPStatus.OK
+    if form.is_valid():
+        try:
+            send(form.cleaned_data["email"], ip_of(request))
+        except TooManyMails:
+            status = HTTPStatus.TOO_MANY_REQUESTS
+            form.add_error(None, "Too many mails were asked for. Try again in an hour.")
+        except OSError as error:
+            logger.error("a mail could not be sent: %s", error)
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            form.add_error(None, "Mail can't be sent at the moment. Try again later.")
+        else:
+            return redirect("mail_sent")
+    return render(request, template, {"form": form}, status=status)

@@ -1,0 +1,60 @@
+"""The pages of sign-up: an address, a mail, a password.
+
+Nobody becomes a user before he has shown that the address is his, so that nobody can
+take a place with another's address.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.contrib.auth import login
+from django.contrib.auth.forms import SetPasswordForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from keys import conf
+from keys.accounts.forms import EmailForm
+from keys.accounts.links import LinkUseless, find_mail, make_account
+from keys.accounts.mails import mail_signup
+from keys.accounts.pages import account_page, mail_form
+from keys.models import User
+
+
+@account_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def signup(request: HttpRequest) -> HttpResponse:
+    """Ask for an address, and send a mail to it."""
+    if request.user.is_authenticated:
+        return redirect("dashboard:keys")
+    if not conf.signup_is_open():
+        return _closed(request)
+    form = EmailForm(request.POST if request.method == "POST" else None)
+    return mail_form(request, form, mail_signup, "account/signup.html")
+
+
+@account_page
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Have whoever got the mail choose a password, and let him in."""
+    if not conf.signup_is_open():
+        return _closed(request)
+    try:
+        email = find_mail(token).email
+        posted = request.POST if request.method == "POST" else None
+        form = SetPasswordForm(User(email=email), posted)
+        if not form.is_valid():
+            context = {"form": form, "email": email}
+            return render(request, "account/signup_confirm.html", context)
+        user = make_account(token, form.cleaned_data["new_password1"])
+    except LinkUseless:
+        return render(request, "account/useless.html", status=HTTPStatus.GONE)
+    login(request, user)
+    return redirect("dashboard:keys")
+
+
+def _closed(request: HttpRequest) -> HttpResponse:
+    return render(request, "account/closed.html", status=HTTPStatus.FORBIDDEN)

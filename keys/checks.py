@@ -1,0 +1,48 @@
+"""What is wrong with the settings of keys and accounts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+from keys import conf
+
+_BASE = re.compile(r"https?://[^/\s?#@]+")
+
+
+@register
+def check_public_url(**_: Any) -> list[CheckMessage]:
+    """Refuse a PUBLIC_URL that no link could begin with."""
+    url = conf.public_url()
+    if not url or _BASE.fullmatch(url):
+        return []
+    return [
+        Error(
+            f"PUBLIC_URL is {url!r}.",
+            hint="It is http:// or https:// and a host, as in https://rpc.example.org.",
+            id="keys.E001",
+        )
+    ]
+
+
+@register
+def check_keys_per_customer(**_: Any) -> list[CheckMessage]:
+    """Refuse a negative number of keys."""
+    if conf.keys_per_customer() >= 0:
+        return []
+    return [Error("KEYS_PER_CUSTOMER is negative.", id="keys.E002")]
+
+
+@register(Tags.security, deploy=True)
+def check_mailed_links(**_: Any) -> list[CheckMessage]:
+    """Warn where links in mails would lead nowhere."""
+    if conf.public_url():
+        return []
+    return [
+        Warning(
+            "PUBLIC_URL is not set: the links in mails lead to 127.0.0.1.",
+            id="keys.W001",
+        )
+    ]
