@@ -8,7 +8,11 @@ from django.db import connection
 
 from keys.models import DailyUse, Span
 
-KEEP_MINUTES = timedelta(hours=48)
+KEEP_MINUTES = timedelta(hours=6)
+"""Charts show minutes of the last hour only. A key that is used all day has dozens of rows
+in each minute; with two days of them its charts would take a second.
+"""
+
 KEEP_HOURS = timedelta(days=90)
 
 BATCH_ROWS = 10_000

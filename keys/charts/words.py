@@ -1,0 +1,48 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+_THIN = "\N{NARROW NO-BREAK SPACE}"
+
+_LARGE = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
+_LONG = ((60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "µs"))
+
+
+def short(value: float) -> str:
+    """Return a count in about three digits: 950, 1.2 k, 34 M."""
+    for size, letter in _LARGE:
+        if value >= size:
+            return f"{_digits(value / size)}{_THIN}{letter}"
+    return _digits(value)
+
+
+def duration(microseconds: float | None) -> str:
+    """Return a time in about three digits and its unit; none: a dash."""
+    if microseconds is None:
+        return "–"
+    for size, unit in _LONG:
+        if microseconds >= size:
+            return f"{_digits(microseconds / size)}{_THIN}{unit}"
+    return f"0{_THIN}µs" if not microseconds else f"<{_THIN}1{_THIN}µs"
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part in percent; what is not nothing does not look like nothing."""
+    if not part or not whole:
+        return "0%"
+    percent = 100 * part / whole
+    return (
+        "< 0.01%"
+        if percent < 0.01
+        else f"{percent:.2f}%"
+        if percent < 10
+        else f"{percent:.1f}%"
+    )
+
+
+def _digits(value: float) -> str:
+    """Return three digits at most, without noughts that say nothing."""
+    if value >= 100:
+        return f"{value:.0f}"
+    text = f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return text.rstrip("0").rstrip(".")

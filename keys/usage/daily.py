@@ -1,0 +1,113 @@
+"""What keys have been used for today: quotas, lists of keys, the busiest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from keys.charts.words import share
+from keys.limiter.gcra import Limits
+from keys.models import ApiKey, DailyUse, KeyLimits, Plan
+from keys.plans import Terms, effective_limits
+
+NEAR = 0.8
+"""Part of a quota from which on it is shown in another colour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How much of today's credits a key has spent; known some seconds late."""
+
+    spent: int
+    limit: int | None
+    """Credits a day; None: as many as the rate allows."""
+    resets_at: datetime
+
+    @property
+    def left(self) -> int | None:
+        """Return the credits that are left, None without a limit."""
+        return None if self.limit is None else max(0, self.limit - self.spent)
+
+    @property
+    def shown(self) -> int:
+        """Return how far the bar goes."""
+        return self.spent if self.limit is None else min(self.spent, self.limit)
+
+    @property
+    def is_near(self) -> bool:
+        """Return whether the end is in sight."""
+        return self.limit is not None and self.spent >= NEAR * self.limit
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing is left."""
+        return self.left == 0
+
+    @property
+    def words(self) -> str:
+        """Return the quota as a person reads it."""
+        if self.limit is None:
+            return f"{self.spent:,} credits, not limited"
+        part = share(self.spent, self.limit)
+        return f"{self.spent:,} of {self.limit:,} credits ({part})"
+
+
+def credits_today(keys: Iterable[ApiKey]) -> dict[int, int]:
+    """Return what each of some keys has spent today, by their ids."""
+    used = DailyUse.objects.filter(day=today(), api_key__in=[key.pk for key in keys])
+    return dict(used.values_list("api_key_id", "credits"))
+
+
+def quota_of(api_key: ApiKey) -> Quota:
+    """Return what a key has spent of today's quota."""
+    limits = limits_of(api_key)
+    midnight = datetime.combine(today(), datetime.min.time(), UTC)
+    return Quota(
+        spent=credits_today([api_key]).get(api_key.pk, 0),
+        limit=None if limits is None else limits.daily,
+        resets_at=midnight + timedelta(days=1),
+    )
+
+
+def limits_of(api_key: ApiKey) -> Limits | None:
+    """Return what a key may spend by its plan and its own terms; None: anything."""
+    own = KeyLimits.objects.filter(api_key=api_key).select_related("plan").first()
+    plan = own.plan if own is not None else None
+    plan = plan or Plan.objects.filter(is_default=True).first()
+    return effective_limits(_terms(own), _terms(plan))
+
+
+def busiest_today(count: int) -> list[DailyUse]:
+    """Return the keys with the most calls today, the busiest first."""
+    used = DailyUse.objects.filter(day=today()).select_related("api_key__owner")
+    return list(used.order_by("-calls")[:count])
+
+
+def active_today() -> int:
+    """Return how many keys were used today."""
+    return DailyUse.objects.filter(day=today()).count()
+
+
+def sums_today() -> dict[str, int]:
+    """Return the calls, failed ones and credits of all keys today."""
+    sums = DailyUse.objects.filter(day=today()).aggregate(
+        calls=Sum("calls", default=0),
+        failed=Sum("failed", default=0),
+        credits=Sum("credits", default=0),
+    )
+    return {name: int(value) for name, value in sums.items()}
+
+
+def today() -> date:
+    """Return the day of UTC."""
+    return timezone.now().astimezone(UTC).date()
+
+
+def _terms(limits: KeyLimits | Plan | None) -> Terms:
+    if limits is None:
+        return Terms()
+    return Terms(limits.credits_per_second, limits.burst, limits.credits_per_day)

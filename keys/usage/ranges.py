@@ -1,0 +1,38 @@
+"""The ranges of time that usage is shown of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from keys.charts.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range that ends now."""
+
+    name: str
+    """In addresses."""
+    label: str
+    step: timedelta
+    """Of a bin; no shorter than what usage of that age is rolled up to."""
+    count: int
+
+    def window(self, now: datetime) -> Window:
+        """Return the bins until now, of which the last one is under way."""
+        return Window.until(now, self.step, self.count)
+
+
+RANGES = {
+    each.name: each
+    for each in (
+        Range("15m", "15 minutes", timedelta(minutes=1), 15),
+        Range("1h", "1 hour", timedelta(minutes=1), 60),
+        Range("24h", "24 hours", timedelta(hours=1), 24),
+        Range("7d", "7 days", timedelta(hours=3), 56),
+        Range("30d", "30 days", timedelta(days=1), 30),
+    )
+}
+
+DEFAULT = "24h"
