@@ -37,6 +37,23 @@ class KeyInvalid(RpcError):
         super().__init__("invalid API key")
 
 
+class TooManyInvalidKeys(RpcError):
+    """Raised when an address keeps coming with keys that are malformed or nobody's.
+
+    wait_seconds: after which the next such attempt is looked at again.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_invalid_keys"
+
+    def __init__(self, wait_seconds: int) -> None:
+        super().__init__(
+            "invalid API key, and too many requests with such keys from this address"
+        )
+        self.headers = {"Retry-After": str(wait_seconds)}
+
+
 class KeyRevoked(RpcError):
     """Raised when a key was revoked.
 

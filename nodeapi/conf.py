@@ -76,6 +76,15 @@ def slow_request_timeout() -> float:
     return float(getattr(settings, "NODEAPI_SLOW_REQUEST_TIMEOUT", 120.0))
 
 
+def failed_keys_per_minute() -> int:
+    """Return how many requests with keys that nobody has an address may make.
+
+    NODEAPI_FAILED_KEYS_PER_MINUTE; as many at once as well. A misconfigured program is
+    told what is wrong often enough, and a flood costs little. 0: any number.
+    """
+    return int(getattr(settings, "NODEAPI_FAILED_KEYS_PER_MINUTE", 60))
+
+
 def support_contact() -> str:
     """Return whom a customer is told to ask for what his key was not granted.
 

@@ -7,7 +7,6 @@ few microseconds, on top of what the server takes, are the price of an answer.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Mapping
@@ -29,7 +28,7 @@ from jsonrpc.errors import (
 )
 from jsonrpc.registry import MethodRegistry
 from jsonrpc.stream import Stream
-from keys.errors import KeyRequired, KeyRevoked, NetworkNotEnabled
+from keys.errors import KeyInvalid, KeyRequired, KeyRevoked, NetworkNotEnabled
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi import http
@@ -38,19 +37,19 @@ from nodeapi.guards import guard
 from nodeapi.http import Receive, Scope, Send
 from nodeapi.methods.context import Context
 from nodeapi.ports import Service
-from nodeapi.streaming import send_stream
+from nodeapi.sending import (
+    PREFLIGHT,
+    answer_headers,
+    send_as_made,
+    send_plainly,
+    send_whole,
+)
 from postgres.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
 MAX_REFUSED_BODY_BYTES = 2**18
 """How much is read of a request that is refused, to echo its ids: work for nobody."""
-
-_GZIP_THREAD_BYTES = 2**16
-"""From here on compressing would hold the event loop up for more than 0.2 ms."""
-
-_DISCARDED_BYTES = 2**25
-"""How much more is taken from a client whose body was refused for its length."""
 
 _UNREAD = (
     UnknownPath,
@@ -67,9 +66,6 @@ _ANSWER = (bytes, Reply, Stream)
 
 _NONE: dict[str, Any] = {}
 """The extensions of a server that has none."""
-
-_PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
-"""The answer to a browser's question whether a page may call."""
 
 
 class Endpoint:
@@ -148,15 +144,17 @@ class Endpoint:
         if not isinstance(answer, _ANSWER):
             answer = await answer
         if type(answer) is bytes and http.ASK_FOR_MORE.isdisjoint(headers):
-            send_plainly = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
-            if send_plainly is None or not send_plainly(answer):
-                await _send_plainly(answer, send)
+            send_at_once = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
+            if send_at_once is None or not send_at_once(answer):
+                await send_plainly(answer, send)
             return
-        its_headers = _headers(headers, request_id, grant)
+        its_headers = answer_headers(headers, request_id, grant)
         if isinstance(answer, Stream):
-            await self._stream(answer, scope, headers, its_headers, receive, send)
+            await send_as_made(answer, scope, headers, its_headers, receive, send)
         else:
-            await self._send(answer, headers, its_headers, receive, send)
+            await send_whole(
+                answer, headers, its_headers, receive, send, self._deadlines
+            )
 
     def _admit(
         self, scope: Scope, headers: Mapping[bytes, bytes], request_id: http.RequestId
@@ -184,7 +182,7 @@ class Endpoint:
         headers: Mapping[bytes, bytes],
         request_id: http.RequestId,
     ) -> Context:
-        known = await grant
+        known = await self._service.strangers.look_up(http.client_address(scope), grant)
         network = self._network(known, slug, scope, headers)
         return self._context(scope, request_id, known, network)
 
@@ -259,9 +257,12 @@ class Endpoint:
     ) -> Reply | None:
         """Answer a request that was not let in; None when the client has gone."""
         if isinstance(error, MethodNotAllowed) and scope["method"] == "OPTIONS":
-            return _PREFLIGHT
+            return PREFLIGHT
         if isinstance(error, KeyRevoked):
             self._service.late_uses.note(error.version_id, http.client_address(scope))
+        if isinstance(error, KeyInvalid):
+            address = http.client_address(scope)
+            error = self._service.strangers.failed(address) or error
         if isinstance(error, Unavailable):
             error = ServiceUnavailable()
         elif not isinstance(error, RpcError):
@@ -279,107 +280,6 @@ class Endpoint:
                     await receive(), receive, MAX_REFUSED_BODY_BYTES
                 )
         return None if body is None else self._dispatcher.refuse(body, error)
-
-    async def _send(
-        self,
-        answer: bytes | Reply,
-        request_headers: Mapping[bytes, bytes],
-        headers: http.Headers,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        """Send an answer with all its headers, as browsers and refusals need them."""
-        if isinstance(answer, bytes):
-            status, body = 200, answer
-        else:
-            status, body, more_headers = answer
-            headers += http.header_lines(more_headers)
-        accept_encoding = request_headers.get(b"accept-encoding")
-        if (
-            accept_encoding is not None
-            and len(body) >= http.GZIP_MIN_BYTES
-            and http.accepts_gzip(accept_encoding)
-        ):
-            body = await _compress(body)
-            headers += http.GZIP_HEADERS
-        if status != _PREFLIGHT.status:  # an answer that can't have a body
-            headers.append((b"content-length", b"%d" % len(body)))
-        await send(
-            {"type": "http.response.start", "status": status, "headers": headers}
-        )
-        if status == BodyTooLarge.http_status:
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-            await self._discard_body(receive)
-            body = b""
-        await send({"type": "http.response.body", "body": body})
-
-    async def _stream(
-        self,
-        answer: Stream,
-        scope: Scope,
-        request_headers: Mapping[bytes, bytes],
-        headers: http.Headers,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        """Send an answer as it is made; break the transfer off when that fails."""
-        accept_encoding = request_headers.get(b"accept-encoding", b"")
-        # HTTP/1.0 knows no chunks, and can't be told a length that isn't known yet.
-        gzip = scope["http_version"] != "1.0" and http.accepts_gzip(accept_encoding)
-        try:
-            await send_stream(answer, headers, gzip, receive, send)
-        except Unavailable as error:
-            logger.error(
-                "the answer to request %s broke off: %s", _name(headers), error
-            )
-        except Exception:
-            logger.exception("the answer to request %s broke off", _name(headers))
-
-    async def _discard_body(self, receive: Receive) -> None:
-        """Let a client finish sending, within reason, so that it reads the answer.
-
-        A connection that is closed upon data that nobody has read is reset, and what
-        was sent on it is lost.
-        """
-        left = _DISCARDED_BYTES
-        with suppress(TimeoutError), self._deadlines.deadline():
-            while left > 0:
-                message = await receive()
-                if not message.get("more_body"):
-                    return
-                left -= len(message["body"])
-
-
-async def _send_plainly(answer: bytes, send: Send) -> None:
-    """Send an answer that needs no headers but its type and length."""
-    await send(http.start_of_plain_answer(len(answer)))
-    await send({"type": "http.response.body", "body": answer})
-
-
-def _headers(
-    request_headers: Mapping[bytes, bytes],
-    request_id: http.RequestId,
-    grant: Grant | None,
-) -> http.Headers:
-    """Return the headers that browsers and refusals need, and long answers have too.
-
-    grant: None when the request was not let in.
-    """
-    headers = [*http.ANSWER_HEADERS, (b"x-request-id", bytes(request_id))]
-    origin = request_headers.get(b"origin")
-    allowlists = None if grant is None else grant.allowlists
-    if origin is not None and allowlists is not None and allowlists.origins:
-        headers += http.same_origin(origin)
-    else:
-        headers += http.ANY_ORIGIN
-    if origin is not None:
-        headers += http.BROWSER_HEADERS
-    return headers
-
-
-def _name(headers: http.Headers) -> str:
-    """Return the request's id, out of its answer's headers."""
-    return dict(headers)[b"x-request-id"].decode()
 
 
 async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:
@@ -399,11 +299,3 @@ async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:
         if left >= 0 and not message.get("more_body"):
             return b"".join(chunks)
     raise BodyTooLarge(limit)
-
-
-async def _compress(body: bytes) -> bytes:
-    """Compress an answer, a large one in a thread."""
-    if len(body) < _GZIP_THREAD_BYTES:
-        return http.gzip(body)
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(None, http.gzip, body)

@@ -10,6 +10,7 @@ from jsonrpc.stream import Stream
 from keys.grants import Grant
 from keys.limiter.gcra import Limits
 from keys.metering import Use
+from keys.strangers import Strangers
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.tracing.jobs import TraceJob
@@ -309,6 +310,10 @@ class Service(Protocol):
     @property
     def meter(self) -> Meter | None:
         """What their calls are counted by."""
+
+    @property
+    def strangers(self) -> Strangers:
+        """The addresses that come with keys nobody has."""
 
     @property
     def late_uses(self) -> LateUses:

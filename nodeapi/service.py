@@ -14,6 +14,7 @@ from keys.late_use import LateUses
 from keys.limiter.buckets import Buckets
 from keys.limiter.limiter import Limiter
 from keys.metering import Meter
+from keys.strangers import Strangers
 from networks.conf import default_network
 from networks.directory import Directory
 from nodeapi import conf
@@ -36,6 +37,7 @@ class Service:
     grants: Grants
     store: Store
     tracing: Tracing
+    strangers: Strangers
     late_uses: LateUses
     limiter: Limiter
     meter: Meter
@@ -97,6 +99,7 @@ def build_service(conninfo: str | None = None) -> Service:
         grants=Grants(connections, listener),
         store=Store(connections, directory, cache_bytes=conf.cache_bytes()),
         tracing=TracePool(address, conf.trace_limits()),
+        strangers=Strangers(conf.failed_keys_per_minute()),
         late_uses=LateUses(),
         limiter=Limiter(Buckets(settings.REDIS_URL)),
         meter=Meter(address),

@@ -40,6 +40,7 @@ PURE = [
     "keys.latencies",
     "keys.metering",
     "keys.plans",
+    "keys.strangers",
     "wallets.caip",
     "wallets.scopes",
     "wallets.proposals",

@@ -18,6 +18,7 @@ from jsonrpc.stream import Stream
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.grants import Grant
 from keys.permits import NO_PERMITS
+from keys.strangers import Strangers
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint
@@ -185,6 +186,7 @@ class Service:
         self.directory = Directory()
         self.store = Store()
         self.tracing = Tracing()
+        self.strangers = Strangers(per_minute=0)
         self.late_uses = LateUses()
         self.limiter = None
         self.meter = None
