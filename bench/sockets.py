@@ -27,7 +27,7 @@ from wallets import conf
 from wallets.models import Dapp, DappKind, DappToken, Session
 from wallets.permissions import SUBSCRIPTION
 from wallets.scopes import ScopeObject, to_stored
-from wallets.sockets.limits import MAX_SOCKETS
+from wallets.services.presence import MAX_SOCKETS
 
 CLIENTS = 2_000
 ROUNDS = 9

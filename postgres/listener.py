@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from postgres.connection import Connection
@@ -41,6 +41,7 @@ class Listener:
         self._epochs = count(1)
         self._callbacks: dict[str, Callable[[str], None]] = {}
         self._at_epoch: list[Callable[[], None]] = []
+        self._held: list[tuple[Statement, Sequence[bytes]]] = []
         self._task: asyncio.Task[None] | None = None
 
     def listen(self, channel: str, callback: Callable[[str], None]) -> None:
@@ -53,6 +54,14 @@ class Listener:
     def at_epoch(self, callback: Callable[[], None]) -> None:
         """Call back when a new epoch has begun: anything may have been missed."""
         self._at_epoch.append(callback)
+
+    def hold(self, statement: Statement, parameters: Sequence[bytes]) -> None:
+        """Have something run on each new connection before its epoch begins.
+
+        What it takes, such as an advisory lock, is held as long as the process lives and
+        listens. To be said before the start.
+        """
+        self._held.append((statement, parameters))
 
     async def start(self) -> None:
         """Begin to listen, in the background."""
@@ -90,6 +99,8 @@ class Listener:
         try:
             for channel in self._callbacks:
                 await connection.run(Statement(f'LISTEN "{channel}"'), ())
+            for statement, parameters in self._held:
+                await connection.run(statement, parameters)
             self.epoch = next(self._epochs)
             for callback in self._at_epoch:
                 callback()

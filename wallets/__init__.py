@@ -12,7 +12,7 @@ From the bottom up; everything is reached through these:
 `sockets` is what dapps are connected to, `tokens` where a code becomes a token, `client` a
 dapp's side of both, for programs. What a socket does with the rest:
 
-1. Handshake: `services.pairing.authenticate` gives the token with its dapp, or None. One
+1. Handshake: `services.presence.admit` gives the token with its dapp, or refuses. One
    socket is one dapp's as long as it lives, and has a name of its own (`Peer.socket`).
 2. Frames: envelope, batches and ids are the socket's. For each call it runs
    `answer(Context(…), method, params)`, which returns an `Answer` or raises WalletError or

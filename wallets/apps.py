@@ -9,5 +9,6 @@ class WalletsConfig(AppConfig):
     name = "wallets"
 
     def ready(self) -> None:
-        """Begin to note when browsers log in."""
-        from wallets.pages import recent  # noqa: F401  # it hears of log-ins
+        """Begin to hear of log-ins, and of passwords that are changed."""
+        from wallets.pages import recent  # noqa: F401
+        from wallets.services import tokens  # noqa: F401

@@ -29,3 +29,11 @@ def token_lifetime() -> timedelta:
     WALLETS_TOKEN_DAYS; 90.
     """
     return timedelta(days=float(getattr(settings, "WALLETS_TOKEN_DAYS", 90)))
+
+
+def history() -> timedelta:
+    """Return for how long users can look up what was asked and done.
+
+    WALLETS_HISTORY_DAYS; 365.
+    """
+    return timedelta(days=float(getattr(settings, "WALLETS_HISTORY_DAYS", 365)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import timedelta
 from hashlib import sha256
+from uuid import uuid4
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -25,6 +26,7 @@ from wallets.models import (
 )
 from wallets.services import dapps, pairing
 from wallets.services.pairing import DappBlocked, PairingRefused
+from wallets.services.presence import Arrival, admit, leave
 
 pytestmark = pytest.mark.django_db
 
@@ -57,9 +59,11 @@ def program_token(user: User) -> pairing.IssuedToken:
 
 
 def enter(secret: str, origin: str | None) -> DappToken | None:
-    return pairing.authenticate(
-        secret=secret, origin=origin, remote_address="192.0.2.8"
-    )
+    """Return the token that lets a socket in, which is closed again."""
+    arrival = Arrival(uuid4().hex, secret, origin, "192.0.2.8")
+    (found,) = admit([arrival], process=1)
+    leave([arrival.name])
+    return found if isinstance(found, DappToken) else None
 
 
 def test_page_is_paired_under_its_origin(user: User):
@@ -198,6 +202,7 @@ def test_use_keeps_a_token_alive(user: User):
     DappToken.objects.update(expires_at=timezone.now() + timedelta(seconds=5))
     used = enter(issued.secret, ORIGIN)
     assert used is not None
+    used.refresh_from_db()
     assert used.expires_at > timezone.now() + timedelta(days=89)
     used.refresh_from_db()
     assert used.last_used_from == "192.0.2.8"

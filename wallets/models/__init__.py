@@ -18,9 +18,11 @@ from wallets.models.requests import (
     RequestState,
 )
 from wallets.models.sessions import Session
+from wallets.models.sockets import PROCESS_LOCKS, LiveSocket, living_processes
 
 __all__ = [
     "CREATE_SESSION",
+    "PROCESS_LOCKS",
     "Account",
     "Activity",
     "Actor",
@@ -32,8 +34,10 @@ __all__ = [
     "DappToken",
     "Event",
     "FailedPairing",
+    "LiveSocket",
     "Pairing",
     "RequestState",
     "Session",
     "TokenQuerySet",
+    "living_processes",
 ]

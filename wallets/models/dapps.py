@@ -113,6 +113,16 @@ class DappToken(models.Model):
         editable=False,
         help_text="Hex SHA-256 of the token.",
     )
+    former_digest = models.CharField(
+        max_length=64,
+        blank=True,
+        editable=False,
+        db_index=True,
+        help_text="Of the secret before, good until the new one has been shown.",
+    )
+    renewed_at = models.DateTimeField(
+        default=timezone.now, help_text="Since when it has the secret that it has."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_from = models.GenericIPAddressField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

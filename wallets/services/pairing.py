@@ -23,6 +23,7 @@ from django.utils import timezone
 from keys.models import User
 from wallets import conf
 from wallets.changes import Cause, announce_dapp, announce_user, record
+from wallets.credentials import digest, new_token
 from wallets.identity import parse_origin
 from wallets.models import (
     BlockedDapp,
@@ -89,7 +90,7 @@ def start_page_pairing(*, user: User, origin: str, challenge: str) -> str:
     if not _CHALLENGE.fullmatch(challenge):
         raise ValidationError({"code_challenge": "This is no S256 challenge."})
     _refuse_if_blocked(user, DappKind.WEB, ident)
-    code = secrets.token_urlsafe(32)
+    code = new_token()
     _keep(user, DappKind.WEB, ident, code, PAGE_CODE_LIFETIME, challenge=challenge)
     return code
 
@@ -163,33 +164,6 @@ def pair_dapp(
     return dapp
 
 
-@transaction.atomic
-def authenticate(
-    *, secret: str, origin: str | None, remote_address: str | None
-) -> DappToken | None:
-    """Return the token that opens a socket, with its dapp; None for no good one.
-
-    origin: the handshake's Origin header. A page's token is good with its own origin
-        only, a program's without any: browsers cannot leave it out.
-    The token's life begins anew.
-    """
-    tokens = DappToken.objects.live().select_related("dapp__user")
-    token = tokens.select_for_update(of=["self"]).filter(digest=_digest(secret)).first()
-    if token is None:
-        return None
-    dapp, now = token.dapp, timezone.now()
-    expected = dapp.ident if dapp.kind == DappKind.WEB else None
-    is_blocked = dapp.blocked_at is not None or _is_banned(dapp.kind, dapp.ident)
-    if origin != expected or is_blocked or not dapp.user.is_active:
-        return None
-    token.last_used_at = dapp.last_used_at = now
-    token.last_used_from = remote_address
-    token.expires_at = now + conf.token_lifetime()
-    token.save(update_fields=["last_used_at", "last_used_from", "expires_at"])
-    dapp.save(update_fields=["last_used_at"])
-    return token
-
-
 def _keep(
     user: User,
     kind: DappKind,
@@ -205,7 +179,7 @@ def _keep(
         kind=kind,
         ident=ident,
         label=label,
-        digest=_digest(code),
+        digest=digest(code),
         challenge=challenge,
         expires_at=timezone.now() + lifetime,
     )
@@ -239,7 +213,7 @@ def _take(code: str, kind: DappKind) -> Pairing | None:
     pairing = (
         usable.select_related("user")
         .select_for_update(of=["self"])
-        .filter(digest=_digest(code), user__is_active=True)
+        .filter(digest=digest(code), user__is_active=True)
         .first()
     )
     if pairing is not None:
@@ -257,10 +231,10 @@ def _issue(pairing: Pairing, cause: Cause) -> IssuedToken:
         label=pairing.label,
         cause=cause,
     )
-    secret = secrets.token_urlsafe(32)
+    secret = new_token()
     token = DappToken.objects.create(
         dapp=dapp,
-        digest=_digest(secret),
+        digest=digest(secret),
         created_from=cause.remote_address,
         expires_at=timezone.now() + conf.token_lifetime(),
     )
@@ -276,7 +250,3 @@ def _refuse_if_blocked(user: User, kind: DappKind, ident: str) -> None:
 
 def _is_banned(kind: str, ident: str) -> bool:
     return BlockedDapp.objects.filter(kind=kind, ident=ident).exists()
-
-
-def _digest(secret: str) -> str:
-    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 from django.db import Error as DatabaseError
 
 from nodeapi.http import Receive, Scope, Send
-from wallets.models import DappToken
-from wallets.services.pairing import authenticate
+from wallets.services.presence import Arrival, Refusal
 from wallets.sockets import limits, outbox
 from wallets.sockets.hub import Hub
 from wallets.sockets.outbox import WIRE, Outbox
 from wallets.sockets.peer import Peer
-from wallets.threads import in_thread
 
 SUBPROTOCOL = "multichain.v1"
 """What the server selects where a client offers it."""
 
 _TOKEN_PREFIX = "token."
 """Before the token among the subprotocols: pages can set no other header."""
+
+_STATUS = {Refusal.BAD_TOKEN: 403, Refusal.TOO_MANY: 429}
 
 _TOKEN = re.compile(r"[-_A-Za-z0-9]{43}")
 
@@ -35,36 +36,38 @@ class DappSockets:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._handshakes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         await receive()
         headers = {name.lower(): value for name, value in scope["headers"]}
         secret = _token_of(scope, headers)
-        if secret is None:
-            await _refuse(send, 401, "a connection token is needed")
+        if not secret:
+            refusal = Refusal.BAD_TOKEN.value
+            why = "a connection token is needed" if secret is None else refusal
+            await _refuse(send, 401 if secret is None else 403, why)
             return
-        if self._handshakes >= limits.MAX_HANDSHAKES:
+        if self._hub.presence.waiting >= limits.MAX_HANDSHAKES:
             await _refuse(send, 503, "too many connect at once")
             return
-        self._handshakes += 1
+        origin = headers.get(b"origin")
+        arrival = Arrival(
+            name=uuid4().hex,
+            secret=secret,
+            origin=None if origin is None else origin.decode("latin-1"),
+            remote_address=_address(scope),
+        )
         try:
-            token = await _authenticate(scope, headers, secret)
+            token = await self._hub.presence.admit(arrival)
         except DatabaseError:
             await _refuse(send, 503, "try again soon")
             return
-        finally:
-            self._handshakes -= 1
-        if token is None:
-            await _refuse(send, 403, "the connection token is not good here")
+        if isinstance(token, Refusal):
+            await _refuse(send, _STATUS[token], token.value)
             return
         room = self._hub.room(token.dapp_id)
-        if len(room.peers) >= limits.MAX_SOCKETS:
-            await _refuse(send, 429, f"more than {limits.MAX_SOCKETS} sockets")
-            return
         way_out = Outbox(scope["extensions"][WIRE])
-        peer = Peer(self._hub, room, way_out, token.pk, _address(scope))
+        peer = Peer(self._hub, room, way_out, token.pk, arrival)
         room.peers.add(peer)
         try:
             await _converse(peer, scope, receive, send)
@@ -77,7 +80,7 @@ async def _converse(peer: Peer, scope: Scope, receive: Receive, send: Send) -> N
     """Open the connection, and take what comes until it is closed."""
     await peer.room.looked()
     if not peer.outbox.is_open:  # disconnected meanwhile
-        await _refuse(send, 403, "the connection token is not good here")
+        await _refuse(send, 403, Refusal.BAD_TOKEN.value)
         return
     peer.begin()
     chosen = SUBPROTOCOL if SUBPROTOCOL in scope["subprotocols"] else None
@@ -108,20 +111,6 @@ def _token_of(scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
     # More than one would leave open who it is.
     is_one = len(offered) == 1 and _TOKEN.fullmatch(offered[0]) is not None
     return offered[0] if is_one else ""
-
-
-async def _authenticate(
-    scope: Scope, headers: Mapping[bytes, bytes], secret: str
-) -> DappToken | None:
-    if not secret:
-        return None
-    origin = headers.get(b"origin")
-    return await in_thread(
-        authenticate,
-        secret=secret,
-        origin=None if origin is None else origin.decode("latin-1"),
-        remote_address=_address(scope),
-    )
 
 
 def _address(scope: Scope) -> str | None:

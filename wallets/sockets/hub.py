@@ -8,6 +8,7 @@ from collections.abc import Callable
 from wallets.service import Wallet
 from wallets.sockets.feed import Feed
 from wallets.sockets.peer import Peer
+from wallets.sockets.presence import Presence
 from wallets.sockets.room import Room
 
 SWEEP_SECONDS = 5.0
@@ -20,6 +21,7 @@ class Hub:
 
     def __init__(self, wallet: Wallet) -> None:
         self.wallet = wallet
+        self.presence = Presence(wallet.node.listener)
         self._rooms: dict[int, tuple[Room, Callable[[], None]]] = {}
         self._feeds: dict[int, asyncio.Task[Feed]] = {}
         self._sweep: asyncio.Task[None] | None = None
@@ -28,6 +30,7 @@ class Hub:
     async def start(self) -> None:
         """Begin to look after the sockets."""
         self._sweep = asyncio.create_task(self._look_after_all())
+        await self.presence.start()
 
     async def stop(self) -> None:
         """Leave; the sockets have gone."""
@@ -42,6 +45,7 @@ class Hub:
         for room, unfollow in list(self._rooms.values()):
             unfollow()
             await room.close()
+        await self.presence.stop()
 
     def room(self, dapp_id: int) -> Room:
         """Return a dapp's room, which stays as long as it has sockets."""
@@ -54,6 +58,7 @@ class Hub:
 
     def leave(self, peer: Peer) -> None:
         """Forget a socket, and the room when it was the last."""
+        self.presence.leave(peer.socket)
         room = peer.room
         room.peers.discard(peer)
         if not room.peers and room.dapp_id in self._rooms:

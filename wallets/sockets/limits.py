@@ -1,11 +1,11 @@
-"""What one socket, and all sockets of one dapp in a process, may do."""
+"""What one socket may do, and how many may come at once.
+
+How many a dapp may have is counted over all processes, in `wallets.services.presence`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-
-MAX_SOCKETS = 20
-"""Sockets of one dapp in one process: tabs and devices."""
 
 MAX_BATCH_CALLS = 20
 """Calls in one batch."""
@@ -16,7 +16,7 @@ MAX_CALLS = 64
 MAX_SUBSCRIPTIONS = 64
 """Of one socket."""
 
-MAX_HANDSHAKES = 512
+MAX_HANDSHAKES = 4096
 """Handshakes of a process that wait for the database; the next one is told to retry."""
 
 CALLS_PER_SECOND = 50.0

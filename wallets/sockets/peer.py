@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import RpcError
@@ -16,6 +15,7 @@ from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError
 from wallets.methods.outer import answer
 from wallets.models import CREATE_SESSION
+from wallets.services.presence import Arrival
 from wallets.sockets import limits, outbox
 from wallets.sockets.frames import (
     Call,
@@ -61,11 +61,11 @@ class Peer:
         room: Room,
         way_out: Outbox,
         token_id: int,
-        remote_address: str | None,
+        arrival: Arrival,
     ) -> None:
         self.dapp_id = room.dapp_id
-        self.socket = uuid4().hex
-        self.remote_address = remote_address
+        self.socket = arrival.name
+        self.remote_address = arrival.remote_address
         self.outbox = way_out
         self.room = room
         self._hub = hub

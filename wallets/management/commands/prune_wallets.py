@@ -1,0 +1,18 @@
+"""`prune_wallets`: delete what nobody needs any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from wallets.services.pruning import prune
+
+
+class Command(BaseCommand):
+    help = "Delete old codes, tokens, requests and log lines; serving does so hourly."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        deleted = prune()
+        said = ", ".join(f"{count} {name}" for name, count in deleted.items())
+        self.stdout.write(self.style.SUCCESS(f"Deleted {said}."))
