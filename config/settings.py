@@ -55,6 +55,7 @@ globals().update(
         WALLETS_REQUEST_SECONDS=float,
         WALLETS_MAX_PENDING=int,
         WALLETS_TOKEN_DAYS=float,
+        WALLETS_HISTORY_DAYS=float,
     )
 )
 
