@@ -118,8 +118,7 @@ def _answer_plainly(cycle: Any, body: bytes) -> bool:
     if len(body) <= _COPIED_BYTES:
         cycle.transport.write(head + body)
     else:
-        cycle.transport.write(head)
-        cycle.transport.write(body)
+        cycle.transport.writelines((head, body))
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     cycle.on_response()

@@ -27,8 +27,8 @@ class Deadlines:
         """Return a context manager that raises TimeoutError when time is up."""
         return Deadline(self)
 
-    def enter(self, deadline: Deadline) -> None:
-        """Watch over a task from now on."""
+    def enter(self, deadline: Deadline) -> asyncio.Task[object] | None:
+        """Watch over the current task from now on, and return it."""
         loop = self._loop
         if loop is None:
             loop = self._loop = asyncio.get_running_loop()
@@ -36,6 +36,8 @@ class Deadlines:
         self._waiting[deadline] = None
         if self._timer is None:
             self._timer = loop.call_at(deadline.when, self._expire, loop)
+        # Told of the loop, it need not ask the kernel which process this is.
+        return asyncio.current_task(loop)
 
     def leave(self, deadline: Deadline) -> None:
         """Watch no longer."""
@@ -70,8 +72,7 @@ class Deadline:
         self.when = 0.0
 
     def __enter__(self) -> Deadline:
-        self._task = asyncio.current_task()
-        self._deadlines.enter(self)
+        self._task = self._deadlines.enter(self)
         return self
 
     def __exit__(

@@ -95,7 +95,8 @@ class BlockAdmin(_BlockAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Block]:
         # A block's bytes may be large, and no column of the list shows them.
-        return super().get_queryset(request).defer("header", "body", "document")
+        long = ("header", "body", "document", "full_document")
+        return super().get_queryset(request).defer(*long)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Block], search_term: str

@@ -9,7 +9,10 @@ internal/ethapi/api.go
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
+
+import zstandard
 
 from nodeapi.evm.transactions import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
 
@@ -54,6 +57,45 @@ def block_document(
     )
     hashes = ",".join([f'"0x{t.hash.hex()}"' for t in block.transactions])
     return f"{head}[{hashes}]}}".encode(), len(head)
+
+
+class _Codec(threading.local):
+    """A thread's compressor and decompressor, which are costly to make."""
+
+    def __init__(self) -> None:
+        # A level that leaves what repeats nothing as it is. One that codes it makes
+        # half as much of it, and takes twice as long to undo.
+        self.compressor = zstandard.ZstdCompressor(level=-1)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_codec = _Codec()
+
+
+def pack_full_block(
+    document: bytes, transactions_offset: int, transactions: Iterable[bytes]
+) -> bytes:
+    """Return the block object with transaction objects, as a zstd frame.
+
+    document, transactions_offset: what `block_document` returned.
+    transactions: their documents.
+
+    It is a third as long; taking it apart costs less than having the database fetch
+    and send the whole.
+    """
+    parts = document[:transactions_offset], b"[", b",".join(transactions), b"]}"
+    return _codec.compressor.compress(b"".join(parts))
+
+
+def unpack_full_block(packed: bytes) -> bytes:
+    """Return what `pack_full_block` packed.
+
+    Raises: ValueError for what it can't have returned.
+    """
+    try:
+        return _codec.decompressor.decompress(packed)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"a block's document is damaged: {error}") from error
 
 
 def count_transactions(document: bytes) -> int:

@@ -9,7 +9,7 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 from networks.directory import CHANNEL
-from nodeapi.documents import block_document, transaction_document
+from nodeapi.documents import block_document, pack_full_block, transaction_document
 from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.receipts import stored_receipts
@@ -44,6 +44,7 @@ class BlockRow:
     body: bytes
     document: bytes
     transactions_offset: int
+    full_document: bytes
     transactions: list[tuple[Hash32, bytes]]
     """Hash and document of each transaction."""
     records: list[tuple[bytes, TransactionRecord]]
@@ -53,7 +54,7 @@ class BlockRow:
 _BLOCK_COLUMNS = (
     "id, network_id, hash, number, parent_hash, is_canonical, timestamp,"
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
-    " document, transactions_offset"
+    " document, transactions_offset, full_document"
 )
 _BLOCK_TYPES = [
     "int8",
@@ -71,6 +72,7 @@ _BLOCK_TYPES = [
     "bytea",
     "bytea",
     "int4",
+    "bytea",
 ]
 
 
@@ -162,6 +164,7 @@ class Rows:
             block.body,
             block.document,
             block.transactions_offset,
+            block.full_document,
         )
 
     def insert_versions(self, versions: Iterable[tuple[int, Changes]]) -> None:
@@ -287,7 +290,11 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
     block, outcome = verified.block, verified.outcome
     header = block.header
     receipts = stored_receipts(block, outcome.receipts, verified.fork)
-    document, transactions_offset = block_document(block, verified.total_difficulty)
+    document, offset = block_document(block, verified.total_difficulty)
+    transactions = [
+        (transaction.hash, transaction_document(transaction, header, index))
+        for index, transaction in enumerate(block.transactions)
+    ]
     return BlockRow(
         hash=header.hash,
         number=header.number,
@@ -300,11 +307,11 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
         header=header.encode(),
         body=encode_body(block),
         document=document,
-        transactions_offset=transactions_offset,
-        transactions=[
-            (transaction.hash, transaction_document(transaction, header, index))
-            for index, transaction in enumerate(block.transactions)
-        ],
+        transactions_offset=offset,
+        full_document=pack_full_block(
+            document, offset, (one for _, one in transactions)
+        ),
+        transactions=transactions,
         records=[]
         if outcome.records is None
         else list(zip(receipts, outcome.records, strict=True)),

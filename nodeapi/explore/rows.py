@@ -12,6 +12,9 @@ from nodeapi.models import Block, Transaction, TransactionRecord
 from nodeapi.ports import RecordedTransaction
 from nodeapi.receipts import HEAD_BYTES
 
+_LONG_COLUMNS = ("header", "body", "full_document")
+"""Of a block, not shown on a page."""
+
 PAGE_SIZE = 100
 """Transactions on a page of a block."""
 
@@ -38,7 +41,7 @@ class FoundTransaction:
 
 def find_block(network: Network, block_hash: bytes) -> Block | None:
     """Return a block, canonical or not, without its long columns."""
-    blocks = Block.objects.defer("header", "body")
+    blocks = Block.objects.defer(*_LONG_COLUMNS)
     return blocks.filter(network=network, hash=block_hash).first()
 
 
@@ -75,7 +78,9 @@ def find_transaction(
     if block_hash is not None:
         places = places.filter(block__hash=block_hash)
     places = places.select_related("block")
-    places = places.defer("block__header", "block__body", "block__document")
+    places = places.defer(
+        *(f"block__{column}" for column in ("document", *_LONG_COLUMNS))
+    )
     found = places.order_by("-block__is_canonical", "-block_id").first()
     if found is None:
         return None

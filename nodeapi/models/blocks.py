@@ -31,6 +31,9 @@ class Block(models.Model):
     transactions_offset = models.IntegerField(
         help_text="Where in the document the array of transactions begins."
     )
+    full_document = models.BinaryField(
+        help_text="The document with transaction objects, in a zstd frame."
+    )
 
     class Meta:
         constraints = [

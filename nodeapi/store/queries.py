@@ -6,18 +6,8 @@ Every query is a chain of index probes. Where an answer goes with a canonical bl
 
 from __future__ import annotations
 
-_AS_HASHES = "b.document"
-"""The block object as it is stored, transactions as hashes."""
-
-_WITH_TRANSACTIONS = """
-    substring(b.document FROM 1 FOR b.transactions_offset) || '['::bytea
-    || coalesce(
-        (SELECT string_agg(t.document, ','::bytea ORDER BY t.index)
-         FROM nodeapi_transaction t WHERE t.block_id = b.id),
-        ''::bytea
-    ) || ']}'::bytea
-"""
-"""The block object with the transaction objects in the hashes' place."""
+_DOCUMENT = {False: "b.document", True: "b.full_document"}
+"""By whether transaction objects are wanted; those are packed."""
 
 _BY_HASH = "nodeapi_block b ON b.network_id = k.network_id AND b.hash = k.hash"
 
@@ -31,14 +21,14 @@ _HEAD_HASH = "(SELECT head_hash FROM networks_network WHERE id = k.network_id)"
 
 def block_by_hash(full: bool) -> str:
     """Return the query (network_id, hash) → document."""
-    document = _WITH_TRANSACTIONS if full else _AS_HASHES
-    return f"SELECT k.n, {document} FROM k JOIN {_BY_HASH}"
+    return f"SELECT k.n, {_DOCUMENT[full]} FROM k JOIN {_BY_HASH}"
 
 
 def block_by_number(full: bool) -> str:
     """Return the query (network_id, number) → document, hash, head_hash."""
-    document = _WITH_TRANSACTIONS if full else _AS_HASHES
-    return f"SELECT k.n, {document}, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}"
+    return f"""
+        SELECT k.n, {_DOCUMENT[full]}, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}
+    """
 
 
 TRANSACTION = f"""

@@ -7,8 +7,10 @@ from nodeapi.documents import (
     block_document,
     count_transactions,
     count_uncles,
+    pack_full_block,
     pending_transaction_document,
     transaction_document,
+    unpack_full_block,
 )
 from nodeapi.evm.blocks import Block, Withdrawal
 from nodeapi.evm.signing import sign_transaction
@@ -208,6 +210,26 @@ def test_block_document_can_be_cut_at_both_ends():
     assert json.loads(document[offset:-1]) == hashes
     assert json.loads(document[:offset] + b"[7]}")["transactions"] == [7]
     assert list(json.loads(document))[-1] == "transactions"
+
+
+def test_transaction_objects_take_the_place_of_their_hashes():
+    document, offset = block_document(FULL, 5)
+    objects = [
+        transaction_document(transaction, FULL.header, index)
+        for index, transaction in enumerate(FULL.transactions)
+    ]
+    full = unpack_full_block(pack_full_block(document, offset, objects))
+    expected = json.loads(document) | {"transactions": list(map(json.loads, objects))}
+    assert list(json.loads(full).items()) == list(expected.items())
+    empty = unpack_full_block(pack_full_block(document, offset, []))
+    assert empty == document[:offset] + b"[]}"
+
+
+def test_a_full_block_that_is_damaged_is_an_error():
+    packed = pack_full_block(b'{"transactions":', 16, [b'{"hash":"0x1"}'] * 100)
+    for damaged in (b"", packed[:-1], b"\0" + packed[1:], packed[:-8] + bytes(8)):
+        with pytest.raises(ValueError, match="document is damaged"):
+            unpack_full_block(damaged)
 
 
 def test_block_document_says_what_the_block_is():

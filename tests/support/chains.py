@@ -21,7 +21,8 @@ from nodeapi.evm.blocks import Block, encode_block
 _ROWS = {
     "blocks": "SELECT hash, number, parent_hash, is_canonical, timestamp,"
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
-    " document, transactions_offset FROM nodeapi_block WHERE network_id = %(id)s",
+    " document, transactions_offset, full_document"
+    " FROM nodeapi_block WHERE network_id = %(id)s",
     "transactions": "SELECT block.hash, index, t.hash, t.document"
     " FROM nodeapi_transaction AS t JOIN nodeapi_block AS block ON block.id = block_id"
     " WHERE network_id = %(id)s",

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from networks.models import Network
 from nodeapi import receipt_codec
+from nodeapi.documents import pack_full_block
 from nodeapi.models import Block, Code, Transaction, TransactionRecord
 from nodeapi.tracers.record import TOO_LARGE, fill_calls, fill_prestate, pack
 from tests.support.rows import hash_of
@@ -113,6 +114,11 @@ def add_recorded_block(
         body=body,
         document=b'{"transactions":[]}',
         transactions_offset=16,
+        full_document=pack_full_block(
+            b'{"transactions":',
+            16,
+            [one.document(index) for index, one in enumerate(transactions)],
+        ),
     )
     # Written backwards: the order of the rows must not be the order of the answer.
     for index, one in reversed(list(enumerate(transactions))):

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from networks.models import Network
 from networks.services import announce_network, create_network
+from nodeapi.documents import pack_full_block
 from nodeapi.evm.changes import Changes, encode_changes
 from nodeapi.models import (
     Block,
@@ -70,6 +71,11 @@ def add_block(
         body=b"",
         document=f"{head}[{hashes}]}}".encode(),
         transactions_offset=len(head),
+        full_document=pack_full_block(
+            head.encode(),
+            len(head),
+            [f'{{"name":"{one}"}}'.encode() for one in names],
+        ),
     )
     # Written backwards: the order of the rows must not be the order of the answer.
     for index, name in reversed(list(enumerate(names))):

@@ -1,0 +1,53 @@
+"""Blocks that were imported without a full document get theirs by the migration."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from nodeapi.models import Block
+from tests.support.records import Recorded, add_recorded_block
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BEFORE = [("nodeapi", "0004_record_for_each_transaction")]
+
+
+def migrate_back_and_forth() -> None:
+    try:
+        MigrationExecutor(connection).migrate(BEFORE)
+    finally:
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+def full_documents() -> dict[int, bytes]:
+    return {
+        number: bytes(packed)
+        for number, packed in Block.objects.values_list("number", "full_document")
+    }
+
+
+def test_blocks_of_old_are_packed() -> None:
+    network = make_network()
+    sent = [Recorded(name) for name in "abcdefghijkl"]
+    add_recorded_block(network, "full", 1, sent)
+    for number in range(2, 203):  # more than are read at once
+        add_recorded_block(network, f"empty {number}", number, [])
+    before = full_documents()
+    assert len(before) == 202
+    migrate_back_and_forth()
+    assert full_documents() == before
+
+
+def test_the_database_leaves_the_column_as_it_is() -> None:
+    migrate_back_and_forth()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attstorage, attnotnull FROM pg_attribute"
+            " WHERE attrelid = 'nodeapi_block'::regclass"
+            " AND attname = 'full_document'"
+        )
+        assert cursor.fetchone() == ("e", True)
