@@ -53,6 +53,7 @@ globals().update(
         NODEAPI_TRACE_WORKERS=int,
         NODEAPI_SUPPORT_CONTACT=str,
         WALLETS_REQUEST_SECONDS=float,
+        NODEAPI_FAILED_KEYS_PER_MINUTE=int,
         WALLETS_MAX_PENDING=int,
         WALLETS_TOKEN_DAYS=float,
         WALLETS_HISTORY_DAYS=float,
