@@ -240,10 +240,15 @@ class World:
             values[slot] = value
         return value
 
-    def storage_change(self, address: Address, slot: int) -> tuple[int, int]:
-        """Return a storage value at the start of the transaction, and now."""
-        value = self.get_storage(address, slot)
-        return self._original.get((address, slot), value), value
+    def storage_changes(
+        self, address: Address, slots: Iterable[int]
+    ) -> list[tuple[int, int, int]]:
+        """Return slots with their values at the start of the transaction, and now."""
+        original, changes = self._original, []
+        for slot in slots:
+            value = self.get_storage(address, slot)
+            changes.append((slot, original.get((address, slot), value), value))
+        return changes
 
     def set_storage(self, address: Address, slot: int, value: int) -> None:
         """Set a storage value."""

@@ -110,36 +110,39 @@ def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
 def _account(out: bytearray, account: TouchedAccount) -> None:
     before, after, slots = account.before, account.after, account.slots
     flags = _DESTROYED if account.is_destroyed else 0
+    was_empty = before == EMPTY
+    if was_empty:
+        flags |= _WAS_EMPTY
     if slots:
         flags |= _SLOTS
-    if before == EMPTY:
-        flags |= _WAS_EMPTY
+    nonce, balance, code_hash = after
     if before is not after:
-        if before.balance != after.balance:
+        if before.balance != balance:
             flags |= _BALANCE
-        if before.nonce != after.nonce:
+        if before.nonce != nonce:
             flags |= _NONCE
-        if before.code_hash != after.code_hash:
+        if before.code_hash != code_hash:
             flags |= _CODE
     out.append(flags)
-    if flags & _WAS_EMPTY:
+    if was_empty:
         out += account.address
     if flags & _BALANCE:
-        _word(out, after.balance)
+        _word(out, balance)
     if flags & _NONCE:
-        _number(out, after.nonce)
+        _number(out, nonce)
     if flags & _CODE:
-        out += after.code_hash
-    if flags & _SLOTS and flags & _WAS_EMPTY:
-        # Of the others, JSON has the slots already.
-        _number(out, len(slots))
-        for slot, _, _ in slots:
-            _word(out, slot)
-    for _, old, new in slots:
-        if old == new:
-            out.append(_UNCHANGED)
-        else:
-            _word(out, new)
+        out += code_hash
+    if slots:
+        if was_empty:
+            # Of the others, JSON has the slots already.
+            _number(out, len(slots))
+            for slot, _, _ in slots:
+                _word(out, slot)
+        for _, old, new in slots:
+            if old == new:
+                out.append(_UNCHANGED)
+            else:
+                _word(out, new)
 
 
 # Decoding

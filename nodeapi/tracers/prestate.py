@@ -65,7 +65,7 @@ def _account(
 ) -> str:
     """Return an account as it was; its member of the whole."""
     nonce, balance, code_hash = account
-    text = f'"0x{address.hex()}":{{"balance":"{balance:#x}"'
+    text = f'"0x{address.hex()}":{{"balance":"{hex(balance)}"'
     if code_hash != EMPTY_CODE_HASH:
         if not config.disable_code:
             text += f',"code":"0x{code(code_hash)}"'
@@ -73,9 +73,15 @@ def _account(
     if nonce:
         text += f',"nonce":{nonce}'
     if slots and not config.disable_storage:
-        values = [f'"0x{slot:064x}":"0x{old:064x}"' for slot, old, _ in slots]
+        values = [_slot(slot, old) for slot, old, _ in slots]
         text += f',"storage":{{{",".join(values)}}}'
     return text + "}"
+
+
+def _slot(slot: int, value: int) -> str:
+    # Numbers with a format code take twice as long.
+    name, word = slot.to_bytes(32, "big"), value.to_bytes(32, "big")
+    return f'"0x{name.hex()}":"0x{word.hex()}"'
 
 
 def _difference(
@@ -122,7 +128,7 @@ def _changes(
         members.append(f'"codeHash":"0x{after.code_hash.hex()}"')
     if before.nonce != after.nonce and after.nonce:
         members.append(f'"nonce":{after.nonce}')
-    values = [f'"0x{slot:064x}":"0x{new:064x}"' for slot, _, new in changed if new]
+    values = [_slot(slot, new) for slot, _, new in changed if new]
     if values:
         members.append(f'"storage":{{{",".join(values)}}}')
     return f'"0x{account.address.hex()}":{{{",".join(members)}}}'

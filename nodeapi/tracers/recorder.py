@@ -15,7 +15,7 @@ from nodeapi.tracers.record import (
     TransactionRecord,
     hold,
 )
-from nodeapi.tracers.touched import touched_accounts
+from nodeapi.tracers.touched import Touched, find_touched
 from nodeapi.tracers.watching import Watcher
 
 if TYPE_CHECKING:
@@ -58,14 +58,9 @@ class Recorder(Watcher):
         super().end(state, transaction, gas_used)
         world: World = state._account_db
         top = None if self.is_overflown else self.top
-        touched = None
         size = self._state_bytes()
-        if size <= self._limit_bytes:
-            touched = touched_accounts(self, world)
-            for account in touched:
-                if account.before.code_hash != account.after.code_hash:
-                    self._keep(account.after.code_hash, world)
-        self._waiting.append(_Executed(state.fork.name, world, top, touched))
+        found = find_touched(self, world) if size <= self._limit_bytes else None
+        self._waiting.append(_Executed(state.fork.name, world, top, found))
         self._waiting_bytes += self._bytes + size
         if self._waiting_bytes > WAITING_BYTES:
             self._make_records()
@@ -77,17 +72,41 @@ class Recorder(Watcher):
         take half of what they take between two executions.
         """
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        self._records += map(_record, waiting)
+        self._records += [self._record(executed) for executed in waiting]
+
+    def _record(self, executed: _Executed) -> TransactionRecord:
+        calls, calls_size = TOO_LARGE, 0
+        if executed.top is not None:
+            text, calls_size = recorded_call_json(executed.top)
+            calls = hold(text.encode())
+        if executed.touched is None:
+            return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
+        accounts = executed.touched.accounts()
+        digits = self._look_at_codes(accounts, executed.world)
+        plain = prestate_json(accounts, _DEFAULT, leave_out).encode()
+        details = encode_details(executed.fork_name, executed.top, accounts)
+        size = len(plain) + digits
+        return TransactionRecord(calls, hold(plain), hold(details), calls_size, size)
+
+    def _look_at_codes(self, accounts: list[TouchedAccount], world: World) -> int:
+        """Keep code that came; return what the code left out adds, its holes taken off.
+
+        What came in the block may be gone at its end.
+        """
+        size = 0
+        for account in accounts:
+            before, after = account.before.code_hash, account.after.code_hash
+            if before != EMPTY_CODE_HASH:
+                size += 2 * len(world.code(before)) - 1
+            if after != before:
+                code = world.new_code(after)
+                if code:
+                    self.codes[after] = code
+        return size
 
     def _state_bytes(self) -> int:
         slots = sum(map(len, self.slots.values()))
         return ACCOUNT_BYTES * len(self.accounts) + SLOT_BYTES * slots
-
-    def _keep(self, code_hash: Hash32, world: World) -> None:
-        """Remember code that the block brought, and that may be gone at its end."""
-        code = world.new_code(code_hash)
-        if code:
-            self.codes[code_hash] = code
 
 
 @dataclass(slots=True)
@@ -97,24 +116,4 @@ class _Executed:
     fork_name: str
     world: World
     top: CallFrame | None
-    touched: list[TouchedAccount] | None
-
-
-def _record(executed: _Executed) -> TransactionRecord:
-    calls, calls_size = TOO_LARGE, 0
-    if executed.top is not None:
-        text, calls_size = recorded_call_json(executed.top)
-        calls = hold(text.encode())
-    touched = executed.touched
-    if touched is None:
-        return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
-    plain = prestate_json(touched, _DEFAULT, leave_out).encode()
-    details = hold(encode_details(executed.fork_name, executed.top, touched))
-    prestate_size = len(plain) + _code_digits(touched, executed.world)
-    return TransactionRecord(calls, hold(plain), details, calls_size, prestate_size)
-
-
-def _code_digits(touched: list[TouchedAccount], world: World) -> int:
-    """Return what the code that was left out adds, its holes taken off."""
-    hashes = [account.before.code_hash for account in touched]
-    return sum([2 * len(world.code(h)) - 1 for h in hashes if h != EMPTY_CODE_HASH])
+    touched: Touched | None

@@ -6,7 +6,7 @@ it is touched, so that this is the value at the transaction's start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -38,20 +38,44 @@ class TouchedAccount:
     """Whether it destroyed itself for good, even where that was undone."""
 
 
-def touched_accounts(watcher: Watcher, world: World) -> list[TouchedAccount]:
-    """Return what the world's last transaction touched, by address."""
-    replaced, current = world.replaced_accounts(), world.account
-    slots, destroyed = watcher.slots, watcher.destroyed
-    change = world.storage_change
-    touched = []
-    for address in cast("list[Address]", sorted(watcher.accounts)):
-        after = current(address) or EMPTY
-        before = replaced.get(address, after) or EMPTY
-        used = slots.get(address)
-        values: Sequence[Slot] = ()
-        if used:
-            values = [(slot, *change(address, slot)) for slot in sorted(used)]
-        touched.append(
-            TouchedAccount(address, before, after, values, address in destroyed)
-        )
-    return touched
+@dataclass(slots=True)
+class Touched:
+    """What a transaction touched, as it was found right after its end."""
+
+    after: dict[Address, Account | None]
+    """The accounts, None for those that are not there."""
+    replaced: dict[Address, Account | None]
+    """Those that were changed, as they were before."""
+    slots: dict[Address, list[Slot]]
+    """By contract, in no order."""
+    destroyed: Container[bytes]
+
+    def accounts(self) -> list[TouchedAccount]:
+        """Return the accounts with what became of them, by address."""
+        replaced, slots, destroyed = self.replaced, self.slots, self.destroyed
+        touched = []
+        for address, account in sorted(self.after.items()):
+            after = account or EMPTY
+            before = replaced.get(address, after) or EMPTY
+            values = slots.get(address, ())
+            if values:
+                values = sorted(values)
+            touched.append(
+                TouchedAccount(address, before, after, values, address in destroyed)
+            )
+        return touched
+
+
+def find_touched(watcher: Watcher, world: World) -> Touched:
+    """Find what the world's last transaction touched, no more than has to be done now."""
+    accounts = cast("set[Address]", watcher.accounts)
+    slots = cast("dict[Address, set[int]]", watcher.slots)
+    return Touched(
+        {address: world.account(address) for address in accounts},
+        world.replaced_accounts(),
+        {
+            address: world.storage_changes(address, used)
+            for address, used in slots.items()
+        },
+        watcher.destroyed,
+    )

@@ -30,7 +30,7 @@ from nodeapi.tracers.record import (
     unpack,
 )
 from nodeapi.tracers.recorder import Recorder
-from nodeapi.tracers.touched import touched_accounts
+from nodeapi.tracers.touched import find_touched
 from tests.support.executed import SENDER, Account, Chain
 from tests.support.random_calls import (
     CONTRACTS,
@@ -66,9 +66,9 @@ class Kept(Recorder):
 
     def end(self, state, transaction, gas_used):
         super().end(state, transaction, gas_used)
-        touched = touched_accounts(self, state._account_db)
+        accounts = find_touched(self, state._account_db).accounts()
         changed = set(state._account_db.replaced_accounts())
-        self.kept.append((self.top, touched, changed))
+        self.kept.append((self.top, accounts, changed))
 
 
 def random_chain(fork, seed, transactions=6):
