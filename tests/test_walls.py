@@ -35,6 +35,7 @@ PURE = [
     "nodeapi.evm",
     "nodeapi.tracers",
     "keys.allowlists",
+    "keys.charts",
     "keys.format",
     "keys.limiter",
     "keys.latencies",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 
+_ROUNDED = 0.9995
+"""From this part of a unit on, three digits show the whole of it: 1 k, and not 1000."""
+
 _LARGE = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 _LONG = ((60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "µs"))
 
@@ -11,7 +14,7 @@ _LONG = ((60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "µs"))
 def short(value: float) -> str:
     """Return a count in about three digits: 950, 1.2 k, 34 M."""
     for size, letter in _LARGE:
-        if value >= size:
+        if value >= _ROUNDED * size:
             return f"{_digits(value / size)}{_THIN}{letter}"
     return _digits(value)
 
@@ -21,7 +24,7 @@ def duration(microseconds: float | None) -> str:
     if microseconds is None:
         return "–"
     for size, unit in _LONG:
-        if microseconds >= size:
+        if microseconds >= _ROUNDED * size:
             return f"{_digits(microseconds / size)}{_THIN}{unit}"
     return f"0{_THIN}µs" if not microseconds else f"<{_THIN}1{_THIN}µs"
 

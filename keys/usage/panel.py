@@ -143,7 +143,7 @@ def _outcomes(found: Usage) -> list[tuple[str, str, str]]:
 def _volume(chosen: Chosen, found: Usage) -> Plot:
     """Draw how many there were, the largest series at the bottom."""
     ranked = sorted(
-        found.names, key=lambda name: -getattr(found.names[name], chosen.of)
+        found.names, key=lambda name: (-getattr(found.names[name], chosen.of), name)
     )
     if chosen.by == Dimension.OUTCOME:
         groups = [
