@@ -135,6 +135,9 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
+# All else about the management API stands with its views, keys/api/views.py.
+REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "keys.api.schema.DescribedSchema"}
+
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True

@@ -16,6 +16,7 @@ urlpatterns = [
     path("account/", include("keys.accounts.urls")),
     path("admin/", admin.site.urls),
     path("dashboard/", include("keys.dashboard.urls")),
+    path("api/v1/", include("keys.api.urls")),
     path("docs/", include("nodeapi.guide.urls")),
     path("docs/errors", guide.errors, name="errors"),
     path("openrpc.json", guide.openrpc, name="openrpc"),

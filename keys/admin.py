@@ -15,7 +15,8 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.http import urlencode
 
-import keys.limits_admin  # noqa: F401  # registers its pages
+import keys.limits_admin
+import keys.token_admin  # noqa: F401  # both register their pages
 from keys import format as key_format
 from keys.access_admin import AccessRequestAdmin
 from keys.allowlists import MAX_ENTRIES

@@ -18,7 +18,11 @@ from keys.services.api_keys import (
     enable_key,
     update_key,
 )
-from keys.services.customers import get_or_create_customer, note_activation
+from keys.services.customers import (
+    get_or_create_customer,
+    note_activation,
+    switch_customer,
+)
 from keys.services.entitlements import grant_entitlement, withdraw_entitlement
 from keys.services.events import SYSTEM, Actor, announce_key
 from keys.services.secrets import (
@@ -34,6 +38,7 @@ from keys.services.secrets import (
     revoke_version,
     roll_key,
 )
+from keys.services.tokens import IssuedToken, issue_token, revoke_token
 
 __all__ = [
     "DEFAULT_OVERLAP",
@@ -42,6 +47,7 @@ __all__ = [
     "SYSTEM",
     "Actor",
     "IssuedKey",
+    "IssuedToken",
     "add_secret",
     "announce_key",
     "approve_access",
@@ -53,14 +59,17 @@ __all__ = [
     "get_or_create_customer",
     "grant_entitlement",
     "issue_key",
+    "issue_token",
     "issue_version",
     "note_activation",
     "note_use_after_revocation",
     "request_access",
     "reveal_key",
+    "revoke_token",
     "revoke_version",
     "roll_key",
     "set_allowlist",
+    "switch_customer",
     "update_key",
     "withdraw_entitlement",
     "withdraw_request",

@@ -30,3 +30,14 @@ def note_activation(*, user: User, actor: Actor = SYSTEM) -> None:
     event = EventType.OWNER_ENABLED if user.is_active else EventType.OWNER_DISABLED
     for api_key in user.api_keys.filter(deleted_at=None):
         record(api_key, event, actor)
+
+
+@transaction.atomic
+def switch_customer(*, user: User, is_active: bool, actor: Actor = SYSTEM) -> User:
+    """Switch an account on or off; one that is so stays so."""
+    user = User.objects.select_for_update().get(pk=user.pk)
+    if user.is_active != is_active:
+        user.is_active = is_active
+        user.save(update_fields=["is_active"])
+        note_activation(user=user, actor=actor)
+    return user

@@ -43,6 +43,34 @@ def set_limits(
     return limits
 
 
+@transaction.atomic
+def set_plan(
+    *,
+    slug: str,
+    name: str,
+    credits_per_second: int | None = None,
+    burst: int | None = None,
+    credits_per_day: int | None = None,
+    is_default: bool = False,
+) -> tuple[Plan, bool]:
+    """Have a plan be this, and return whether it is new.
+
+    is_default: whether it holds for keys that were given no plan; one plan does.
+    Raises: ValidationError, also when another plan is the default one.
+    """
+    plan = Plan.objects.select_for_update().filter(slug=slug).first()
+    is_new = plan is None
+    plan = plan or Plan(slug=slug)
+    plan.name = name
+    plan.credits_per_second = credits_per_second
+    plan.burst = burst
+    plan.credits_per_day = credits_per_day
+    plan.is_default = is_default
+    plan.full_clean()
+    plan.save()
+    return plan, is_new
+
+
 def _as_data(limits: KeyLimits) -> dict[str, str | int | None]:
     """Return limits as events hold them."""
     terms = {field: getattr(limits, field) for field in _FIELDS}

@@ -1,0 +1,89 @@
+"""What customers have asked to be granted."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from keys.api.documents import AccessRequestDocument
+from keys.api.filters import one_of, read_filters, whole, words
+from keys.api.forms import ApprovalForm, DeclineForm
+from keys.api.terms import GRANT
+from keys.api.views import ManagementView, Need
+from keys.models import AccessRequest, AccessStatus, Scope
+from keys.services import approve_access, decline_access
+
+_LOOK = Need(Scope.KEYS_READ, "keys.view_accessrequest")
+
+
+def access_requests() -> QuerySet[AccessRequest]:
+    """Return all requests, with what is shown of them."""
+    return AccessRequest.objects.select_related(
+        "api_key__owner", "network", "requested_by", "decided_by"
+    )
+
+
+class AccessRequestsView(ManagementView):
+    """The queue of requests, and those that were decided."""
+
+    needs = {"GET": _LOOK}
+    filters = {
+        "status": one_of("status", list(AccessStatus.values), "How far it has come."),
+        "key": whole("api_key", "Number of a key."),
+        "network": words("network__slug", "Slug of a network."),
+    }
+
+    @extend_schema(responses=AccessRequestDocument(many=True))
+    def get(self, request: Request) -> Response:
+        """List requests for access, the newest first."""
+        found = access_requests().filter(**read_filters(request, self.filters))
+        return self.paged(found, AccessRequestDocument)
+
+
+class AccessRequestView(ManagementView):
+    """One request for access."""
+
+    needs = {"GET": _LOOK}
+
+    @extend_schema(responses=AccessRequestDocument)
+    def get(self, request: Request, number: int) -> Response:
+        """Return a request for access."""
+        found = get_object_or_404(access_requests(), pk=number)
+        return Response(AccessRequestDocument(found).data)
+
+
+class ApproveAccessView(ManagementView):
+    """Grants what was asked for."""
+
+    needs = {"POST": GRANT}
+
+    @extend_schema(request=ApprovalForm, responses=AccessRequestDocument)
+    def post(self, request: Request, number: int) -> Response:
+        """Grant what was asked for, or a part of it; the customer gets mail."""
+        found = get_object_or_404(access_requests(), pk=number)
+        form = ApprovalForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        decided = approve_access(
+            request=found, actor=self.actor(), **form.validated_data
+        )
+        return Response(AccessRequestDocument(decided).data)
+
+
+class DeclineAccessView(ManagementView):
+    """Grants nothing."""
+
+    needs = {"POST": GRANT}
+
+    @extend_schema(request=DeclineForm, responses=AccessRequestDocument)
+    def post(self, request: Request, number: int) -> Response:
+        """Decline a request, with words for the customer, who gets mail."""
+        found = get_object_or_404(access_requests(), pk=number)
+        form = DeclineForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        decided = decline_access(
+            request=found, actor=self.actor(), **form.validated_data
+        )
+        return Response(AccessRequestDocument(decided).data)

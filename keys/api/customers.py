@@ -1,0 +1,92 @@
+"""Customers."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from keys.api.documents import CustomerDocument
+from keys.api.filters import read_filters, words, yes_or_no
+from keys.api.forms import CustomerForm, NewCustomerForm
+from keys.api.problems import Conflict
+from keys.api.repeats import repeatable
+from keys.api.views import ManagementView, Need
+from keys.models import Scope, User
+from keys.services import get_or_create_customer, switch_customer
+
+_LOOK = Need(Scope.CUSTOMERS_READ, "keys.view_user")
+_CHANGE = Need(Scope.CUSTOMERS_WRITE, "keys.change_user")
+
+
+def customers() -> QuerySet[User]:
+    """Return who is a customer: staff are none."""
+    return User.objects.filter(is_staff=False)
+
+
+class CustomersView(ManagementView):
+    """All customers."""
+
+    needs = {
+        "GET": _LOOK,
+        "POST": Need(Scope.CUSTOMERS_WRITE, "keys.add_user"),
+    }
+    filters = {
+        "email": words("email", "The whole address."),
+        "is_active": yes_or_no("is_active", "Whether the account is on."),
+    }
+
+    @extend_schema(responses=CustomerDocument(many=True))
+    def get(self, request: Request) -> Response:
+        """List customers, the newest first."""
+        found = customers().filter(**read_filters(request, self.filters))
+        return self.paged(found, CustomerDocument)
+
+    @extend_schema(
+        request=NewCustomerForm,
+        responses={200: CustomerDocument, 201: CustomerDocument},
+    )
+    @repeatable
+    def post(self, request: Request) -> Response:
+        """Make a customer, or return the one who has the address (200).
+
+        He sets a password by asking for a new one.
+        """
+        form = NewCustomerForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        email = User.objects.normalize_email(form.validated_data["email"])
+        with transaction.atomic():
+            is_new = not User.objects.filter(email=email).exists()
+            customer = get_or_create_customer(email=email)
+            if customer.is_staff:
+                raise Conflict("This is the address of a member of staff.")
+        return Response(CustomerDocument(customer).data, 201 if is_new else 200)
+
+
+class CustomerView(ManagementView):
+    """One customer."""
+
+    needs = {"GET": _LOOK, "PATCH": _CHANGE}
+
+    @extend_schema(responses=CustomerDocument)
+    def get(self, request: Request, customer: int) -> Response:
+        """Return a customer."""
+        found = get_object_or_404(customers(), pk=customer)
+        return Response(CustomerDocument(found).data)
+
+    @extend_schema(request=CustomerForm, responses=CustomerDocument)
+    def patch(self, request: Request, customer: int) -> Response:
+        """Switch a customer's account on or off.
+
+        While it is off he can't log in, and his keys open nothing.
+        """
+        found = get_object_or_404(customers(), pk=customer)
+        form = CustomerForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        changed = switch_customer(
+            user=found, is_active=form.validated_data["is_active"], actor=self.actor()
+        )
+        return Response(CustomerDocument(changed).data)

@@ -1,0 +1,263 @@
+"""The objects of the management API, as they are shown."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from keys.models import (
+    AccessRequest,
+    AllowlistKind,
+    ApiKey,
+    Entitlement,
+    KeyEvent,
+    KeyLimits,
+    KeyVersion,
+    Plan,
+    User,
+)
+from keys.plans import Terms, effective_limits
+from keys.states import State, live_versions, state_of
+from networks.models import Network
+
+
+class CustomerDocument(serializers.ModelSerializer[User]):
+    """A customer: whose keys they are."""
+
+    created_at = serializers.DateTimeField(source="date_joined")
+
+    class Meta:
+        model = User
+        fields = ["id", "email", "is_active", "created_at"]
+
+
+class NetworkDocument(serializers.ModelSerializer[Network]):
+    """A network, and the tracers that it offers."""
+
+    tracers = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = Network
+        fields = ["slug", "name", "chain_id", "tracers", "head_number"]
+
+
+class PlanDocument(serializers.ModelSerializer[Plan]):
+    """Limits that many keys share; null: not limited."""
+
+    class Meta:
+        model = Plan
+        fields = [
+            "slug",
+            "name",
+            "credits_per_second",
+            "burst",
+            "credits_per_day",
+            "is_default",
+        ]
+
+
+class KeyDocument(serializers.ModelSerializer[ApiKey]):
+    """An API key. No networks: it opens all of them."""
+
+    customer = serializers.IntegerField(source="owner_id")
+    customer_email = serializers.EmailField(source="owner.email")
+    state = serializers.SerializerMethodField()
+    networks: serializers.Field[Any, Any, Any, Any] = serializers.SlugRelatedField(
+        slug_field="slug", many=True, read_only=True
+    )
+    hints = serializers.SerializerMethodField(help_text="Of the secrets that open.")
+
+    class Meta:
+        model = ApiKey
+        fields = [
+            "id",
+            "customer",
+            "customer_email",
+            "name",
+            "state",
+            "is_enabled",
+            "networks",
+            "hints",
+            "expires_at",
+            "staff_note",
+            "created_at",
+            "deleted_at",
+        ]
+
+    @extend_schema_field(serializers.ChoiceField(choices=State.choices))
+    def get_state(self, api_key: ApiKey) -> str:
+        """Return the key's state in one word."""
+        return state_of(api_key).value
+
+    def get_hints(self, api_key: ApiKey) -> list[str]:
+        """Return what may be shown of the secrets."""
+        return [version.hint for version in live_versions(api_key)]
+
+
+class IssuedKeyDocument(KeyDocument):
+    """A new API key, and its first secret if that was asked for."""
+
+    secret = serializers.CharField(allow_null=True, read_only=True)
+
+    class Meta(KeyDocument.Meta):
+        fields = [*KeyDocument.Meta.fields, "secret"]
+
+
+class VersionDocument(serializers.ModelSerializer[KeyVersion]):
+    """One secret of a key, without the secret."""
+
+    last_used_at = serializers.SerializerMethodField()
+
+    class Meta:
+        model = KeyVersion
+        fields = [
+            "id",
+            "hint",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "revoke_reason",
+            "last_used_at",
+        ]
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_last_used_at(self, version: KeyVersion) -> datetime | None:
+        """Return when the secret was last used, within seconds."""
+        use = getattr(version, "use", None)
+        return use.last_used_at if use else None
+
+
+class IssuedVersionDocument(VersionDocument):
+    """A new secret, shown this once."""
+
+    secret = serializers.CharField(allow_null=True, read_only=True)
+
+    class Meta(VersionDocument.Meta):
+        fields = [*VersionDocument.Meta.fields, "secret"]
+
+
+class EntitlementDocument(serializers.ModelSerializer[Entitlement]):
+    """Tracing on a network. No tracers: all that the network offers."""
+
+    network = serializers.CharField(source="network.slug")
+    granted_by = serializers.CharField(source="granted_by.email", default=None)
+    tracers = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = Entitlement
+        fields = [
+            "network",
+            "capability",
+            "tracers",
+            "expires_at",
+            "note",
+            "granted_by",
+            "granted_at",
+        ]
+
+
+class AllowlistsDocument(serializers.Serializer[ApiKey]):
+    """The allowlists of a key, by kind; an empty one allows everything."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """Return a list for each kind."""
+        return {
+            str(kind): serializers.ListField(child=serializers.CharField())
+            for kind in AllowlistKind.values
+        }
+
+    def to_representation(self, instance: ApiKey) -> dict[str, list[str]]:
+        """Return the entries of a key's lists."""
+        lists: dict[str, list[str]] = {str(kind): [] for kind in AllowlistKind.values}
+        for entry in instance.allowlist.all():
+            lists[entry.kind].append(entry.value)
+        return lists
+
+
+class EffectiveDocument(serializers.Serializer[Any]):
+    """What plan and own terms come to; null: not limited."""
+
+    credits_per_second = serializers.IntegerField(allow_null=True)
+    burst = serializers.IntegerField(allow_null=True)
+    credits_per_day = serializers.IntegerField(allow_null=True)
+
+
+class LimitsDocument(serializers.Serializer[ApiKey]):
+    """What is agreed for a key; null: as the plan says. No plan: the default one."""
+
+    plan = serializers.CharField(allow_null=True)
+    credits_per_second = serializers.IntegerField(allow_null=True)
+    burst = serializers.IntegerField(allow_null=True)
+    credits_per_day = serializers.IntegerField(allow_null=True)
+    effective = EffectiveDocument()
+
+    def to_representation(self, instance: ApiKey) -> dict[str, Any]:
+        """Return the key's own terms, and what holds."""
+        own = KeyLimits.objects.select_related("plan").filter(api_key=instance).first()
+        named = own.plan if own else None
+        plan = named or Plan.objects.filter(is_default=True).first()
+        limits = effective_limits(_terms(own), _terms(plan))
+        return {
+            "plan": named.slug if named else None,
+            **_as_fields(_terms(own)),
+            "effective": _as_fields(
+                Terms(limits.rate, limits.burst, limits.daily) if limits else Terms()
+            ),
+        }
+
+
+class AccessRequestDocument(serializers.ModelSerializer[AccessRequest]):
+    """A customer's wish to trace, and what became of it."""
+
+    key = serializers.IntegerField(source="api_key_id")
+    network = serializers.CharField(source="network.slug")
+    tracers = serializers.ListField(child=serializers.CharField())
+    requested_by = serializers.CharField(source="requested_by.email", default=None)
+    decided_by = serializers.CharField(source="decided_by.email", default=None)
+
+    class Meta:
+        model = AccessRequest
+        fields = [
+            "id",
+            "key",
+            "network",
+            "tracers",
+            "reason",
+            "requested_by",
+            "requested_at",
+            "status",
+            "decided_by",
+            "decided_at",
+            "answer",
+            "expires_at",
+        ]
+
+
+class EventDocument(serializers.ModelSerializer[KeyEvent]):
+    """A change of a key. No actor: the command line, or the service itself."""
+
+    key = serializers.IntegerField(source="api_key_id")
+    actor = serializers.CharField(source="actor.email", default=None)
+    token = serializers.CharField(source="token.name", default=None)
+    data = serializers.JSONField()  # type: ignore[assignment]  # a field's name, too
+
+    class Meta:
+        model = KeyEvent
+        fields = ["id", "at", "type", "key", "actor", "token", "actor_ip", "data"]
+
+
+def _terms(fields: KeyLimits | Plan | None) -> Terms:
+    if fields is None:
+        return Terms()
+    return Terms(fields.credits_per_second, fields.burst, fields.credits_per_day)
+
+
+def _as_fields(terms: Terms) -> dict[str, int | None]:
+    return {
+        "credits_per_second": terms.rate,
+        "burst": terms.burst,
+        "credits_per_day": terms.daily,
+    }

@@ -1,0 +1,37 @@
+"""What became of keys."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from keys.api.documents import EventDocument
+from keys.api.filters import moment, one_of, read_filters, whole
+from keys.api.views import ManagementView, Need
+from keys.models import EventType, KeyEvent, Scope
+
+
+class EventsView(ManagementView):
+    """The log of all keys."""
+
+    needs = {"GET": Need(Scope.EVENTS_READ, "keys.view_keyevent")}
+    filters = {
+        "key": whole("api_key", "Number of a key."),
+        "customer": whole("api_key__owner", "Number of a customer."),
+        "type": one_of("type", list(EventType.values), "What has happened."),
+        "from": moment("at__gte", "Not before this moment."),
+        "to": moment("at__lt", "Before this moment."),
+        "after": whole("pk__gt", "Events with higher numbers, the oldest first."),
+    }
+
+    @extend_schema(responses=EventDocument(many=True))
+    def get(self, request: Request) -> Response:
+        """List events, the newest first.
+
+        A program that follows the log asks for those `after` the last number it knows.
+        """
+        wanted = read_filters(request, self.filters)
+        found = KeyEvent.objects.select_related("actor", "token").filter(**wanted)
+        ordering = "id" if "after" in request.query_params else "-id"
+        return self.paged(found, EventDocument, ordering=ordering)

@@ -1,0 +1,167 @@
+"""What requests of the management API bring; anything else in them is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.validators import MaxValueValidator
+from rest_framework import serializers
+
+from keys.allowlists import MAX_ENTRIES, MAX_LENGTH
+from keys.limiter.gcra import MAX_BURST, MAX_RATE
+from keys.models import Plan, User
+from keys.plans import MIN_BURST
+from keys.services import DEFAULT_OVERLAP, OVERLAPS
+from networks.models import Network, Tracer
+
+MAX_QUOTA = 2**63 - 1
+"""What the database holds."""
+
+
+class Form(serializers.Serializer[Any]):
+    """Fields, and no others: what is misspelt is not silently left out."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the values. Raises: ValidationError, for unknown fields too."""
+        unknown = set(data) - set(self.fields) if isinstance(data, dict) else set()
+        if unknown:
+            raise serializers.ValidationError(
+                {name: ["There is no such field."] for name in sorted(unknown)}
+            )
+        return super().to_internal_value(data)
+
+
+class _Networks(serializers.SlugRelatedField[Network]):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="slug", queryset=Network.objects.all(), **kwargs)
+
+
+class _Tracers(serializers.ListField):
+    def __init__(self, **kwargs: Any) -> None:
+        child = serializers.ChoiceField(choices=Tracer.choices)
+        super().__init__(child=child, max_length=len(Tracer), **kwargs)
+
+
+class NewCustomerForm(Form):
+    """A customer to be."""
+
+    email = serializers.EmailField(max_length=254)
+
+
+class CustomerForm(Form):
+    """What may be changed of a customer."""
+
+    is_active = serializers.BooleanField()
+
+
+class NewKeyForm(Form):
+    """A key to be. No networks: it opens all of them."""
+
+    customer = serializers.PrimaryKeyRelatedField(
+        queryset=User.objects.filter(is_staff=False), source="owner"
+    )
+    name = serializers.CharField(max_length=100, allow_blank=True, default="")
+    networks = _Networks(many=True, default=list)
+    expires_at = serializers.DateTimeField(allow_null=True, default=None)
+    staff_note = serializers.CharField(max_length=10_000, allow_blank=True, default="")
+    with_secret = serializers.BooleanField(
+        default=False,
+        help_text="Make the first secret too, and show it in the answer. Without it "
+        "the customer reveals the secret himself.",
+    )
+
+
+class KeyForm(Form):
+    """What may be changed of a key; what is not named stays."""
+
+    name = serializers.CharField(max_length=100, allow_blank=True, required=False)
+    networks = _Networks(many=True, required=False)
+    expires_at = serializers.DateTimeField(allow_null=True, required=False)
+    staff_note = serializers.CharField(
+        max_length=10_000, allow_blank=True, required=False
+    )
+
+
+class ReasonForm(Form):
+    """Why; the customer can read it."""
+
+    reason = serializers.CharField(max_length=200)
+
+
+class NothingForm(Form):
+    """Nothing."""
+
+
+class NewVersionForm(Form):
+    """A further secret."""
+
+    expires_at = serializers.DateTimeField(allow_null=True, default=None)
+
+
+class RollForm(Form):
+    """How long the old secrets live on."""
+
+    overlap_seconds = serializers.ChoiceField(
+        choices=[int(overlap.total_seconds()) for overlap in OVERLAPS],
+        default=int(DEFAULT_OVERLAP.total_seconds()),
+    )
+
+
+class EntitlementForm(Form):
+    """The terms of tracing. No tracers: all that the network offers."""
+
+    tracers = _Tracers(default=list)
+    expires_at = serializers.DateTimeField(allow_null=True, default=None)
+    note = serializers.CharField(max_length=200, allow_blank=True, default="")
+
+
+class AllowlistForm(Form):
+    """All entries of one kind."""
+
+    values = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_LENGTH), max_length=MAX_ENTRIES
+    )
+
+
+class _TermsForm(Form):
+    credits_per_second = serializers.IntegerField(
+        min_value=1, max_value=MAX_RATE, allow_null=True, default=None
+    )
+    burst = serializers.IntegerField(
+        min_value=MIN_BURST, max_value=MAX_BURST, allow_null=True, default=None
+    )
+    credits_per_day = serializers.IntegerField(
+        min_value=1,
+        validators=[MaxValueValidator(MAX_QUOTA)],
+        allow_null=True,
+        default=None,
+    )
+
+
+class LimitsForm(_TermsForm):
+    """What is agreed for a key; null or absent: as the plan says."""
+
+    plan = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Plan.objects.all(), allow_null=True, default=None
+    )
+
+
+class PlanForm(_TermsForm):
+    """A plan; null or absent: not limited."""
+
+    name = serializers.CharField(max_length=100)
+    is_default = serializers.BooleanField(default=False)
+
+
+class ApprovalForm(Form):
+    """What is granted of what was asked for; `tracers` absent: all of it."""
+
+    tracers = _Tracers(allow_null=True, default=None)
+    expires_at = serializers.DateTimeField(allow_null=True, default=None)
+    answer = serializers.CharField(max_length=500, allow_blank=True, default="")
+
+
+class DeclineForm(Form):
+    """What the customer is told."""
+
+    answer = serializers.CharField(max_length=500)

@@ -1,0 +1,149 @@
+"""Refusals, as problem details.
+
+Source: https://www.rfc-editor.org/rfc/rfc9457
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import exception_handler, set_rollback
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(NamedTuple):
+    """A kind of refusal: its place in the documentation, status and meaning."""
+
+    slug: str
+    status: int
+    title: str
+    when: str
+
+
+PROBLEMS = [
+    Problem("malformed", 400, "Malformed request", "The body is no JSON."),
+    Problem(
+        "invalid", 400, "Invalid request", "A field is wrong; `errors` says which."
+    ),
+    Problem("unauthenticated", 401, "No valid token", "No token came, or a bad one."),
+    Problem(
+        "forbidden",
+        403,
+        "Not permitted",
+        "The token lacks the scope, or its owner the permission.",
+    ),
+    Problem("not_found", 404, "Not found", "There is no such thing."),
+    Problem("method_not_allowed", 405, "Method not allowed", "See `Allow`."),
+    Problem("not_acceptable", 406, "Not acceptable", "No such format is offered."),
+    Problem(
+        "conflict",
+        409,
+        "Conflict",
+        "The request is right, but not for what the object is by now.",
+    ),
+    Problem("unsupported_media_type", 415, "Unsupported media type", "Send JSON."),
+    Problem(
+        "key_reused",
+        422,
+        "Idempotency key reused",
+        "The `Idempotency-Key` came before, with another request.",
+    ),
+    Problem("throttled", 429, "Too many requests", "See `Retry-After`."),
+    Problem(
+        "too_costly", 503, "Took too long", "Ask for a shorter time, or less detail."
+    ),
+]
+"""Every kind that there is."""
+
+_BY_STATUS = {problem.status: problem for problem in reversed(PROBLEMS)}
+_INVALID = next(problem for problem in PROBLEMS if problem.slug == "invalid")
+
+
+class Conflict(exceptions.APIException):
+    """Raised for what can't be done to an object as it is now."""
+
+    status_code = 409
+    default_detail = "The object does not allow this now."
+
+
+class KeyReused(exceptions.APIException):
+    """Raised for an idempotency key that came with another request before."""
+
+    status_code = 422
+    default_detail = "This Idempotency-Key was used for another request."
+
+
+class TooCostly(exceptions.APIException):
+    """Raised for a question that the database would take too long for."""
+
+    status_code = 503
+    default_detail = "This takes too long: ask for a shorter time, or less detail."
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the answer that tells of an exception; None for what is our fault."""
+    if isinstance(error, DjangoValidationError):
+        error = _of_services(error)
+    response = exception_handler(error, context)
+    if response is None:
+        return None
+    detail = getattr(error, "detail", None)
+    if isinstance(error, exceptions.ValidationError):
+        response.data = body(_INVALID, _INVALID.when, errors=_flat(error.detail))
+    else:
+        problem = _BY_STATUS.get(response.status_code, PROBLEMS[0])
+        response.data = body(problem, _words(error, detail, problem))
+    response.content_type = MEDIA_TYPE
+    set_rollback()
+    return response
+
+
+def body(problem: Problem, detail: str, **members: Any) -> dict[str, Any]:
+    """Return problem details; `detail`: what is wrong with this very request."""
+    return {
+        "type": f"/docs/management#{problem.slug}",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": detail,
+        **members,
+    }
+
+
+def _words(error: Exception, detail: object, problem: Problem) -> str:
+    known = isinstance(error, Http404 | DjangoPermissionDenied)
+    return problem.when if known or detail is None else str(detail)
+
+
+def _of_services(error: DjangoValidationError) -> exceptions.APIException:
+    """Return what a service means: a wrong field, or a state that forbids it."""
+    if hasattr(error, "error_dict"):
+        fields = error.message_dict
+        if set(fields) != {NON_FIELD_ERRORS}:
+            return exceptions.ValidationError(fields)
+    return Conflict(" ".join(error.messages))
+
+
+def _flat(detail: Any, path: str = "") -> dict[str, list[str]]:
+    """Return messages by fields; `networks.1` is the second of the networks."""
+    if isinstance(detail, Mapping):
+        items = [(str(name), value) for name, value in detail.items()]
+    elif all(isinstance(entry, str) for entry in detail):
+        return {path or "body": [str(entry) for entry in detail]}
+    else:
+        items = [(str(number), value) for number, value in enumerate(detail)]
+    found: dict[str, list[str]] = {}
+    for name, value in items:
+        if value:
+            own = {NON_FIELD_ERRORS, api_settings.NON_FIELD_ERRORS_KEY}
+            at = path if name in own else f"{path}.{name}".strip(".")
+            found |= _flat(value, at)
+    return found

@@ -1,0 +1,168 @@
+"""What keys were used for."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import timedelta
+from typing import Any
+
+from django.db import OperationalError
+from django.utils import timezone
+from django.utils.http import urlencode
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from keys.api.filters import Filter, moment, one_of, read_filters, whole, words
+from keys.api.problems import TooCostly
+from keys.api.sums import GROUPS, INTERVALS, Question, read_cursor, read_page
+from keys.api.views import ManagementView, Need
+from keys.models import Outcome, Scope
+
+MAX_PAGE = 1000
+USUAL_PAGE = 100
+
+USUAL_RANGE = timedelta(days=1)
+MAX_RANGE = timedelta(days=400)
+"""More than a year is asked for in parts."""
+
+
+class UsageDocument(serializers.Serializer[Any]):
+    """A sum of usage. What it was not grouped by is absent."""
+
+    start = serializers.DateTimeField(required=False)
+    customer = serializers.IntegerField(required=False)
+    key = serializers.IntegerField(required=False)
+    network = serializers.CharField(required=False)
+    method = serializers.CharField(required=False)
+    outcome = serializers.ChoiceField(choices=Outcome.choices, required=False)
+    calls = serializers.IntegerField()
+    credits = serializers.IntegerField()
+    duration_us = serializers.IntegerField(help_text="Microseconds of all calls.")
+    bytes_out = serializers.IntegerField(help_text="Of all answers.")
+    latency_p50_us = serializers.IntegerField(allow_null=True)
+    latency_p95_us = serializers.IntegerField(allow_null=True)
+    latency_p99_us = serializers.IntegerField(allow_null=True)
+
+
+class UsagePageDocument(serializers.Serializer[Any]):
+    """A page of sums; `next`: the address of the next one."""
+
+    next = serializers.URLField(allow_null=True)
+    results = UsageDocument(many=True)
+
+
+class CsvRenderer(BaseRenderer):
+    """Makes a table of a page of sums; the next page's address is in `Link`."""
+
+    media_type = "text/csv"
+    format = "csv"
+    charset = "utf-8"
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Any = None,
+    ) -> bytes:
+        """Return the lines, the names of the columns first."""
+        if "results" not in data:  # a refusal
+            refusal: bytes = JSONRenderer().render(data)
+            return refusal
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(data["columns"])
+        writer.writerows(row.values() for row in data["results"])
+        return text.getvalue().encode()
+
+
+def _groups(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
+        raise ValueError(f"Some of {', '.join(GROUPS)}, separated by commas.")
+    return names
+
+
+class UsageView(ManagementView):
+    """Sums of usage."""
+
+    needs = {"GET": Need(Scope.USAGE_READ, "keys.view_usagebucket")}
+    renderer_classes = [JSONRenderer, CsvRenderer]
+    pagination_class = None
+    filters = {
+        "from": moment("since", "The first moment; without it, a day before `to`."),
+        "to": moment("until", "The end, which is not included; without it, now."),
+        "group_by": Filter(
+            "groups", _groups, str, f"Some of {', '.join(GROUPS)}, with commas."
+        ),
+        "interval": one_of("interval", list(INTERVALS), "A sum for each, of UTC."),
+        "customer": whole("customer", "Number of a customer."),
+        "key": whole("key", "Number of a key."),
+        "network": words("network", "Slug of a network."),
+        "method": words("method", "A method."),
+        "outcome": one_of("outcome", list(Outcome.values), "How calls ended."),
+        "page_size": whole("size", f"{USUAL_PAGE}, or up to {MAX_PAGE}."),
+        "cursor": words("cursor", "As `next` has it."),
+        "format": one_of("format", ["json", "csv"], "The same as by `Accept`."),
+    }
+
+    @extend_schema(
+        responses={(200, "application/json"): UsagePageDocument, (200, "text/csv"): str}
+    )
+    def get(self, request: Request) -> Response:
+        """Return sums of usage, as JSON or CSV.
+
+        Without `group_by` and `interval` it is one sum of all. Usage is written every
+        5 seconds. What is more than 48 hours old is kept by the hour, and what is more
+        than 90 days old by the day: it counts where its hour or day begins.
+        """
+        wanted = read_filters(request, self.filters)
+        size = min(max(wanted.pop("size", USUAL_PAGE), 1), MAX_PAGE)
+        wanted.pop("format", None)
+        question = _question(wanted)
+        try:
+            rows, cursor = read_page(question, size)
+        except OperationalError as error:
+            raise TooCostly from error
+        following = _address(request, cursor) if cursor else None
+        answer = Response({"next": following, "results": rows})
+        if request.accepted_renderer.format == "csv":
+            columns = [*question.names, *_COLUMNS]
+            answer.data = {"columns": columns, "results": rows}
+        if following:
+            answer["Link"] = f'<{following}>; rel="next"'
+        return answer
+
+
+_COLUMNS = list(UsageDocument().fields)[1 + len(GROUPS) :]
+
+
+def _question(wanted: dict[str, Any]) -> Question:
+    """Return what is asked for. Raises: ValidationError."""
+    until = wanted.pop("until", None) or timezone.now()
+    since = wanted.pop("since", None) or until - USUAL_RANGE
+    if not since < until:
+        raise ValidationError({"from": "It must be before `to`."})
+    if until - since > MAX_RANGE:
+        raise ValidationError({"from": f"At most {MAX_RANGE.days} days before `to`."})
+    groups = wanted.pop("groups", ())
+    interval = wanted.pop("interval", "")
+    cursor = wanted.pop("cursor", "")
+    question = Question(since, until, wanted, groups, interval)
+    if not cursor:
+        return question
+    try:
+        after = read_cursor(cursor, question.names)
+    except ValueError as error:
+        raise ValidationError({"cursor": str(error)}) from error
+    return Question(since, until, wanted, groups, interval, after)
+
+
+def _address(request: Request, cursor: str) -> str:
+    """Return the address of the page that begins after a cursor."""
+    parameters = {**request.query_params.dict(), "cursor": cursor}
+    return request.build_absolute_uri(f"{request.path}?{urlencode(parameters)}")

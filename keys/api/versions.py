@@ -1,0 +1,89 @@
+"""The secrets of keys."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from keys.api.api_keys import CHANGE, LOOK, find_key
+from keys.api.documents import IssuedVersionDocument, VersionDocument
+from keys.api.filters import read_filters
+from keys.api.forms import NewVersionForm, ReasonForm, RollForm
+from keys.api.repeats import repeatable
+from keys.api.views import ManagementView
+from keys.models import KeyVersion
+from keys.services import IssuedKey, issue_version, revoke_version, roll_key
+
+
+def versions_of(key: int) -> QuerySet[KeyVersion]:
+    """Return the secrets of a key. Raises: Http404 when there is no such key."""
+    versions = KeyVersion.objects.filter(api_key=find_key(key))
+    return versions.select_related("use", "api_key")
+
+
+def issued(made: IssuedKey) -> Response:
+    """Answer with a new secret, this once."""
+    shown = VersionDocument(made.version).data
+    return Response({**shown, "secret": made.secret}, 201)
+
+
+class VersionsView(ManagementView):
+    """The secrets of a key."""
+
+    needs = {"GET": LOOK, "POST": CHANGE}
+
+    @extend_schema(responses=VersionDocument(many=True))
+    def get(self, request: Request, key: int) -> Response:
+        """List the secrets of a key, the newest first, without the secrets."""
+        read_filters(request, {})
+        return self.paged(versions_of(key), VersionDocument)
+
+    @extend_schema(request=NewVersionForm, responses={201: IssuedVersionDocument})
+    @repeatable
+    def post(self, request: Request, key: int) -> Response:
+        """Give a key a further secret, beside those it has, and show it this once."""
+        found = find_key(key)
+        form = NewVersionForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        return issued(
+            issue_version(api_key=found, actor=self.actor(), **form.validated_data)
+        )
+
+
+class RollKeyView(ManagementView):
+    """Rolls a key."""
+
+    needs = {"POST": CHANGE}
+
+    @extend_schema(request=RollForm, responses={201: IssuedVersionDocument})
+    @repeatable
+    def post(self, request: Request, key: int) -> Response:
+        """Replace the secrets of a key by a new one, which is shown this once.
+
+        The old ones end after the overlap, or sooner if they end sooner by themselves.
+        """
+        found = find_key(key)
+        form = RollForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        overlap = timedelta(seconds=form.validated_data["overlap_seconds"])
+        return issued(roll_key(api_key=found, overlap=overlap, actor=self.actor()))
+
+
+class RevokeVersionView(ManagementView):
+    """Revokes a secret."""
+
+    needs = {"POST": CHANGE}
+
+    @extend_schema(request=ReasonForm, responses=VersionDocument)
+    def post(self, request: Request, key: int, version: int) -> Response:
+        """Make a secret useless for ever."""
+        found = get_object_or_404(versions_of(key), pk=version)
+        form = ReasonForm(data=request.data)
+        form.is_valid(raise_exception=True)
+        revoke_version(version=found, actor=self.actor(), **form.validated_data)
+        return Response(VersionDocument(versions_of(key).get(pk=version)).data)

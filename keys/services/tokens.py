@@ -1,0 +1,64 @@
+"""Changes of the management API's tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from keys import format as key_format
+from keys.models import ApiToken, User
+from keys.services.events import SYSTEM, Actor, require_future
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A token at the only moment at which its secret is known; repr hides it."""
+
+    token: ApiToken
+    secret: str = field(repr=False)
+
+
+@transaction.atomic
+def issue_token(
+    *,
+    owner: User,
+    name: str,
+    scopes: Iterable[str],
+    expires_at: datetime | None = None,
+    actor: Actor = SYSTEM,
+) -> IssuedToken:
+    """Give a program of a member of staff a token, which is shown this once.
+
+    Raises: ValidationError, also for an owner who is no staff.
+    """
+    if not (owner.is_staff and owner.is_active):
+        raise ValidationError({"owner": "Tokens are for active members of staff."})
+    require_future(expires_at)
+    secret = key_format.make_key(key_format.TOKEN_PREFIX)
+    token = ApiToken(
+        owner=owner,
+        name=name,
+        scopes=sorted(set(scopes)),
+        digest=key_format.digest(secret),
+        hint=key_format.hint(secret),
+        expires_at=expires_at,
+        created_by=actor.user,
+    )
+    token.full_clean()
+    token.save()
+    return IssuedToken(token, secret)
+
+
+@transaction.atomic
+def revoke_token(*, token: ApiToken) -> ApiToken:
+    """Make a token useless for ever; one that is revoked stays so."""
+    token = ApiToken.objects.select_for_update(of=["self"]).get(pk=token.pk)
+    if token.revoked_at is None:
+        token.revoked_at = timezone.now()
+        token.save(update_fields=["revoked_at"])
+    return token

@@ -1,0 +1,137 @@
+"""Tokens of the management API in the admin: made, shown once, revoked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.cache import add_never_cache_headers
+
+from keys.models import ApiToken, Scope, User
+from keys.services import issue_token, revoke_token
+from keys.services.events import require_future
+from keys.user_admin import actor_of
+
+if TYPE_CHECKING:  # the classes are generic for the type checker alone
+    _ApiTokenAdmin = admin.ModelAdmin[ApiToken]
+    _ApiTokenForm = ModelForm[ApiToken]
+else:
+    _ApiTokenAdmin = admin.ModelAdmin
+    _ApiTokenForm = ModelForm
+
+
+class ApiTokenForm(_ApiTokenForm):
+    """A token to be."""
+
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Whatever they say, a token may no more than its owner.",
+    )
+
+    class Meta:
+        model = ApiToken
+        fields = ["owner", "name", "scopes", "expires_at"]
+
+    def clean_expires_at(self) -> Any:
+        """Refuse an expiry that has passed."""
+        require_future(self.cleaned_data["expires_at"])
+        return self.cleaned_data["expires_at"]
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(_ApiTokenAdmin):
+    """Everybody who may make tokens makes his own; superusers also others'."""
+
+    form = ApiTokenForm
+    list_display = [
+        "name",
+        "hint",
+        "owner",
+        "scopes",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+    ]
+    list_select_related = ["owner"]
+    search_fields = ["name", "=owner__email", "=hint"]
+    show_full_result_count = False
+    actions = ["revoke"]
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: ApiToken | None = None
+    ) -> list[str]:
+        if obj is None:
+            return []
+        shown = ["hint", "created_at", "created_by", "revoked_at", "last_used_at"]
+        return ["owner", "name", "scopes", "expires_at", *shown]
+
+    def get_fields(
+        self, request: HttpRequest, obj: ApiToken | None = None
+    ) -> list[Any]:
+        if obj is None:
+            return list(ApiTokenForm.Meta.fields)
+        return list(self.get_readonly_fields(request, obj))
+
+    def formfield_for_foreignkey(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """Offer as owners those for whom the one who asks may make tokens."""
+        if db_field.name == "owner":
+            kwargs["queryset"] = _owners(request)
+            kwargs["initial"] = request.user.pk
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return False  # what a token may do is decided once
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        return False  # events name it
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Return whether someone may revoke tokens."""
+        return request.user.has_perm("keys.change_apitoken")
+
+    @admin.action(description="Revoke for ever", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        """Revoke the selected tokens."""
+        for token in queryset:
+            revoke_token(token=token)
+        self.message_user(request, "Revoked.", messages.SUCCESS)
+
+    def save_model(
+        self, request: HttpRequest, obj: ApiToken, form: Any, change: bool
+    ) -> None:
+        """Issue a token; its secret goes along with the object to the answer."""
+        issued = issue_token(actor=actor_of(request), **form.cleaned_data)
+        obj.pk, obj.hint = issued.token.pk, issued.token.hint
+        obj.issued = issued  # type: ignore[attr-defined]  # for response_add alone
+
+    def response_add(
+        self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the secret in the answer itself, so that it is kept nowhere."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "API token issued",
+            "opts": self.opts,
+            "issued": obj.issued,  # type: ignore[attr-defined]  # see save_model
+        }
+        response = TemplateResponse(request, "admin/keys/apitoken/issued.html", context)
+        add_never_cache_headers(response)
+        return response
+
+
+def _owners(request: HttpRequest) -> QuerySet[User]:
+    staff = User.objects.filter(is_staff=True, is_active=True)
+    assert isinstance(request.user, User)
+    return staff if request.user.is_superuser else staff.filter(pk=request.user.pk)
