@@ -16,11 +16,9 @@ PAGES = [
     Page("index", "Quickstart"),
     Page("authentication", "Authentication"),
     Page("networks", "Networks, methods, tracers"),
-    Page("console", "Console"),
     Page("limits", "Limits and credits"),
     Page("errors", "Errors"),
     Page("rotation", "Rotate a key"),
-    Page("wallet", "Wallet sessions"),
     Page("management", "Management API"),
     Page("changelog", "Changelog"),
 ]

@@ -9,11 +9,16 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jsonrpc.text import dump
+from keys.api.problems import PROBLEMS
+from keys.models import Plan, Scope
+from keys.policy import without_scripts
+from keys.services import MAX_LIVE_VERSIONS, OVERLAPS
+from networks.models import Network, Tracer
 from nodeapi import openrpc as document
 from nodeapi.guide.contents import PAGES, place_of
 from nodeapi.guide.errors import error_entries
+from nodeapi.guide.facts import bounds, operations, releases
 from nodeapi.methods import registry
-from nodeapi.policy import without_scripts
 
 
 def _show(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
@@ -31,7 +36,7 @@ def _show(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show the way to a first call."""
-    return _show(request, "index")
+    return _show(request, "index", networks=_served())
 
 
 @without_scripts
@@ -45,21 +50,23 @@ def authentication(request: HttpRequest) -> HttpResponse:
 @require_safe
 def networks(request: HttpRequest) -> HttpResponse:
     """Show what can be asked where."""
-    return _show(request, "networks")
-
-
-@without_scripts
-@require_safe
-def console(request: HttpRequest) -> HttpResponse:
-    """Show a form that makes calls."""
-    return _show(request, "console")
+    offers = [(one, [(t, t.value in one.tracers) for t in Tracer]) for one in _served()]
+    return _show(
+        request, "networks", offers=offers, tracers=list(Tracer), methods=list(registry)
+    )
 
 
 @without_scripts
 @require_safe
 def limits(request: HttpRequest) -> HttpResponse:
     """Show what calls cost and what plans allow."""
-    return _show(request, "limits")
+    return _show(
+        request,
+        "limits",
+        plans=Plan.objects.all(),
+        methods=sorted(registry, key=lambda method: (-method.credits, method.name)),
+        bounds=bounds(),
+    )
 
 
 @without_scripts
@@ -73,28 +80,33 @@ def errors(request: HttpRequest) -> HttpResponse:
 @require_safe
 def rotation(request: HttpRequest) -> HttpResponse:
     """Show how a key's secret is replaced."""
-    return _show(request, "rotation")
-
-
-@without_scripts
-@require_safe
-def wallet(request: HttpRequest) -> HttpResponse:
-    """Show what a dapp and the wallet say to each other."""
-    return _show(request, "wallet")
+    overlaps = [f"{overlap.total_seconds() / 3600:.0f} h" for overlap in OVERLAPS]
+    return _show(request, "rotation", overlaps=overlaps, most=MAX_LIVE_VERSIONS)
 
 
 @without_scripts
 @require_safe
 def management(request: HttpRequest) -> HttpResponse:
     """Show the management API."""
-    return _show(request, "management")
+    return _show(
+        request,
+        "management",
+        operations=operations(),
+        scopes=list(Scope),
+        problems=PROBLEMS,
+    )
 
 
 @without_scripts
 @require_safe
 def changelog(request: HttpRequest) -> HttpResponse:
     """Show what has changed."""
-    return _show(request, "changelog")
+    return _show(request, "changelog", releases=releases())
+
+
+def _served() -> list[Network]:
+    """Return the networks, with their host names."""
+    return list(Network.objects.prefetch_related("host_names"))
 
 
 @require_safe

@@ -1,0 +1,106 @@
+"""The documentation says what the code and the database say."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import re
+from itertools import pairwise
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from keys.api.problems import PROBLEMS
+from keys.api.schema import document
+from keys.models import Plan, Scope
+from networks.models import Tracer
+from nodeapi import conf
+from nodeapi.guide.contents import PAGES
+from nodeapi.methods import registry
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db
+
+
+def page(name: str, **headers: str) -> str:
+    answer = Client(headers=headers).get(reverse(f"docs:{name}"))
+    assert answer.status_code == 200
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+    return html.unescape(answer.content.decode())
+
+
+def test_pages_lead_from_one_to_the_next() -> None:
+    for before, after in pairwise(PAGES):
+        assert f'rel="next" href="{reverse(f"docs:{after.name}")}"' in page(before.name)
+        assert f'rel="prev" href="{reverse(f"docs:{before.name}")}"' in page(after.name)
+
+
+def test_links_between_pages_lead_to_a_page_and_a_place_on_it() -> None:
+    pages = {reverse(f"docs:{one.name}"): page(one.name) for one in PAGES}
+    found = 0
+    for text in pages.values():
+        for address, place in re.findall(r'href="(/docs/[^"#]*)#?([^"]*)"', text):
+            found += 1
+            assert address in pages
+            assert not place or f'id="{place}"' in pages[address], place
+    assert found > len(PAGES) ** 2
+
+
+def test_every_method_and_its_credits_are_there() -> None:
+    methods, limits = page("networks"), page("limits")
+    for method in registry:
+        assert f'id="{method.name}"' in methods
+        row = rf"<code>{re.escape(method.name)}</code></td><td[^>]*>{method.credits}<"
+        assert re.search(row, limits), method.name
+
+
+def test_networks_and_plans_are_the_databases() -> None:
+    make_network("alpha", tracers=["callTracer"])
+    Plan.objects.create(slug="gold", name="Gold", credits_per_second=777)
+    text = page("networks")
+    assert "<code>alpha</code>" in text
+    assert text.count(">yes<") == 1
+    assert text.count(">no<") == len(Tracer) - 1
+    assert ">777<" in page("limits")
+
+
+def test_snippets_name_the_host_that_was_asked() -> None:
+    make_network("alpha")
+    assert "http://rpc.example/alpha/v3" in page("index", host="rpc.example")
+
+
+OPERATORS_ALONE = {
+    "NODEAPI_CACHE_BYTES",
+    "NODEAPI_DATABASE_CONNECTIONS",
+    "NODEAPI_QUERY_TIMEOUT",
+    "NODEAPI_SUPPORT_CONTACT",
+    "NODEAPI_TRACE_MEMORY_BYTES",
+    "NODEAPI_TRACE_SPOOL_BYTES",
+    "NODEAPI_TRACE_WORKERS",
+}
+"""Settings that callers never meet; the README has all of them."""
+
+
+def test_every_setting_that_limits_callers_is_there(settings) -> None:
+    there = set(re.findall(r"NODEAPI_[A-Z_]+\b", inspect.getsource(conf)))
+    there.discard("NODEAPI_TRACE_")
+    assert set(re.findall(r"<code>(NODEAPI_[A-Z_]+)<", page("limits"))) == (
+        there - OPERATORS_ALONE
+    )
+    settings.NODEAPI_MAX_BATCH_CALLS = 77
+    assert ">77<" in page("limits")
+
+
+def test_management_page_has_every_operation_scope_and_refusal() -> None:
+    text = page("management")
+    for path, item in document()["paths"].items():
+        for method in item:
+            assert f"<code>{method.upper()} {path}</code>" in text
+    assert all(f"<code>{scope}</code>" in text for scope in Scope.values)
+    assert all(f'id="{problem.slug}"' in text for problem in PROBLEMS)
+
+
+def test_openrpc_document_is_public_and_what_discover_answers() -> None:
+    found = Client().get("/openrpc.json").json()
+    assert [one["name"] for one in found["methods"]] == [one.name for one in registry]
