@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import F, Q, QuerySet
 
 from keys import format as key_format
-from keys.models import Capability, Entitlement, KeyVersion, User
+from keys.models import ApiKey, Capability, Entitlement, EventType, KeyVersion, User
 from networks.models import Network
 
 
@@ -19,6 +19,14 @@ def get_key_version(text: str) -> KeyVersion:
     text = text.strip()
     named = Q(digest=key_format.digest(text)) | Q(hint=text.replace("...", "…"))
     return KeyVersion.objects.select_related("api_key__owner").get(named)
+
+
+def is_held(api_key: ApiKey) -> bool:
+    """Return whether a key is disabled, and somebody else than its owner wants that."""
+    if api_key.is_enabled:
+        return False
+    last = api_key.events.filter(type=EventType.DISABLED).first()
+    return last is None or last.actor_id != api_key.owner_id
 
 
 def tracers_of(user: User, network: Network) -> frozenset[str]:

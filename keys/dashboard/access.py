@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from datetime import timedelta
+from functools import wraps
+from http import HTTPStatus
+from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.cache import cache_control
 
-from keys.models import ApiKey, User
+from keys.models import ApiKey, KeyEvent, KeyVersion, User
 from keys.policy import with_own_scripts
 from keys.services import Actor
+from networks.models import Network
+
+MAX_CHANGES_AN_HOUR = 200
+"""Of all keys of a customer: far more than anybody makes by hand. Each is a row in a log
+of which nothing is ever removed."""
 
 _View = Callable[..., HttpResponseBase]
 
@@ -21,7 +30,7 @@ _View = Callable[..., HttpResponseBase]
 def dashboard_page(view: _View) -> _View:
     """Show a view to those who are logged in, keep it out of caches and frames."""
     private = cache_control(private=True, no_store=True)
-    return with_own_scripts(private(login_required(view)))
+    return with_own_scripts(private(login_required(_bounded(view))))
 
 
 def user_of(request: HttpRequest) -> User:
@@ -44,3 +53,32 @@ def own_key(request: HttpRequest, pk: int) -> ApiKey:
         own.select_related("owner").prefetch_related("versions__use", "networks"),
         pk=pk,
     )
+
+
+def own_version(key: ApiKey, pk: int) -> KeyVersion:
+    """Return a secret of a key. Raises: Http404."""
+    return get_object_or_404(KeyVersion, api_key=key, pk=pk)
+
+
+def opened_networks(key: ApiKey) -> list[Network]:
+    """Return the networks that a key opens."""
+    return list(key.networks.all()) or list(Network.objects.all())
+
+
+def _bounded(view: _View) -> _View:
+    """Refuse the changes of somebody who has made very many just now."""
+
+    @wraps(view)
+    def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "POST" and _is_too_busy(user_of(request)):
+            status = HTTPStatus.TOO_MANY_REQUESTS
+            return render(request, "dashboard/busy.html", status=status)
+        return view(request, *args, **kwargs)
+
+    return bounded
+
+
+def _is_too_busy(user: User) -> bool:
+    since = timezone.now() - timedelta(hours=1)
+    changes = KeyEvent.objects.filter(actor=user, at__gt=since)
+    return changes[:MAX_CHANGES_AN_HOUR].count() >= MAX_CHANGES_AN_HOUR

@@ -2,24 +2,192 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from typing import TYPE_CHECKING, Any
 
-from keys.dashboard.access import dashboard_page, own_key, user_of
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from keys.dashboard.access import (
+    actor_of,
+    dashboard_page,
+    opened_networks,
+    own_key,
+    user_of,
+)
+from keys.dashboard.summaries import key_lines, last_used_at
 from keys.models import ApiKey
+from keys.selectors import is_held
+from keys.services import delete_key, disable_key, update_key
+from keys.services.own_keys import create_own_key, enable_own_key, may_create_key
+from keys.states import EXPIRING, state_of
+from keys.usage.daily import limits_of, quota_of
+from networks.models import Network
+
+if TYPE_CHECKING:  # the class is generic for the type checker alone
+    _NetworksField = forms.ModelMultipleChoiceField[Network]
+else:
+    _NetworksField = forms.ModelMultipleChoiceField
+
+KEYS = 200
+"""In the list, the newest: more than any customer can make himself."""
+
+
+class NameForm(forms.Form):
+    """What the customer calls a key."""
+
+    name = forms.CharField(
+        max_length=100,
+        help_text="What it is for, such as the program and where it runs.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class NetworksField(_NetworksField):
+    """Boxes to tick, each with what people call the network."""
+
+    def label_from_instance(self, obj: Network) -> str:
+        """Return what stands beside a box."""
+        return obj.name
+
+
+class KeyForm(NameForm):
+    """A new key."""
+
+    networks = NetworksField(
+        Network.objects.all(),
+        to_field_name="slug",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+class TypedForm(forms.Form):
+    """A word that shows that somebody means what can't be undone.
+
+    word: what has to be typed.
+    """
+
+    typed = forms.CharField(
+        label="", max_length=200, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+
+    def __init__(self, word: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.word = word
+        self.fields["typed"].label = f"Type {word} to confirm"
+
+    def clean_typed(self) -> str:
+        """Return the word. Raises: ValidationError for another one."""
+        typed = str(self.cleaned_data["typed"])
+        if typed != self.word:
+            raise ValidationError(f"This is not {self.word}.")
+        return typed
 
 
 @dashboard_page
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show the keys."""
-    own = ApiKey.objects.kept().filter(owner=user_of(request))
-    return render(request, "dashboard/keys.html", {"keys": own})
+    user = user_of(request)
+    own = ApiKey.objects.kept().filter(owner=user).select_related("owner")
+    lines = key_lines(own.prefetch_related("versions__use", "networks")[:KEYS])
+    context = {"lines": lines, "may_create": may_create_key(user)}
+    return render(request, "dashboard/keys.html", context)
+
+
+@dashboard_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """Make a key, which has no secret until it is revealed."""
+    form = KeyForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        told = form.cleaned_data
+        try:
+            key = create_own_key(
+                owner=user_of(request),
+                name=told["name"],
+                networks=told["networks"],
+                actor=actor_of(request),
+            )
+        except ValidationError as error:
+            form.add_error(None, error.messages)
+        else:
+            return redirect("dashboard:key", key.pk)
+    return render(request, "dashboard/create.html", {"form": form})
 
 
 @dashboard_page
 @require_safe
 def key(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a key."""
-    return render(request, "dashboard/key.html", {"key": own_key(request, pk)})
+    key = own_key(request, pk)
+    context = {
+        "key": key,
+        "state": state_of(key),
+        "expiring": EXPIRING,
+        "is_held": is_held(key),
+        "networks": opened_networks(key),
+        "last_used_at": last_used_at(key.versions.all()),
+        "limits": limits_of(key),
+        "quota": quota_of(key),
+        "rename": NameForm({"name": key.name}),
+    }
+    return render(request, "dashboard/key.html", context)
+
+
+@dashboard_page
+@require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give a key another name."""
+    key = own_key(request, pk)
+    form = NameForm(request.POST)
+    if form.is_valid():
+        update_key(api_key=key, name=form.cleaned_data["name"], actor=actor_of(request))
+        messages.success(request, "Renamed.")
+    else:
+        messages.error(request, f"Name: {' '.join(map(str, form.errors['name']))}")
+    return redirect("dashboard:key", pk)
+
+
+@dashboard_page
+@require_POST
+def disable(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a key refused until it is enabled again."""
+    disable_key(api_key=own_key(request, pk), actor=actor_of(request))
+    messages.success(request, "Disabled. Calls with this key are refused from now on.")
+    return redirect("dashboard:key", pk)
+
+
+@dashboard_page
+@require_POST
+def enable(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let a key in again."""
+    try:
+        enable_own_key(api_key=own_key(request, pk), actor=actor_of(request))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, "Enabled.")
+    return redirect("dashboard:key", pk)
+
+
+@dashboard_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a key, if its name is typed."""
+    key = own_key(request, pk)
+    form = TypedForm(str(key), request.POST if request.method == "POST" else None)
+    if not form.is_valid():
+        context = {"key": key, "form": form}
+        return render(request, "dashboard/delete.html", context)
+    delete_key(api_key=key, actor=actor_of(request))
+    messages.success(request, f"{key} is deleted.")
+    return redirect("dashboard:keys")

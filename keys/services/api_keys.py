@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from keys.models import ApiKey, EventType, KeyVersion, User
+from keys.selectors import is_held
 from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_future
 from networks.models import Network
 
@@ -102,7 +103,11 @@ def update_key(
 
 @transaction.atomic
 def disable_key(*, api_key: ApiKey, reason: str = "", actor: Actor = SYSTEM) -> ApiKey:
-    """Refuse a key until it is enabled again; one that is disabled stays so."""
+    """Refuse a key until it is enabled again; one that is disabled stays so.
+
+    Where its owner has disabled it himself, and now somebody else does, it is on record
+    twice: from then on the owner can't enable it.
+    """
     return _switch(api_key, False, actor, reason=reason)
 
 
@@ -135,7 +140,9 @@ def delete_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> ApiKey:
 
 def _switch(api_key: ApiKey, is_enabled: bool, actor: Actor, **data: Any) -> ApiKey:
     api_key = lock(api_key)
-    if api_key.is_enabled != is_enabled:
+    is_owner = actor.user is not None and actor.user.pk == api_key.owner_id
+    takes_over = not (is_enabled or api_key.is_enabled or is_owner or is_held(api_key))
+    if api_key.is_enabled != is_enabled or takes_over:
         api_key.is_enabled = is_enabled
         api_key.save()
         event = EventType.ENABLED if is_enabled else EventType.DISABLED

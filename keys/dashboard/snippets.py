@@ -1,0 +1,74 @@
+"""First calls to a network, to be pasted: they ask for the number of its newest block."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+VARIABLE = "PORTCULLIS_KEY"
+"""The environment variable that holds the key wherever the key itself is not shown."""
+
+
+class Snippet(NamedTuple):
+    """A piece of code.
+
+    name: for addresses. title: for people. needs: what installs what it uses, or "".
+    """
+
+    name: str
+    title: str
+    needs: str
+    text: str
+
+
+def export_line(key: str) -> str:
+    """Return the line of a shell that keeps a key where the snippets look for it."""
+    return f"export {VARIABLE}={key}"
+
+
+def snippets(base: str, key: str = "") -> list[Snippet]:
+    """Return the same call in each of the usual tools.
+
+    base: a network's base address. key: the key, "" to take it from VARIABLE.
+    """
+    shell = f'"{base}/{key or "$" + VARIABLE}"'
+    python = f'"{base}/{key}"'
+    script = python
+    imports = ""
+    if not key:
+        imports = "import os\n\n"
+        python = f"f\"{base}/{{os.environ['{VARIABLE}']}}\""
+        script = f"`{base}/${{process.env.{VARIABLE}}}`"
+    body = '{"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}'
+    return [
+        Snippet(
+            "curl",
+            "curl",
+            "",
+            f"curl -s {shell} \\\n  -H 'Content-Type: application/json' -d '{body}'",
+        ),
+        Snippet(
+            "web3py",
+            "web3.py",
+            "pip install web3",
+            f"{imports}from web3 import Web3\n\n"
+            f"w3 = Web3(Web3.HTTPProvider({python}))\n"
+            "print(w3.eth.block_number)",
+        ),
+        Snippet(
+            "viem",
+            "viem",
+            "npm install viem",
+            'import { createPublicClient, http } from "viem";\n\n'
+            f"const client = createPublicClient({{ transport: http({script}) }});\n"
+            "console.log(await client.getBlockNumber());",
+        ),
+        Snippet(
+            "ethers",
+            "ethers",
+            "npm install ethers",
+            'import { JsonRpcProvider } from "ethers";\n\n'
+            f"const provider = new JsonRpcProvider({script});\n"
+            "console.log(await provider.getBlockNumber());",
+        ),
+        Snippet("cast", "cast", "", f"cast block-number --rpc-url {shell}"),
+    ]
