@@ -1,4 +1,4 @@
-"""What a first start finds: the sample chain, two keys, a member of staff.
+"""What a first start finds: the sample chain, a customer with two keys, one of staff.
 
 Everything here can be repeated: what is there stays as it is. The secrets exist in
 VAR_DIR/run.json alone (mode 0600); the database keeps digests.
@@ -54,6 +54,9 @@ class Run:
     admin_url: str
     admin_user: str
     admin_password: str
+    dashboard_url: str
+    customer_user: str
+    customer_password: str
     sample: dict[str, Any]
 
 
@@ -80,7 +83,12 @@ def prepare(base_url: str, path: Path) -> Run:
         ),
         admin_url=f"{base_url}/admin/",
         admin_user=STAFF,
-        admin_password=_staff_password(known.get("admin_password")),
+        admin_password=_password(_staff(), known.get("admin_password")),
+        dashboard_url=f"{base_url}/dashboard/",
+        customer_user=CUSTOMER,
+        customer_password=_password(
+            get_or_create_customer(email=CUSTOMER), known.get("customer_password")
+        ),
         sample=asdict(find_sample(NETWORK)),
     )
     _write(path, run)
@@ -123,20 +131,22 @@ def _api_key(known: str | None, name: str, *, may_trace: bool) -> str:
     return issue_key(owner=owner, name=name, may_trace=may_trace).secret
 
 
-def _staff_password(known: str | None) -> str:
-    """Return the staff user's password, a new one when it was lost.
+def _staff() -> User:
+    """Return the member of staff, without a password if he is new."""
+    found = User.objects.filter(email=STAFF).first()
+    return found or User.objects.create_superuser(STAFF)
 
-    One that was changed in the admin stays changed.
+
+def _password(user: User, known: str | None) -> str:
+    """Return the password of a user, a new one when there is none or it was lost.
+
+    One that was changed on a page stays changed.
     """
-    user = User.objects.filter(email=STAFF).first()
-    if user is not None and known is not None:
+    if known is not None and user.has_usable_password():
         return known
     password = secrets.token_urlsafe(12)
-    if user is None:
-        User.objects.create_superuser(STAFF, password)
-    else:
-        user.set_password(password)
-        user.save(update_fields=["password"])
+    user.set_password(password)
+    user.save(update_fields=["password"])
     return password
 
 
