@@ -116,6 +116,7 @@ def _curl(url: str, method: str, *params: object) -> str:
 def _welcome(run: demo.Run, path: Path) -> str:
     """Return the block that can be pasted into a shell."""
     url = f"{run.base_url}/v3/{run.api_key}"
+    tracing_url = f"{run.base_url}/v3/{run.debug_api_key}"
     sample = run.sample
     block, index = sample["block_hash"], hex(sample["transaction_index"])
     place = sample["contract_address"], sample["storage_position"]
@@ -124,6 +125,7 @@ def _welcome(run: demo.Run, path: Path) -> str:
         _curl(url, "eth_getStorageAt", *place, "latest"),
         _curl(url, "eth_getBlockByHash", block, False),
         _curl(url, "eth_getTransactionByBlockHashAndIndex", block, index),
+        _curl(tracing_url, "debug_traceBlockByHash", block, {"tracer": "callTracer"}),
     ]
     return "\n\n".join(
         [
@@ -131,6 +133,8 @@ def _welcome(run: demo.Run, path: Path) -> str:
             *calls,
             f"# Admin: {run.admin_url}\n#   user     {run.admin_user}\n"
             f"#   password {run.admin_password}\n"
+            f"# Dashboard: {run.dashboard_url}\n#   user     {run.customer_user}\n"
+            f"#   password {run.customer_password}\n"
             f"# To look at: {run.base_url}/explore/{run.network}/block/{block}\n"
             f"# The same as JSON: {path}. Ctrl-C stops everything.\n",
         ]
