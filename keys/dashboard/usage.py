@@ -1,0 +1,48 @@
+"""What a customer's key is used for: charts, figures, and the rows as CSV."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from keys.dashboard.access import dashboard_page, own_key
+from keys.usage.daily import quota_of
+from keys.usage.export import usage_csv
+from keys.usage.panel import Chosen, UnknownChoice, panel
+from keys.usage.ranges import RANGES
+
+
+@dashboard_page
+@require_safe
+def usage(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show charts of a key; `range`, `by` and `of` in the query choose."""
+    api_key = own_key(request, pk)
+    context = {
+        "key": api_key,
+        "panel": panel(_chosen(request), timezone.now(), api_key),
+        "quota": quota_of(api_key),
+    }
+    return render(request, "dashboard/usage.html", context)
+
+
+@dashboard_page
+@require_safe
+def export(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send the rows of a range; `range` in the query chooses."""
+    api_key = own_key(request, pk)
+    chosen = _chosen(request)
+    text = usage_csv(api_key, RANGES[chosen.range].window(timezone.now()))
+    name = f"usage-{api_key.pk}-{chosen.range}.csv"
+    response = HttpResponse(text, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _chosen(request: HttpRequest) -> Chosen:
+    """Return what the query asks for. Raises: Http404."""
+    try:
+        return Chosen.from_query(request.GET.dict())
+    except UnknownChoice as error:
+        raise Http404(str(error)) from error
