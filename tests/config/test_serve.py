@@ -27,6 +27,7 @@ README = Path(__file__).parents[2] / "README.md"
 EXPECTED = {
     *("base_url", "network", "api_key", "debug_api_key"),
     *("admin_url", "admin_user", "admin_password", "sample"),
+    *("dashboard_url", "customer_user", "customer_password"),
 }
 
 
@@ -181,17 +182,22 @@ def ask_as_the_readme_does(run: dict[str, str]) -> None:
 
 
 def log_in(run: dict[str, str]) -> None:
-    """Log in to the admin with the printed password."""
-    with httpx.Client(follow_redirects=True) as client:
-        page = client.get(run["admin_url"])
-        login = {
-            "username": run["admin_user"],
-            "password": run["admin_password"],
-            "csrfmiddlewaretoken": client.cookies["csrftoken"],
-        }
-        answer = client.post(page.url, data=login)
-        assert answer.status_code == 200
-        assert "Log out" in answer.text
+    """Log in to the admin and to the dashboard with the printed passwords."""
+    for place, who, shown in (
+        ("admin", "admin", "Log out"),
+        ("dashboard", "customer", "Demo with tracing"),
+    ):
+        with httpx.Client(follow_redirects=True) as client:
+            page = client.get(run[f"{place}_url"])
+            login = {
+                "username": run[f"{who}_user"],
+                "password": run[f"{who}_password"],
+                "csrfmiddlewaretoken": client.cookies["csrftoken"],
+            }
+            answer = client.post(page.url, data=login)
+            assert answer.status_code == 200
+            assert answer.url == run[f"{place}_url"]
+            assert shown in answer.text
 
 
 def test_a_busy_port_is_one_line_and_starts_nothing(folder):
