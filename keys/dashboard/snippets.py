@@ -35,8 +35,8 @@ def snippets(base: str, key: str = "") -> list[Snippet]:
     script = python
     imports = ""
     if not key:
-        imports = "import os\n\n"
-        python = f"f\"{base}/{{os.environ['{VARIABLE}']}}\""
+        imports = "from os import environ\n\n"
+        python = f"f\"{base}/{{environ['{VARIABLE}']}}\""
         script = f"`{base}/${{process.env.{VARIABLE}}}`"
     body = '{"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}'
     return [
