@@ -23,46 +23,34 @@ class Bound(NamedTuple):
 
 def bounds() -> list[Bound]:
     """Return what holds here for every request."""
-    traces = conf.trace_limits()
-    return [
-        Bound("Body of a request", _bytes(conf.max_body_bytes()), "MAX_BODY_BYTES"),
-        Bound("Calls of a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS"),
-        Bound(
-            "Results of a batch",
-            _bytes(conf.max_batch_response_bytes()),
-            "MAX_BATCH_RESPONSE_BYTES",
-        ),
-        Bound("Time of a request", f"{conf.request_timeout():g} s", "REQUEST_TIMEOUT"),
-        Bound(
-            "Time of a trace, until its first byte",
-            f"{conf.slow_request_timeout():g} s",
-            "SLOW_REQUEST_TIMEOUT",
-        ),
-        Bound(
-            "Tracing a transaction again, without a timeout of your own",
-            f"{conf.trace_timeout():g} s",
-            "TRACE_TIMEOUT",
-        ),
-        Bound(
-            "Executing a whole trace again", f"{traces.seconds:g} s", "TRACE_SECONDS"
-        ),
-        Bound(
-            "Traces of one key that are executed at once",
-            f"{traces.per_owner}",
-            "TRACE_CONCURRENCY",
-        ),
-        Bound(
-            "Requests a minute with keys that nobody has, from one address",
-            f"{conf.failed_keys_per_minute() or 'any number'}",
-            "FAILED_KEYS_PER_MINUTE",
-        ),
-        Bound("Answer of a trace", _bytes(traces.result_bytes), "TRACE_RESULT_BYTES"),
-        Bound(
-            "Recorded data of one transaction",
-            _bytes(conf.record_limit_bytes()),
-            "RECORD_LIMIT_BYTES",
-        ),
-    ]
+    return [*_of_requests(), *_of_traces()]
+
+
+def _of_requests() -> Iterator[Bound]:
+    yield Bound("Body of a request", _bytes(conf.max_body_bytes()), "MAX_BODY_BYTES")
+    yield Bound("Calls of a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS")
+    size = _bytes(conf.max_batch_response_bytes())
+    yield Bound("Results of a batch", size, "MAX_BATCH_RESPONSE_BYTES")
+    time = f"{conf.request_timeout():g} s"
+    yield Bound("Time of a request", time, "REQUEST_TIMEOUT")
+    what = "Requests a minute with keys that nobody has, from one address"
+    often = f"{conf.failed_keys_per_minute() or 'any number'}"
+    yield Bound(what, often, "FAILED_KEYS_PER_MINUTE")
+
+
+def _of_traces() -> Iterator[Bound]:
+    limits = conf.trace_limits()
+    what = "Time of a trace, until its first byte"
+    yield Bound(what, f"{conf.slow_request_timeout():g} s", "SLOW_REQUEST_TIMEOUT")
+    what = "Tracing a transaction again, without a timeout of your own"
+    yield Bound(what, f"{conf.trace_timeout():g} s", "TRACE_TIMEOUT")
+    what = "Executing a whole trace again"
+    yield Bound(what, f"{limits.seconds:g} s", "TRACE_SECONDS")
+    what = "Traces of one key that are executed at once"
+    yield Bound(what, f"{limits.per_owner}", "TRACE_CONCURRENCY")
+    yield Bound("Answer of a trace", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES")
+    size = _bytes(conf.record_limit_bytes())
+    yield Bound("Recorded data of one transaction", size, "RECORD_LIMIT_BYTES")
 
 
 def _bytes(size: int) -> str:
