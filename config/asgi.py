@@ -14,13 +14,15 @@ from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.application import DappSockets  # noqa: E402
 from wallets.sockets.hub import Hub  # noqa: E402
+from wallets.sockets.inbox import InboxSockets  # noqa: E402
 
 node = build_service()
 wallet = build_wallet(node)
 hub = Hub(wallet)
+inboxes = InboxSockets(wallet.watch)
 application = Gateway(
     build_endpoint(node),
     pages,
-    sockets={"ws/dapp": DappSockets(hub)},
-    parts=[wallet, hub],
+    sockets={"ws/dapp": DappSockets(hub), "ws/ui": inboxes},
+    parts=[wallet, hub, inboxes],
 )

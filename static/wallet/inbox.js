@@ -1,8 +1,11 @@
-// Keeps the inbox up to date while somebody looks at it: asks for the page again, and takes
-// over the list when it is another one. Without this script the page reloads itself.
+// Keeps the inbox up to date: looks when the wallet says so over a socket, and every now and
+// then while there is none. To look is to ask for the page again, and to take over the list
+// when it is another one. Without this script the page reloads itself.
 "use strict";
 
-const INTERVAL = 2000; // milliseconds between two looks
+const INTERVAL = 2000; // milliseconds between two looks while there is no socket
+const FIRST_PAUSE = 1000; // milliseconds before a lost socket is opened again, then twice …
+const LONGEST_PAUSE = 30_000;
 
 const list = document.getElementById("requests");
 let shown = list.innerHTML;
@@ -18,8 +21,16 @@ async function look() {
   document.title = page.title;
 }
 
-async function keepLooking() {
-  if (!document.hidden) {
+let isLooking = false;
+let isDue = false;
+
+// One look after the other: what is said during one is seen by the next.
+async function lookSoon() {
+  isDue = true;
+  if (isLooking) return;
+  isLooking = true;
+  while (isDue) {
+    isDue = false;
     try {
       await look();
       list.removeAttribute("data-stale");
@@ -27,7 +38,29 @@ async function keepLooking() {
       list.setAttribute("data-stale", ""); // logged out, or the service is away
     }
   }
-  setTimeout(keepLooking, INTERVAL);
+  isLooking = false;
 }
 
-setTimeout(keepLooking, INTERVAL);
+let hasSocket = false;
+let pause = FIRST_PAUSE;
+
+function connect() {
+  const address = new URL("/ws/ui", location.href);
+  const socket = new WebSocket(address.href.replace("http", "ws"));
+  socket.onopen = () => {
+    hasSocket = true;
+    pause = FIRST_PAUSE;
+  };
+  socket.onmessage = lookSoon;
+  socket.onclose = () => {
+    if (hasSocket) lookSoon(); // it tells whether the list can still be trusted
+    hasSocket = false;
+    setTimeout(connect, pause);
+    pause = Math.min(2 * pause, LONGEST_PAUSE);
+  };
+}
+
+setInterval(() => {
+  if (!hasSocket && !document.hidden) lookSoon();
+}, INTERVAL);
+connect();

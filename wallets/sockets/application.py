@@ -12,6 +12,7 @@ from django.db import Error as DatabaseError
 from nodeapi.http import Receive, Scope, Send
 from wallets.services.presence import Arrival, Refusal
 from wallets.sockets import limits, outbox
+from wallets.sockets.handshake import refuse
 from wallets.sockets.hub import Hub
 from wallets.sockets.outbox import WIRE, Outbox
 from wallets.sockets.peer import Peer
@@ -45,10 +46,10 @@ class DappSockets:
         if not secret:
             refusal = Refusal.BAD_TOKEN.value
             why = "a connection token is needed" if secret is None else refusal
-            await _refuse(send, 401 if secret is None else 403, why)
+            await refuse(send, 401 if secret is None else 403, why)
             return
         if self._hub.presence.waiting >= limits.MAX_HANDSHAKES:
-            await _refuse(send, 503, "too many connect at once")
+            await refuse(send, 503, "too many connect at once")
             return
         origin = headers.get(b"origin")
         arrival = Arrival(
@@ -60,10 +61,10 @@ class DappSockets:
         try:
             token = await self._hub.presence.admit(arrival)
         except DatabaseError:
-            await _refuse(send, 503, "try again soon")
+            await refuse(send, 503, "try again soon")
             return
         if isinstance(token, Refusal):
-            await _refuse(send, _STATUS[token], token.value)
+            await refuse(send, _STATUS[token], token.value)
             return
         room = self._hub.room(token.dapp_id)
         way_out = Outbox(scope["extensions"][WIRE])
@@ -80,7 +81,7 @@ async def _converse(peer: Peer, scope: Scope, receive: Receive, send: Send) -> N
     """Open the connection, and take what comes until it is closed."""
     await peer.room.looked()
     if not peer.outbox.is_open:  # disconnected meanwhile
-        await _refuse(send, 403, Refusal.BAD_TOKEN.value)
+        await refuse(send, 403, Refusal.BAD_TOKEN.value)
         return
     peer.begin()
     chosen = SUBPROTOCOL if SUBPROTOCOL in scope["subprotocols"] else None
@@ -116,15 +117,3 @@ def _token_of(scope: Scope, headers: Mapping[bytes, bytes]) -> str | None:
 def _address(scope: Scope) -> str | None:
     client: Any = scope.get("client")
     return client[0] if client else None
-
-
-async def _refuse(send: Send, status: int, why: str) -> None:
-    """Answer the handshake with an HTTP status."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    if status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if status in (429, 503):
-        headers.append((b"retry-after", b"1"))
-    start = {"type": "websocket.http.response.start", "status": status}
-    await send({**start, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": why.encode()})

@@ -19,6 +19,12 @@ MAX_SUBSCRIPTIONS = 64
 MAX_HANDSHAKES = 4096
 """Handshakes of a process that wait for the database; the next one is told to retry."""
 
+MAX_INBOXES = 20
+"""Sockets of one user's open inboxes, in one process: tabs and devices."""
+
+MAX_INBOX_HANDSHAKES = 64
+"""Those of a process that wait for the database: anybody may make up cookies."""
+
 CALLS_PER_SECOND = 50.0
 """Calls of one socket in the long run."""
 

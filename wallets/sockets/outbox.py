@@ -18,13 +18,16 @@ SLOW_READER = 4008
 """Close code for a client that does not read what it asked for."""
 
 REVOKED = 4401
-"""Close code when the token that opened the socket is good no longer."""
+"""Close code when the token, or the log-in, that opened the socket is good no longer."""
 
 TOO_FAST = 4429
 """Close code for a client that goes on although its calls are refused."""
 
 NOT_TEXT = 1003
 """Close code for a binary frame (RFC 6455)."""
+
+NOTHING_IS_TAKEN = 1008
+"""Close code for a frame to where none is read (RFC 6455)."""
 
 GOING_ON_IS_FUTILE = 1011
 """Close code when a subscription can't be served as it was promised (RFC 6455)."""

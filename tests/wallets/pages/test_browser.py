@@ -10,10 +10,13 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from config.server import Server
+from keys.models import User
 from tests.support.browser import log_in, needs_chromium, running_chromium
-from tests.support.wallet import served_chains
+from tests.support.wallet import BY_USER, served_chains
 from tests.wallets.pages.conftest import Person
-from wallets.models import RequestState, Session
+from wallets.changes import announce_user
+from wallets.models import Dapp, RequestState, Session
+from wallets.services.requests import reject_request
 
 pytestmark = needs_chromium
 
@@ -65,6 +68,44 @@ def test_request_appears_in_the_open_inbox_and_is_approved(context, inhabited: P
     assert faults == []
 
 
+def test_inbox_shows_what_comes_and_goes_within_a_second(context, inhabited: Person):
+    """It is told: a page that asks every two seconds would be late half of the time."""
+    faults: list[str] = []
+    page = page_of(context, faults)
+    looks: list[str] = []
+    page.on("request", lambda one: looks.append(one.resource_type))
+    with page.expect_event("websocket") as opened:
+        page.goto("/wallet/")
+    opened.value.wait_for_event("framereceived")
+    link = page.get_by_role("link", name="Look at it")
+    for _ in range(3):
+        request = inhabited.asked()
+        expect(link).to_be_visible(timeout=1000)
+        expect(page).to_have_title("(1) Requests · Portcullis")
+        reject_request(request_id=request.pk, user=inhabited.user, cause=BY_USER)
+        expect(link).to_be_hidden(timeout=1000)
+        Dapp.objects.update(muted_until=None)
+    looks.clear()
+    page.wait_for_timeout(2500)
+    assert looks == []  # it does not ask besides
+    assert faults == []
+
+
+def test_inbox_finds_its_socket_again(context, inhabited: Person, service: Server):
+    page = page_of(context, [])
+    opened: list[str] = []
+    page.on("websocket", lambda socket: opened.append(socket.url))
+    page.goto("/wallet/")
+    User.objects.filter(pk=inhabited.user.pk).update(is_active=False)
+    warning = page.get_by_text("This list is not up to date")
+    expect(warning).to_be_visible()
+    User.objects.filter(pk=inhabited.user.pk).update(is_active=True)
+    expect(warning).to_be_hidden()
+    inhabited.asked()
+    expect(page.get_by_role("link", name="Look at it")).to_be_visible()
+    assert len(opened) > 1
+
+
 def test_list_that_is_up_to_date_keeps_the_focus(context, inhabited: Person):
     inhabited.asked()
     page = page_of(context, [])
@@ -72,17 +113,17 @@ def test_list_that_is_up_to_date_keeps_the_focus(context, inhabited: Person):
     link = page.get_by_role("link", name="Look at it")
     link.focus()
     with page.expect_response("**/wallet/"):
-        pass
+        announce_user(inhabited.user.pk)
     page.wait_for_timeout(100)
     expect(link).to_be_focused()
 
 
-def test_inbox_says_when_it_is_out_of_date(context):
+def test_inbox_says_when_it_is_out_of_date(context, inhabited: Person):
     page = page_of(context, [])
     page.goto("/wallet/")
     warning = page.get_by_text("This list is not up to date")
     expect(warning).to_be_hidden()
-    context.clear_cookies()
+    inhabited.client.logout()
     expect(warning).to_be_visible()
 
 

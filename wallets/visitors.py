@@ -1,0 +1,48 @@
+"""Who is logged in, for connections that stay open longer than a request.
+
+Requests have Django's middleware for that. It can't be asked anew, and it may give the
+browser's session another key, which a socket has no cookie to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from keys.models import User
+
+
+def users_by_session(keys: Collection[str]) -> dict[str, int]:
+    """Return the ids of the users who are logged in, by the keys of their sessions.
+
+    A key is absent when its session is over, or its user deactivated, or when he has
+    changed his password since.
+    """
+    live = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    sessions = {row.session_key: row.get_decoded() for row in live}
+    named = {key: _user_id(session) for key, session in sessions.items()}
+    users = User.objects.filter(is_active=True).in_bulk(set(named.values()) - {0})
+    return {
+        key: user_id
+        for key, user_id in named.items()
+        if user_id in users and _is_of(sessions[key], users[user_id])
+    }
+
+
+def _user_id(session: Mapping[str, Any]) -> int:
+    """Return whose log-in a session holds, 0 for none."""
+    is_ours = session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
+    return int(session.get(SESSION_KEY, 0)) if is_ours else 0
+
+
+def _is_of(session: Mapping[str, Any], user: User) -> bool:
+    """Return whether a log-in was made with the password that the user has."""
+    shown = session.get(HASH_SESSION_KEY, "")
+    good = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    return any(constant_time_compare(shown, one) for one in good)
