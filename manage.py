@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from config import services
+from config import env, services
 
 WITHOUT_SERVICES = frozenset(
     {
@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         _run(arguments)
-    except services.ServiceError as error:
+    except (services.ServiceError, env.InvalidSetting) as error:
         sys.exit(f"manage.py: {error}")
     except OperationalError as error:
         if "--traceback" in arguments:

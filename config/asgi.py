@@ -9,7 +9,12 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 pages = get_asgi_application()  # sets Django up: the imports below need that
 
+from django.conf import settings  # noqa: E402
+
 from config.gateway import Gateway  # noqa: E402
+from config.health import Health, Readiness, livez  # noqa: E402
+from config.metrics import Metrics  # noqa: E402
+from config.request_log import RequestLog  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.application import DappSockets  # noqa: E402
@@ -20,9 +25,22 @@ node = build_service()
 wallet = build_wallet(node)
 hub = Hub(wallet)
 inboxes = InboxSockets(wallet.watch)
+endpoint = build_endpoint(node)
+health = Health(node.connections, settings.REDIS_URL)
+log = RequestLog(
+    "all" if settings.REQUEST_LOG == "all" else "problems",
+    slow_seconds=settings.REQUEST_LOG_SLOW_SECONDS,
+    as_json=settings.LOG_FORMAT == "json",
+)
 application = Gateway(
-    build_endpoint(node),
+    endpoint,
     pages,
+    around=None if settings.REQUEST_LOG == "off" else log.around,
     sockets={"ws/dapp": DappSockets(hub), "ws/ui": inboxes},
-    parts=[wallet, hub, inboxes],
+    lean={
+        "/livez": livez,
+        "/readyz": Readiness(health),
+        "/metrics": Metrics(node, endpoint, health, settings.METRICS_TOKEN),
+    },
+    parts=[wallet, hub, inboxes, health, log],
 )

@@ -8,6 +8,10 @@ from typing import Any
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
+class InvalidSetting(ValueError):
+    """Raised when an environment variable can't be read as what it must be."""
+
+
 def text(name: str, default: str = "") -> str:
     """Return an environment variable, the default when it is unset or empty."""
     return os.environ.get(name) or default
@@ -16,7 +20,7 @@ def text(name: str, default: str = "") -> str:
 def integer(name: str, default: int) -> int:
     """Return an environment variable as an integer.
 
-    Raises: ValueError naming the variable when it is set to something else.
+    Raises: InvalidSetting naming the variable when it is set to something else.
     """
     value = text(name)
     if not value:
@@ -24,7 +28,7 @@ def integer(name: str, default: int) -> int:
     try:
         return int(value)
     except ValueError:
-        raise ValueError(f"{name} must be an integer, not {value!r}") from None
+        raise InvalidSetting(f"{name} must be an integer, not {value!r}") from None
 
 
 def boolean(name: str, default: bool) -> bool:
@@ -33,10 +37,27 @@ def boolean(name: str, default: bool) -> bool:
     return value.lower() in {"1", "true", "yes", "on"} if value else default
 
 
+def words(name: str, default: str = "") -> list[str]:
+    """Return an environment variable's words, which commas separate."""
+    return [word for part in text(name, default).split(",") if (word := part.strip())]
+
+
+def one_of(name: str, default: str, *others: str) -> str:
+    """Return an environment variable that has one of few values.
+
+    Raises: InvalidSetting naming the variable when it is set to something else.
+    """
+    value = text(name, default)
+    if value not in (default, *others):
+        known = ", ".join((default, *others))
+        raise InvalidSetting(f"{name} must be one of {known}, not {value!r}")
+    return value
+
+
 def given(**readers: Callable[[str], Any]) -> dict[str, Any]:
     """Return the variables that are set, read by the function of their keyword.
 
-    Raises: ValueError naming the variable whose value can't be read so.
+    Raises: InvalidSetting naming the variable whose value can't be read so.
     """
     found = {}
     for name, reader in readers.items():
@@ -44,7 +65,7 @@ def given(**readers: Callable[[str], Any]) -> dict[str, Any]:
             try:
                 found[name] = reader(value)
             except ValueError as error:
-                raise ValueError(f"{name}: {error}") from None
+                raise InvalidSetting(f"{name}: {error}") from None
     return found
 
 

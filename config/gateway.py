@@ -1,4 +1,4 @@
-"""Who gets which connection: `/v3` the node endpoint, `/ws` sockets, else Django.
+"""Who gets which connection: `/v3` the node endpoint, `/ws` sockets, the rest pages.
 
 One process serves them all. The endpoint is a bare ASGI application beside Django, not
 inside it: passing through a Django view would cost twenty times what it does itself.
@@ -54,6 +54,8 @@ class Gateway:
     """The application that the server calls, for each connection.
 
     sockets: what serves WebSockets, by path without the first slash.
+    lean: what answers paths that need no Django, by path.
+    around: wraps what answers customers and people.
     parts: what is opened after the endpoint and closed before it, in this order.
     """
 
@@ -63,9 +65,13 @@ class Gateway:
         pages: Application,
         *,
         sockets: Mapping[str, Application] | None = None,
+        lean: Mapping[str, Application] | None = None,
+        around: Callable[[Application], Application] | None = None,
         parts: Sequence[Part] = (),
     ) -> None:
-        self._endpoint = endpoint
+        self._answer: Application = endpoint
+        if around is not None:
+            self._answer, pages = around(endpoint), around(pages)
         self._parts = [endpoint, *parts]
         # Channels routes to ASGI applications where Django's types expect views.
         routes: list[Any] = [
@@ -74,15 +80,17 @@ class Gateway:
         ]
         router = URLRouter([*routes, re_path(r"", refuse)])  # type: ignore[arg-type]
         self._others = ProtocolTypeRouter({"http": pages, "websocket": router})
+        self._lean = lean or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a connection over to whoever its path belongs to."""
         if scope["type"] == "http" and is_node_path(scope["path"]):
-            await self._endpoint(scope, receive, send)
+            await self._answer(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
-            await self._others(scope, receive, send)
+            serve = self._lean.get(scope["path"]) if scope["type"] == "http" else None
+            await (serve or self._others)(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Open and close the parts with the server."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from config.running import STATE, Running
 from nodeapi import http
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -53,8 +54,14 @@ class Protocol(HttpToolsProtocol):
     _unfinished_bytes = 0
     _waits_since: float | None = None
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._process: Running | None = self.app_state.get(STATE)
+
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Have a request answered, by an application that may do so in one go."""
+        if self._process is not None and self._process.is_draining:
+            cycle.keep_alive = False  # the client's next request goes elsewhere
         cycle.scope["extensions"] = {http.PLAIN_ANSWER: partial(_answer_plainly, cycle)}
         super()._start_asgi_task(cycle, app)
 

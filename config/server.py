@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from config import env
@@ -94,6 +94,8 @@ class Server:
 
     environ: the workers' environment, ours when None.
     application: what they serve, an ASGI application with a lifespan.
+    inner: a socket for each worker on which operators may ask that very process.
+    drain_seconds: how long workers still take requests when they are to stop.
     Raises: WorkerFailed when a worker does not come up.
     """
 
@@ -102,12 +104,20 @@ class Server:
         listeners: list[socket.socket],
         environ: Mapping[str, str] | None = None,
         application: str = "config.asgi:application",
+        *,
+        inner: Sequence[socket.socket] = (),
+        drain_seconds: float = 0,
     ) -> None:
         self.listeners = listeners
+        self.inner = inner
         host, port = listeners[0].getsockname()
         self.base_url = f"http://{host}:{port}"
         self._environ = dict(os.environ if environ is None else environ)
-        self._command = [sys.executable, "-m", "config.worker", application]
+        self._drain_seconds = drain_seconds
+        self._command = [
+            *(sys.executable, "-m", "config.worker"),
+            *(application, str(drain_seconds)),
+        ]
         self._leaving = threading.Event()
         self._workers: list[subprocess.Popen[bytes]] = []
 
@@ -156,7 +166,7 @@ class Server:
         """Stop the workers, at once those that do not within their grace."""
         for worker in self._workers:
             worker.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_SECONDS + 2
+        deadline = time.monotonic() + self._drain_seconds + GRACE_SECONDS + 2
         for worker in self._workers:
             try:
                 worker.wait(max(0.1, deadline - time.monotonic()))
@@ -164,19 +174,20 @@ class Server:
                 worker.kill()
                 worker.wait()
             _close_lifeline(worker)
-        for listener in self.listeners:
+        for listener in [*self.listeners, *self.inner]:
             listener.close()
 
     def _start(self, index: int) -> int:
         """Start one worker; returns the pipe on which it says that it serves."""
-        listener = self.listeners[index].fileno()
+        listeners = [self.listeners[index], *self.inner[index : index + 1]]
         ready, ready_write = os.pipe()
+        inherited = [ready_write, *(listener.fileno() for listener in listeners)]
         worker = subprocess.Popen(
-            [*self._command, str(listener), str(ready_write)],
+            [*self._command, *map(str, inherited)],
             cwd=env.BASE_DIR,
             env=self._environ,
             stdin=subprocess.PIPE,
-            pass_fds=(listener, ready_write),
+            pass_fds=inherited,
         )
         os.close(ready_write)
         self._workers[index : index + 1] = [worker]

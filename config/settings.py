@@ -21,7 +21,22 @@ DEBUG = env.boolean("DEBUG", False)
 SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR)
 # The API is reached under whatever name a network is given, so the names are the
 # networks' own business; a proxy in front of a production site checks them.
-ALLOWED_HOSTS = env.text("ALLOWED_HOSTS", "*").split(",")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*")
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
+
+# Behind TLS nothing is sent without it, and browsers are told to remember that.
+HTTPS = env.boolean("HTTPS", False)
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.boolean("HSTS_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = SECURE_HSTS_INCLUDE_SUBDOMAINS
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
+# What the provider's other subdomains do is for the provider to say.
+SILENCED_SYSTEM_CHECKS = (
+    [] if SECURE_HSTS_INCLUDE_SUBDOMAINS else ["security.W005", "security.W021"]
+)
+
+METRICS_TOKEN = env.text("METRICS_TOKEN")
 
 # Where browsers reach the service, for links in mails; empty: this machine's port.
 PUBLIC_URL = env.text("PUBLIC_URL")
@@ -156,16 +171,26 @@ X_FRAME_OPTIONS = "DENY"
 # Origin from our own forms as well, and CSRF protection would refuse them all.
 SECURE_REFERRER_POLICY = "same-origin"
 
+LOG_FORMAT = env.one_of("LOG_FORMAT", "text", "json")
+REQUEST_LOG = env.one_of("REQUEST_LOG", "off", "problems", "all")
+REQUEST_LOG_SLOW_SECONDS = env.integer("REQUEST_LOG_SLOW_SECONDS", 5)
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {
+        "text": {
             "()": "config.logs.RedactingFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        },
+        "json": {"()": "config.logs.JsonFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
     # py-evm formats a line for each step of a transaction at level 8.
     "loggers": {"eth": {"level": "WARNING"}},

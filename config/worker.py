@@ -1,9 +1,11 @@
 """One server process: uvicorn on a socket that it was given.
 
-Started by `config.server` as `python -m config.worker APPLICATION SOCKET READY`, the
-last two being inherited descriptors: the listening socket, and a pipe that gets one
-byte when requests are answered. Its standard input is the lifeline: it ends when the supervisor does, even
-when that one was killed, and then the worker leaves too and the port is free again.
+Started by `config.server` as `python -m config.worker APPLICATION DRAIN READY SOCKET …`:
+for how many seconds it goes on after the word to stop, and inherited descriptors. READY
+is a pipe that gets one byte when requests are answered, the others are listening
+sockets; a second one is for operators. Its standard input is the lifeline: it ends when
+the supervisor does, even when that one was killed, and then the worker leaves too and
+the port is free again.
 """
 
 from __future__ import annotations
@@ -15,10 +17,14 @@ import signal
 import socket
 import sys
 import threading
+from types import FrameType
 
 import uvicorn
 
+from config import env
+from config.logs import catch_everything
 from config.protocol import KEEP_ALIVE_SECONDS, Protocol, hang_up_late
+from config.running import STATE, Running
 from config.websocket import MAX_FRAME_BYTES, PING_SECONDS, WebSocketProtocol
 
 SWITCH_SECONDS = 0.0005
@@ -30,9 +36,21 @@ GRACE_SECONDS = 10
 
 
 class Worker(uvicorn.Server):
-    """A uvicorn server that says when it is up."""
+    """A uvicorn server that says when it is up, and when it is about to leave.
 
-    def __init__(self, application: str, ready: int) -> None:
+    ready: descriptor of the pipe for the first.
+    drain_seconds: how long it still takes requests after SIGTERM, while `/readyz` tells
+        load balancers to send them elsewhere and each answer closes its connection.
+    inner_port: where operators ask, 0 for nowhere.
+    """
+
+    def __init__(
+        self,
+        application: str,
+        ready: int,
+        drain_seconds: float = 0,
+        inner_port: int = 0,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 application,
@@ -42,6 +60,7 @@ class Worker(uvicorn.Server):
                 ws_max_size=MAX_FRAME_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PING_SECONDS,
+                forwarded_allow_ips=env.text("FORWARDED_ALLOW_IPS", "127.0.0.1"),
                 ws_per_message_deflate=False,  # 40 KB for each idle socket
                 lifespan="on",
                 access_log=False,  # a line per request would hold the API key
@@ -52,10 +71,15 @@ class Worker(uvicorn.Server):
             )
         )
         self._ready = ready
+        self._drain_seconds = drain_seconds
+        self._leaves_at: float | None = None
         self._watch: asyncio.Task[None] | None = None
+        state = self.server_state
+        self._running = Running(state.connections, state.tasks, inner_port)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving, then tell the supervisor."""
+        self.lifespan.state[STATE] = self._running
         await super().startup(sockets)
         if self.started:
             connections = self.server_state.connections
@@ -65,6 +89,20 @@ class Worker(uvicorn.Server):
             gc.freeze()
             os.write(self._ready, b"1")
         os.close(self._ready)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal to stop."""
+        self._running.is_draining = True
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return, ten times a second, whether it is time to leave."""
+        if not await super().on_tick(counter):
+            return False
+        now = asyncio.get_running_loop().time()
+        if self._leaves_at is None:
+            self._leaves_at = now + self._drain_seconds
+        return now >= self._leaves_at
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer what has come, then leave."""
@@ -80,15 +118,18 @@ def _leave_with_supervisor() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def main(application: str, listener: int, ready: int) -> None:
+def main(application: str, drain_seconds: float, ready: int, *listeners: int) -> None:
     """Serve `package.module:name` until told to stop."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     # The terminal sends Ctrl-C to everybody; the supervisor passes it on in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
+    catch_everything()
     threading.Thread(target=_leave_with_supervisor, daemon=True).start()
-    Worker(application, ready).run(sockets=[socket.socket(fileno=listener)])
+    sockets = [socket.socket(fileno=listener) for listener in listeners]
+    inner_port = sockets[1].getsockname()[1] if len(sockets) > 1 else 0
+    Worker(application, ready, drain_seconds, inner_port).run(sockets=sockets)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:4]))
+    main(sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:]))

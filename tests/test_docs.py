@@ -25,6 +25,9 @@ def targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
 
 
+READERS = {f"env.{kind}" for kind in ("text", "integer", "boolean", "words", "one_of")}
+
+
 def environment_variables() -> set[str]:
     """Return the names that the project asks the environment for."""
     found = set()
@@ -32,7 +35,7 @@ def environment_variables() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 reader = ast.unparse(node.func)
-                if reader in {"env.text", "env.integer", "env.boolean"}:
+                if reader in READERS:
                     found.add(ast.literal_eval(node.args[0]))
                 elif reader == "env.given":
                     found |= {keyword.arg for keyword in node.keywords}

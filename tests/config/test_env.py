@@ -32,3 +32,18 @@ def test_a_wrong_value_is_reported_with_its_name(monkeypatch):
         env.integer("PORTCULLIS_TEST", 1)
     with pytest.raises(ValueError, match="PORTCULLIS_TEST: invalid literal"):
         env.given(PORTCULLIS_TEST=int)
+
+
+def test_words_are_separated_by_commas(monkeypatch):
+    monkeypatch.setenv("NAMES", " a.example, b.example ,,")
+    assert env.words("NAMES") == ["a.example", "b.example"]
+    monkeypatch.setenv("NAMES", "")
+    assert env.words("NAMES", "*") == ["*"]
+
+
+def test_one_of_few_values_is_one_of_them(monkeypatch):
+    monkeypatch.setenv("KIND", "json")
+    assert env.one_of("KIND", "text", "json") == "json"
+    monkeypatch.setenv("KIND", "xml")
+    with pytest.raises(env.InvalidSetting, match="KIND must be one of text, json"):
+        env.one_of("KIND", "text", "json")

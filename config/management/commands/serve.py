@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
-import socket
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from config import demo, env, server, services
-
-HOST = "127.0.0.1"
-
-LEAVE_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+from config import demo, server, services
+from config.management import serving
 
 _SETUP_LOCK = 0x706F7274  # "port": any number that nobody else locks
-_PR_SET_PDEATHSIG = 1
 
 
 class Command(BaseCommand):
@@ -43,25 +35,21 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for kind in LEAVE_ON:
-            if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:
-                signal.signal(kind, _leave)  # all but nohup's
+        serving.leave_on_signals()
         if options["leave_with_parent"]:
-            _leave_with_parent()
+            serving.leave_with_parent()
         try:
-            port = env.integer("PORT", 8000)
-            workers = max(1, env.integer("WEB_CONCURRENCY", 1))
-            listeners = server.listen(HOST, port, workers)
+            doors = serving.Doors(serving.LOOPBACK)
             with services.running():
-                self._serve(listeners)
+                self._serve(doors)
         except (ValueError, OSError, server.PortInUse, server.WorkerFailed) as error:
             raise CommandError(str(error)) from error
         except services.ServiceError as error:
             raise CommandError(str(error)) from error
 
-    def _serve(self, listeners: list[socket.socket]) -> None:
+    def _serve(self, doors: serving.Doors) -> None:
         path = Path(settings.VAR_DIR) / "run.json"
-        gateway = server.Server(listeners, _worker_environment())
+        gateway = doors.server(_worker_environment())
         with _alone():
             call_command("migrate", verbosity=0, interactive=False)
             demo.import_sample_chain()
@@ -87,22 +75,6 @@ def _alone() -> Iterator[None]:
 def _worker_environment() -> dict[str, str]:
     """Return our environment, with the sample chain at `/v3` unless told otherwise."""
     return {"DEFAULT_NETWORK": demo.NETWORK, **os.environ}
-
-
-def _leave(signal_number: int, frame: object) -> NoReturn:
-    """Unwind, so that everything is stopped in order; once is enough."""
-    for kind in LEAVE_ON:
-        signal.signal(kind, signal.SIG_IGN)
-    sys.exit(0)
-
-
-def _leave_with_parent() -> None:
-    """Have the kernel end us when `make` is killed, which can't pass that on."""
-    if sys.platform == "linux":
-        parent = os.getppid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != parent:
-            sys.exit(0)
 
 
 def _curl(url: str, method: str, *params: object) -> str:

@@ -1,0 +1,34 @@
+"""Answers to operators' programs, on the short way past Django."""
+
+from __future__ import annotations
+
+from nodeapi.http import Headers, Scope, Send
+
+_JSON: Headers = [(b"content-type", b"application/json")]
+_ALWAYS: Headers = [(b"cache-control", b"no-store")]
+
+
+def is_reading(scope: Scope) -> bool:
+    """Return whether a request asks for a document, and does nothing."""
+    return scope["method"] in ("GET", "HEAD")
+
+
+async def send_answer(
+    scope: Scope,
+    send: Send,
+    status: int,
+    body: bytes,
+    headers: Headers = _JSON,
+) -> None:
+    """Send an answer that no cache may keep."""
+    length = (b"content-length", b"%d" % len(body))
+    start = {"type": "http.response.start", "status": status}
+    await send({**start, "headers": [*headers, *_ALWAYS, length]})
+    is_head = scope["method"] == "HEAD"
+    await send({"type": "http.response.body", "body": b"" if is_head else body})
+
+
+async def refuse_method(scope: Scope, send: Send) -> None:
+    """Answer a request that is neither GET nor HEAD."""
+    allow = [(b"allow", b"GET, HEAD"), *_JSON]
+    await send_answer(scope, send, 405, b'{"status":"method not allowed"}', allow)

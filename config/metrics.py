@@ -1,0 +1,251 @@
+"""`/metrics`: what a process has done, in the format that Prometheus reads.
+
+Nothing here runs while a request is answered. Figures are read off the counters that
+the parts keep anyway, when somebody asks. They are never by key: a provider has tens of
+thousands of those, and their usage is in the database.
+Names after https://prometheus.io/docs/practices/naming/
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import add
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
+
+from config.health import Finding, Health
+from config.lean import is_reading, refuse_method, send_answer
+from config.running import Running, running
+from config.websocket import WebSocketProtocol
+from keys.totals import Counter, Measured
+from nodeapi.endpoint import Endpoint
+from nodeapi.http import Receive, Scope, Send
+from nodeapi.service import Service
+from nodeapi.tracing.pool import TracePool
+from postgres.errors import Unavailable
+
+_CREDITS, _MICROSECONDS, _BYTES, _LATENCIES = range(4)
+"""Places in a counter of `keys.metering`."""
+
+_FIRST_BUCKET, _LAST_BUCKET = 6, 27
+"""Of the latencies shown: from 64 µs, below which nothing is, to 134 s."""
+
+_BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class Metrics:
+    """Answers `/metrics`; an ASGI application.
+
+    token: what an asker must show, where it is not only this machine that can ask.
+    """
+
+    def __init__(
+        self, node: Service, endpoint: Endpoint, health: Health, token: str = ""
+    ) -> None:
+        self._node = node
+        self._endpoint = endpoint
+        self._health = health
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer on the inner port; elsewhere there is no such thing."""
+        process = running(scope)
+        port = (scope.get("server") or (None, None))[1]
+        if process is None or not process.inner_port or port != process.inner_port:
+            await send_answer(scope, send, 404, b'{"status":"not found"}')
+        elif not is_reading(scope):
+            await refuse_method(scope, send)
+        elif not self._is_allowed(scope):
+            await send_answer(scope, send, 401, b'{"status":"token needed"}')
+        else:
+            found = await self._health.look()
+            text = generate_latest(self._registry(process, found))
+            headers = [(b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())]
+            await send_answer(scope, send, 200, text, headers)
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        shown = dict(scope["headers"]).get(b"authorization", b"")
+        wanted = b"Bearer " + self._token
+        return not self._token or hmac.compare_digest(shown, wanted)
+
+    def _registry(self, process: Running, found: Finding) -> CollectorRegistry:
+        """Return all figures as they are now."""
+        registry = CollectorRegistry(auto_describe=False)
+        ProcessCollector(registry=registry)
+        registry.register(_Figures([*self._of_parts(), *_of_process(process, found)]))
+        return registry
+
+    def _of_parts(self) -> Iterator[Metric]:
+        node = self._node
+        yield from calls(node.meter.totals(), self._slugs())
+        yield batches(self._endpoint.batch_sizes)
+        refused = _counter(
+            "rpc_refused_requests",
+            "Requests that were not let in, by HTTP status and reason.",
+            ("status", "reason"),
+        )
+        for (status, reason), count in self._endpoint.refusals.items():
+            refused.add_metric((str(status), reason), count)
+        yield refused
+        yield from _of_keys(node)
+        if isinstance(node.tracing, TracePool):
+            workers = len(node.tracing.pids)
+            yield _gauge("trace_workers", "Processes that execute traces.", workers)
+
+    def _slugs(self) -> Mapping[int, str]:
+        try:
+            return {network.id: network.slug for network in self._node.directory.all()}
+        except Unavailable:
+            return {}
+
+
+class _Figures(Collector):
+    """What a registry collects: figures that are there already."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them."""
+        return self._metrics
+
+
+def calls(
+    totals: Mapping[Measured, Counter], slugs: Mapping[int, str]
+) -> Iterator[Metric]:
+    """Yield how many calls there were, what they took and how long."""
+    where = ("network", "method", "outcome")
+    count = _counter("rpc_requests", "Calls that were answered.", where)
+    credits = _counter("rpc_credits", "Credits that calls were charged.", where)
+    size = _counter("rpc_response_bytes", "Bytes of answers, uncompressed.", where)
+    seconds = HistogramMetricFamily(
+        "rpc_request_seconds",
+        "From a request's arrival to the answer of its call.",
+        labels=where[:2],
+    )
+    by_method: dict[tuple[str, str], list[int]] = {}
+    for (network_id, method, outcome), counter in sorted(totals.items()):
+        network = slugs.get(network_id, str(network_id))
+        labels = network, method, outcome
+        count.add_metric(labels, sum(counter[_LATENCIES:]))
+        credits.add_metric(labels, counter[_CREDITS])
+        size.add_metric(labels, counter[_BYTES])
+        known = by_method.get(labels[:2])
+        by_method[labels[:2]] = list(map(add, known, counter) if known else counter)
+    for labels_of_method, counter in by_method.items():
+        latencies = counter[_LATENCIES:]
+        seconds.add_metric(
+            labels_of_method,
+            [
+                (str(2**bits / 10**6), sum(latencies[: bits + 1]))
+                for bits in range(_FIRST_BUCKET, _LAST_BUCKET + 1)
+            ]
+            + [("+Inf", sum(latencies))],
+            counter[_MICROSECONDS] / 10**6,
+        )
+    yield from (count, credits, size, seconds)
+
+
+def batches(sizes: Mapping[int, int]) -> Metric:
+    """Return how many calls batches had; `sizes`: batches by the number of calls."""
+    buckets = [
+        (str(limit), sum(sizes[calls] for calls in sizes if calls <= limit))
+        for limit in _BATCH_BUCKETS
+    ]
+    family = HistogramMetricFamily("rpc_batch_size", "Calls of a batch.")
+    family.add_metric(
+        (),
+        [*buckets, ("+Inf", sum(sizes.values()))],
+        sum(calls * count for calls, count in sizes.items()),
+    )
+    return family
+
+
+def _of_keys(node: Service) -> Iterator[Metric]:
+    grants, meter = node.grants, node.meter
+    yield _plain(
+        "key_cache_hits", "Requests with a key that was remembered.", grants.hits
+    )
+    yield _plain("key_cache_misses", "Requests with a key to look up.", grants.misses)
+    yield _plain(
+        "limiter_fallback",
+        "Leases of credits that were taken while Redis was away.",
+        node.limiter.fallbacks,
+    )
+    yield SummaryMetricFamily(
+        "usage_flush_seconds",
+        "Writing of usage to the database.",
+        count_value=meter.flushes,
+        sum_value=meter.flush_seconds,
+    )
+    yield _plain(
+        "usage_flush_failures",
+        "Writings of usage that failed; it waits then.",
+        meter.failed_flushes,
+    )
+    yield _plain("usage_dropped", "Calls in no statistics.", meter.dropped)
+    yield _gauge(
+        "usage_waiting_rows",
+        "Rows of usage that wait for a database.",
+        meter.waiting,
+    )
+
+
+def _of_process(process: Running, found: Finding) -> Iterator[Metric]:
+    sockets = sum(isinstance(one, WebSocketProtocol) for one in process.connections)
+    yield _gauge(
+        "rpc_inflight",
+        "Requests of all kinds that are being answered.",
+        max(0, len(process.tasks) - sockets),
+    )
+    yield _gauge("ws_connections", "WebSockets that are open.", sockets)
+    yield _gauge(
+        "http_connections",
+        "HTTP connections that are open, busy or not.",
+        len(process.connections) - sockets,
+    )
+    yield _gauge(
+        "draining", "1 from the word to stop until the end.", process.is_draining
+    )
+    up = GaugeMetricFamily("dependency_up", "1 if it answers.", labels=("service",))
+    up.add_metric(("database",), found.heads is not None)
+    up.add_metric(("redis",), found.has_redis)
+    yield up
+    number = GaugeMetricFamily(
+        "network_head_number", "Number of the newest block.", labels=("network",)
+    )
+    age = GaugeMetricFamily(
+        "network_head_age_seconds",
+        "Since the newest block's time.",
+        labels=("network",),
+    )
+    now = time.time()
+    for head in found.heads or []:
+        seconds = head.age_seconds(now)
+        if head.number is not None and seconds is not None:
+            number.add_metric((head.network,), head.number)
+            age.add_metric((head.network,), seconds)
+    yield from (number, age)
+
+
+def _counter(name: str, text: str, labels: Sequence[str]) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, labels=labels)
+
+
+def _plain(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, value=value)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value=value)

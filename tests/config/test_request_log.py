@@ -1,0 +1,121 @@
+"""Lines about requests, and that no line and no page ever holds a key."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import httpx
+import pytest
+from django.test import Client
+
+from keys.models import User
+from tests.support.live import live_service, request
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.fixture
+def network():
+    return make_network("logged")
+
+
+def lines(live):
+    time.sleep(0.5)  # lines wait for each other for a moment
+    found = [json.loads(line) for line in live.log().splitlines()]
+    return [line for line in found if line["logger"] == "requests"]
+
+
+def test_every_request_has_its_line(network):
+    env = {"LOG_FORMAT": "json", "REQUEST_LOG": "all"}
+    with live_service(env=env) as live, live.api() as api:
+        api.send(
+            request("eth_chainId"),
+            **{"x-request-id": "r-1", "traceparent": TRACEPARENT},
+        )
+        answer = api.send([request("eth_chainId"), request("eth_nothing")])
+        httpx.post(f"{live.base_url}/v3/nk_wrong", json=request("eth_chainId"))
+        httpx.get(f"{live.base_url}/explore/logged/block/0x{'00' * 32}")
+        single, batch, refused, page = lines(live)
+    (secret,) = live.secrets
+    assert single["request_id"] == "r-1"
+    assert single["traceparent"] == TRACEPARENT
+    assert single["key"] == f"{secret[:7]}…{secret[-4:]}"
+    assert single["network"] == "logged"
+    assert (single["methods"], single["calls"]) == (["eth_chainId"], 1)
+    assert (single["status"], "code" in single) == (200, False)
+    assert 0 < single["ms"] < 5000
+    assert batch["methods"] == ["eth_chainId", "(unknown)"]
+    assert (batch["code"], batch["bytes"]) == (-32601, len(answer.content))
+    assert (refused["status"], refused["reason"]) == (401, "key_invalid")
+    assert "key" not in refused
+    assert page["page"].startswith("GET /explore/<")
+
+
+def test_only_problems_are_told_where_that_is_wanted(network):
+    env = {"LOG_FORMAT": "json", "REQUEST_LOG": "problems"}
+    with live_service(env=env) as live, live.api() as api:
+        api.send(request("eth_chainId"))
+        api.send(request("eth_nothing"))
+        (only,) = lines(live)
+    assert only["code"] == -32601
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_no_line_and_no_page_holds_a_key(network, log_format):
+    User.objects.create_superuser("staff@example.org")
+    env = {"LOG_FORMAT": log_format, "REQUEST_LOG": "all", "LOG_LEVEL": "DEBUG"}
+    with live_service(env=env) as live:
+        key = live.new_key()
+        pages = list(_misplace(live.base_url, key))
+        time.sleep(0.5)
+        log = live.log()
+        assert f"{key[:7]}…{key[-4:]}" in log
+    assert len(pages) > 20
+    for page in pages:  # the service's log is looked at as it stops
+        assert key[7:-4] not in page
+
+
+def _misplace(base_url, key):
+    """Yield what the service answers to a key in all kinds of places."""
+    call = request("eth_chainId")
+    with httpx.Client(base_url=base_url) as client:
+        for path in (
+            *(f"/v3/{key}", f"/logged/v3/{key}", f"/v3/{key}/more", f"/v3/x/{key}"),
+            *(f"/{key}", f"/v3{key}", f"/v4/{key}", f"/admin/{key}/", f"/docs/{key}"),
+            *(f"/v3/{key}%FF", f"/v3/%FF{key}", f"/{key}%FF", f"/{key}%0A{key}"),
+            *(f"/explore/{key}/block/0x00", f"/wallet/{key}", f"/static/{key}"),
+        ):
+            yield client.post(path, json=call).text
+            yield client.get(path, params={"key": key}).text
+        for headers in (
+            {"authorization": f"Bearer {key}"},
+            {"authorization": key, "x-request-id": key, "user-agent": key},
+            {"origin": f"http://{key}", "referer": f"{base_url}/v3/{key}"},
+            {"host": key, "cookie": f"sessionid={key}"},
+        ):
+            yield client.post("/v3", json=call, headers=headers).text
+        for body in (
+            request("eth_chainId", key),
+            request("eth_getStorageAt", "0x00", key),
+            [request(f"eth_{key}"), request("debug_traceBlockByHash", key)],
+        ):
+            # What a caller sends is told to that caller alone.
+            client.post(f"/v3/{key}", json=body)
+        client.post(f"/v3/{key}", content=b"\xff" + key.encode())
+        yield from _search(client, key)
+
+
+def _search(client, key):
+    """Yield what the admin shows of a pasted key."""
+    # Logged in this way for the speed of the tests' password hasher.
+    staff = Client()
+    staff.force_login(User.objects.get(email="staff@example.org"))
+    client.cookies.set("sessionid", staff.cookies["sessionid"].value)
+    found = client.get("/admin/keys/apikey/", params={"q": key}, follow_redirects=True)
+    assert found.status_code == 200
+    assert key[:7] in found.text
+    yield client.get(f"/admin/keys/apikey/{key}/change/").text
