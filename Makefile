@@ -4,11 +4,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents audit differential lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents audit differential test-wallet-clients lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
-		while IFS='	' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+		while IFS='	' read -r name text; do printf '  %-20s %s\n' "$$name" "$$text"; done
 
 install: ## Make .venv with the pinned dependencies
 	@$(PYTHON) config/install.py requirements.txt
@@ -47,6 +47,12 @@ differential: install-dev ## Compare every instruction with another EVM's (ARGS=
 		install --quiet --only-binary :all: --requirement tests/differential/requirements.txt
 	@$(VENV_PYTHON) -m tests.differential $(ARGS)
 
+test-wallet-clients: install-dev ## Other people's clients and dapps against the wallet, with Node and Chromium
+	@if command -v npm >/dev/null; then \
+		npm ci --prefix tests/wallet_clients --ignore-scripts --no-audit --no-fund && \
+		$(VENV_PYTHON) -m pytest tests/wallet_clients $(ARGS); \
+	else echo 'Skipped: there is no Node.js with npm here.'; fi
+
 lock: ## Write the pins anew from the ranges in pyproject.toml
 	@$(PYTHON) config/lock.py
 
@@ -54,5 +60,5 @@ bench: install-dev ## Measure and write bench/results.json (ONLY=endpoint for a 
 	@$(VENV_PYTHON) -m bench $(ONLY)
 
 clean: ## Remove .venv and caches; var/ with its data stays
-	rm -rf .venv .venv-eels .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-eels .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/*/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
