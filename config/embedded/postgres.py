@@ -99,6 +99,7 @@ class PostgresServer:
             while time.monotonic() < deadline:
                 processes.reap()
                 if self._pid() != pid:
+                    processes.see_off(self.folder)
                     return
                 time.sleep(0.02)
         raise ServiceError(f"PostgreSQL (process {pid}) does not stop, see {self.log}")

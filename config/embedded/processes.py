@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import subprocess
@@ -14,8 +15,12 @@ from config.embedded import launcher
 _LOG_LIMIT_BYTES = 16 * 1024 * 1024
 """A log that is longer when its service starts makes room for a new one."""
 
-_started: list[subprocess.Popen[bytes]] = []
-# Kept for ever: a service may outlive us, and an unreferenced Popen complains.
+_END_SECONDS = 10
+"""How long a service that has said good-bye may take to be gone."""
+
+_started: list[tuple[Path, subprocess.Popen[bytes]]] = []
+# With their folders. Kept for ever: a service may outlive us, and an unreferenced Popen
+# complains.
 
 
 def run(
@@ -49,15 +54,27 @@ def start(
             start_new_session=True,
             umask=0o077,
         )
-    _started.append(process)
+    _started.append((folder, process))
     return process
 
 
 def reap() -> None:
     """Take note of services that ended, so that they do not linger as zombies."""
-    for process in [*_started]:
-        if process.poll() is not None:
-            _started.remove(process)
+    for entry in [*_started]:
+        if entry[1].poll() is not None:
+            _started.remove(entry)
+
+
+def see_off(folder: Path) -> None:
+    """Wait for the end of the services of a folder, if we have started them.
+
+    They close their sockets and remove their files a moment before they are gone.
+    """
+    for place, process in _started:
+        if place == folder:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_END_SECONDS)
+    reap()
 
 
 def rotate(log: Path) -> None:

@@ -64,7 +64,7 @@ class RedisServer:
                 raise ServiceError(f"Redis does not stop, see {self.log}")
             with self._client() as client, contextlib.suppress(redis.ConnectionError):
                 client.shutdown(nosave=True)
-        processes.reap()
+        processes.see_off(self.folder)
 
     def _answers(self) -> bool:
         with self._client() as client:

@@ -233,3 +233,20 @@ def test_commands_without_need_start_nothing(folder, command):
     )
     assert not (folder / "services.lock").exists()
     assert time.monotonic() - began < 20
+
+
+def test_services_that_were_stopped_are_gone_for_their_starter(folder):
+    """Else Python warns, when it ends, of a subprocess that is still running."""
+    script = (
+        "import sys\nfrom config import services\nfrom config.embedded import processes\n"
+        "for _ in range(3):\n    with services.running(): pass\n"
+        "    assert not processes._started, processes._started\n"
+    )
+    environ = {**os.environ, "VAR_DIR": str(folder)}
+    environ.pop("DATABASE_URL", None)
+    environ.pop("REDIS_URL", None)
+    subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", script],
+        env=environ,
+        check=True,
+    )
