@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from config import demo
+from keys.models import User
+from tests.support.browser import log_in, running_chromium
+from tests.support.live import Live, live_service
+
+PASSWORD = "correct horse battery"
+WIDTHS = {"desk": 1280, "phone": 390}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def live(transactional_db: None) -> Iterator[Live]:
+    """Serve the sample chain."""
+    demo.import_sample_chain()
+    with live_service() as running:
+        yield running
+
+
+@pytest.fixture
+def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
+    """Return somebody's browser, which lets pages copy; no page may report a fault."""
+    faults: list[str] = []
+    context = browser.new_context(
+        base_url=live.base_url, permissions=["clipboard-read", "clipboard-write"]
+    )
+    context.on("console", lambda line: faults.append(line.text))
+    context.on("weberror", lambda error: faults.append(str(error.error)))
+    yield context
+    context.close()
+    assert faults == []
+
+
+def sign_in(context: BrowserContext, live: Live, user: User) -> None:
+    """Give a browser the session of a user who has logged in."""
+    client = Client()
+    client.force_login(user)
+    log_in(context, live.base_url, client.cookies["sessionid"].value)
+
+
+def mailed_path(live: Live, place: str) -> str:
+    """Return the path of the last link below a place that the service has mailed."""
+    links = re.findall(rf"http://127\.0\.0\.1:\d+({place}/\S+)", live.log())
+    return str(links[-1])
+
+
+def copied(page: Page, what: str) -> str:
+    """Press a button that copies, and return what is in the clipboard then."""
+    button = page.get_by_role("button", name=f"Copy {what}", exact=True)
+    button.click()
+    page.get_by_role("status").get_by_text(f"Copied {what}").wait_for()
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def ask(live: Live, key: str, method: str, *params: Any) -> httpx.Response:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+    return httpx.post(f"{live.base_url}/sample/v3/{key}", json=body)

@@ -1,0 +1,204 @@
+"""Customers in a real browser, from their first look to calls that are answered."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect
+
+from config.demo import find_sample
+from keys.models import User
+from keys.services import create_key, issue_key
+from tests.browser.conftest import (
+    PASSWORD,
+    WIDTHS,
+    ask,
+    copied,
+    mailed_path,
+    sign_in,
+)
+from tests.support.browser import needs_chromium
+from tests.support.live import Live
+
+pytestmark = needs_chromium
+
+
+def secret_on(page: Page, live: Live) -> str:
+    secret = copied(page, "the key")
+    live.secrets.append(secret)
+    assert page.locator("#secret").inner_text() == secret
+    return secret
+
+
+def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -> None:
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_role("main").get_by_role("link", name="Sign up").click()
+    page.get_by_label("E-mail address").fill("new@example.org")
+    page.get_by_role("button", name="Send the mail").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mail")
+
+    page.goto(mailed_path(live, "/account/signup"))
+    page.get_by_label("New password", exact=False).first.fill(PASSWORD)
+    page.get_by_label("New password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Open the account").click()
+
+    page.get_by_role("link", name="Create a key").click()
+    page.get_by_label("Name").fill("Indexer")
+    page.get_by_role("checkbox", name="Sample chain").check()
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("button", name="Reveal the key").click()
+    secret = secret_on(page, live)
+    call = copied(page, "the call")
+    done = subprocess.run(
+        ["sh", "-c", call], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert json.loads(done.stdout)["result"] == "0x64"
+
+    page.get_by_role("link", name="I have saved it").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Indexer")
+    assert secret not in page.content()
+    with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the page is in no cache
+        page.go_back()
+    assert secret not in page.content()
+
+
+def test_request_is_approved_and_the_trace_works(
+    browser: Browser, context: BrowserContext, live: Live
+) -> None:
+    user = User.objects.create_user("customer@example.org")
+    boss = User.objects.create_superuser("staff@example.org")
+    issued = issue_key(owner=user, name="Indexer")
+    live.secrets.append(issued.secret)
+    block = find_sample("sample").block_hash
+    trace = ("debug_traceBlockByHash", block, {"tracer": "callTracer"})
+    refused = ask(live, issued.secret, *trace)
+    assert refused.status_code == 403
+    assert refused.json()["error"]["data"]["reason"] == "method_not_entitled"
+
+    sign_in(context, live, user)
+    page = context.new_page()
+    page.goto("/dashboard/")
+    expect(page.get_by_role("navigation", name="Main")).not_to_contain_text("Explore")
+    page.get_by_role("link", name="Indexer").click()
+    page.get_by_role("link", name="Tracing").click()
+    page.get_by_role("link", name="Request access").click()
+    for name in ("prestateTracer", "flatCallTracer"):
+        page.get_by_role("checkbox", name=name).uncheck()
+    page.get_by_label("What do you need it for?").fill("To look into reverts")
+    page.get_by_role("button", name="Send the request").click()
+    expect(page.get_by_role("status").first).to_contain_text("Asked")
+
+    staff = browser.new_context(base_url=live.base_url)
+    sign_in(staff, live, boss)
+    admin = staff.new_page()
+    admin.goto("/admin/keys/accessrequest/")
+    expect(admin.locator("#result_list")).to_contain_text("To look into reverts")
+    admin.locator("input.action-select").check()
+    admin.locator("select[name=action]").select_option("approve")
+    admin.get_by_role("button", name="Go", exact=False).or_(
+        admin.get_by_role("button", name="Run", exact=False)
+    ).first.click()
+    admin.locator("textarea[name=answer]").fill("Welcome")
+    admin.get_by_role("button", name="Approve").click()
+    expect(admin.locator(".messagelist")).to_contain_text("approved")
+    staff.close()
+
+    answer = ask(live, issued.secret, *trace)
+    assert answer.status_code == 200
+    assert all("result" in one for one in answer.json()["result"])
+    narrower = ask(live, issued.secret, *trace[:2], {"tracer": "prestateTracer"})
+    assert narrower.json()["error"]["data"]["reason"] == "tracer_not_entitled"
+    page.reload()
+    expect(page.get_by_role("main")).to_contain_text("Welcome")
+    page.get_by_role("link", name="Explore").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Explore")
+    assert "You have asked" not in page.content()
+    assert "Tracing on sample: approved" in live.log()
+
+
+def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(
+    context: BrowserContext, live: Live
+) -> None:
+    user = User.objects.create_user("customer@example.org")
+    old = issue_key(owner=user, name="Indexer")
+    live.secrets.append(old.secret)
+    sign_in(context, live, user)
+    page = context.new_page()
+    page.goto("/dashboard/")
+    page.get_by_role("link", name="Indexer").click()
+    page.get_by_role("link", name="Roll…").click()
+    page.get_by_role("radio", name="in 1 hour").check()
+    page.get_by_role("button", name="Roll the key").click()
+    expect(page.get_by_role("main")).to_contain_text(f"{old.version.hint} works until")
+    new = secret_on(page, live)
+    for secret in (old.secret, new):
+        assert ask(live, secret, "eth_chainId").status_code == 200
+    page.get_by_role("link", name="I have saved it").click()
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("link", name=f"Revoke… {old.version.hint}").click()
+    page.get_by_label("to confirm").fill(old.version.hint[-4:])
+    page.get_by_role("button", name="Revoke for ever").click()
+    expect(page.get_by_role("status").first).to_contain_text("is revoked")
+    gone = ask(live, old.secret, "eth_chainId")
+    assert gone.json()["error"]["data"]["reason"] == "key_revoked"
+    assert ask(live, new, "eth_chainId").status_code == 200
+
+
+def test_keyboard_reaches_the_content_past_the_navigation(
+    context: BrowserContext, live: Live
+) -> None:
+    page = context.new_page()
+    page.goto("/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+
+
+PAGES = ["/", "/account/", "/account/password", "/dashboard/", "/dashboard/keys/new"]
+PAGES_OF_A_KEY = [
+    *("", "/connect", "/usage", "/tracing", "/tracing/sample", "/allowlists"),
+    *("/activity", "/roll", "/delete"),
+]
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_with_and_without_scripts(
+    browser: Browser, live: Live, scheme: str, scripts: bool
+) -> None:
+    user = User.objects.create_user("customer@example.org")
+    key = create_key(owner=user, name="Averyveryverylongnamewithoutanyspaceinit" * 2)
+    faults: list[str] = []
+    for width in WIDTHS.values():
+        context = browser.new_context(
+            base_url=live.base_url,
+            viewport={"width": width, "height": 800},
+            java_script_enabled=scripts,
+            color_scheme=scheme,
+        )
+        context.on("console", lambda line: faults.append(line.text))
+        sign_in(context, live, user)
+        page = context.new_page()
+        for place in [
+            *PAGES,
+            *(f"/dashboard/keys/{key.pk}{p}" for p in PAGES_OF_A_KEY),
+        ]:
+            answer = page.goto(place)
+            assert answer is not None and answer.status == 200, place
+            expect(page.get_by_role("heading", level=1)).to_have_count(1)
+            expect(page.get_by_role("main")).to_have_count(1)
+            unnamed = page.locator(
+                "main :is(input, textarea, select):not([type=hidden], .unseen)"
+            )
+            for field in unnamed.all():
+                assert field.evaluate("one => one.labels.length") > 0, place
+            found = page.evaluate("document.documentElement.scrollWidth")
+            assert found <= width, (place, width)
+        context.close()
+    assert faults == []
