@@ -31,44 +31,58 @@ def snippets(base: str, key: str = "") -> list[Snippet]:
     base: a network's base address. key: the key, "" to take it from VARIABLE.
     """
     shell = f'"{base}/{key or "$" + VARIABLE}"'
-    python = f'"{base}/{key}"'
-    script = python
-    imports = ""
-    if not key:
-        imports = "from os import environ\n\n"
-        python = f"f\"{base}/{{environ['{VARIABLE}']}}\""
-        script = f"`{base}/${{process.env.{VARIABLE}}}`"
-    body = '{"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}'
+    script = f'"{base}/{key}"' if key else f"`{base}/${{process.env.{VARIABLE}}}`"
     return [
-        Snippet(
-            "curl",
-            "curl",
-            "",
-            f"curl -s {shell} \\\n  -H 'Content-Type: application/json' -d '{body}'",
-        ),
-        Snippet(
-            "web3py",
-            "web3.py",
-            "pip install web3",
-            f"{imports}from web3 import Web3\n\n"
-            f"w3 = Web3(Web3.HTTPProvider({python}))\n"
-            "print(w3.eth.block_number)",
-        ),
-        Snippet(
-            "viem",
-            "viem",
-            "npm install viem",
-            'import { createPublicClient, http } from "viem";\n\n'
-            f"const client = createPublicClient({{ transport: http({script}) }});\n"
-            "console.log(await client.getBlockNumber());",
-        ),
-        Snippet(
-            "ethers",
-            "ethers",
-            "npm install ethers",
-            'import { JsonRpcProvider } from "ethers";\n\n'
-            f"const provider = new JsonRpcProvider({script});\n"
-            "console.log(await provider.getBlockNumber());",
-        ),
+        _curl(shell),
+        _web3py(base, key),
+        _viem(script),
+        _ethers(script),
         Snippet("cast", "cast", "", f"cast block-number --rpc-url {shell}"),
     ]
+
+
+def _curl(address: str) -> Snippet:
+    body = '{"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}'
+    return Snippet(
+        "curl",
+        "curl",
+        "",
+        f"curl -s {address} \\\n  -H 'Content-Type: application/json' -d '{body}'",
+    )
+
+
+def _web3py(base: str, key: str) -> Snippet:
+    imports, address = "", f'"{base}/{key}"'
+    if not key:
+        imports = "from os import environ\n\n"
+        address = f"f\"{base}/{{environ['{VARIABLE}']}}\""
+    return Snippet(
+        "web3py",
+        "web3.py",
+        "pip install web3",
+        f"{imports}from web3 import Web3\n\n"
+        f"w3 = Web3(Web3.HTTPProvider({address}))\n"
+        "print(w3.eth.block_number)",
+    )
+
+
+def _viem(address: str) -> Snippet:
+    return Snippet(
+        "viem",
+        "viem",
+        "npm install viem",
+        'import { createPublicClient, http } from "viem";\n\n'
+        f"const client = createPublicClient({{ transport: http({address}) }});\n"
+        "console.log(await client.getBlockNumber());",
+    )
+
+
+def _ethers(address: str) -> Snippet:
+    return Snippet(
+        "ethers",
+        "ethers",
+        "npm install ethers",
+        'import { JsonRpcProvider } from "ethers";\n\n'
+        f"const provider = new JsonRpcProvider({address});\n"
+        "console.log(await provider.getBlockNumber());",
+    )
