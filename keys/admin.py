@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet, Subquery
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
@@ -27,6 +27,7 @@ from keys.models import (
     AllowlistEntry,
     AllowlistKind,
     ApiKey,
+    DailyUse,
     Entitlement,
     KeyVersion,
     KeyVersionUse,
@@ -41,6 +42,7 @@ from keys.services import (
     update_key,
 )
 from keys.states import State, in_state, live_versions, state_of
+from keys.usage.daily import today
 from keys.user_admin import UserAdmin, actor_of
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
@@ -187,7 +189,10 @@ class ApiKeyAdmin(KeyActions):
 
     form = ApiKeyForm
     inlines = [EntitlementInline, KeyVersionInline, AllowlistInline]
-    list_display = ["__str__", "owner", "hints", "state", "tracing", "last_used"]
+    list_display = [
+        *("__str__", "hints", "owner", "opens", "state"),
+        *("credits_today", "last_used", "tracing"),
+    ]
     list_filter = [
         StateFilter,
         UseFilter,
@@ -211,12 +216,25 @@ class ApiKeyAdmin(KeyActions):
         return [] if obj is None else ["owner", "events"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        keys = super().get_queryset(request)
-        return keys.prefetch_related("versions__use", "entitlements__network")
+        keys = (
+            super()
+            .get_queryset(request)
+            .prefetch_related("versions__use", "entitlements__network", "networks")
+        )
+        used = DailyUse.objects.filter(day=today(), api_key=OuterRef("pk"))
+        return keys.annotate(spent_today=Subquery(used.values("credits")))
 
     @admin.display(description="live secrets")
     def hints(self, api_key: ApiKey) -> str:
         return ", ".join(version.hint for version in live_versions(api_key)) or "-"
+
+    @admin.display(description="networks")
+    def opens(self, api_key: ApiKey) -> str:
+        return ", ".join(network.slug for network in api_key.networks.all()) or "all"
+
+    @admin.display(description="credits today")
+    def credits_today(self, api_key: Any) -> str:
+        return f"{api_key.spent_today or 0:,}"
 
     @admin.display(description="state")
     def state(self, api_key: ApiKey) -> str:

@@ -1,0 +1,54 @@
+"""What the admin's pages show of usage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.template import Context
+from django.utils import timezone
+
+from keys.models import AccessRequest, AccessStatus, ApiKey
+from keys.usage.daily import active_today, busiest_today, quota_of, sums_today
+from keys.usage.panel import Chosen, UnknownChoice, panel
+
+register = template.Library()
+
+BUSIEST = 10
+"""Keys that the admin's first page names."""
+
+
+@register.filter
+def grouped(count: int) -> str:
+    """Write a count with its thousands apart."""
+    return f"{count:,}"
+
+
+@register.inclusion_tag("usage/key.html", takes_context=True)
+def key_usage(context: Context, api_key: ApiKey) -> dict[str, Any]:
+    """Show what a key was used for."""
+    return {
+        "panel": panel(_chosen(context), timezone.now(), api_key),
+        "quota": quota_of(api_key),
+    }
+
+
+@register.inclusion_tag("usage/service.html", takes_context=True)
+def service_usage(context: Context) -> dict[str, Any]:
+    """Show what all keys were used for, and what waits for staff."""
+    waiting = AccessRequest.objects.filter(status=AccessStatus.PENDING)
+    return {
+        "panel": panel(_chosen(context), timezone.now()),
+        "today": sums_today(),
+        "active": active_today(),
+        "busiest": busiest_today(BUSIEST),
+        "waiting": waiting.count(),
+    }
+
+
+def _chosen(context: Context) -> Chosen:
+    """Return what the page's address asks for, or what is shown to begin with."""
+    try:
+        return Chosen.from_query(context["request"].GET.dict())
+    except UnknownChoice:
+        return Chosen()

@@ -1,0 +1,122 @@
+"""What staff see in the admin of what keys are used for."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from keys.models import ApiKey, DailyUse, Span, UsageBucket, UsageTotal, User
+from keys.services import get_or_create_customer, issue_key, request_access
+from keys.usage.daily import today
+from tests.support.rows import make_network
+
+pytestmark = pytest.mark.django_db
+
+API_KEYS = "/admin/keys/apikey/"
+INDEX = "/admin/"
+
+
+@pytest.fixture
+def auditor(client: Client) -> Client:
+    user = User.objects.create_user("auditor@example.org", is_staff=True)
+    user.groups.add(Group.objects.get(name="auditor"))
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def used() -> ApiKey:
+    """Return a key with forty calls today, of which ten failed."""
+    network = make_network("metered")
+    owner = get_or_create_customer(email="owner@example.org")
+    api_key = issue_key(owner=owner, name="dapp", networks=[network]).api_key
+    for outcome, calls in (("ok", 30), ("denied", 10)):
+        row = {
+            "network": network,
+            "method": "eth_call",
+            "outcome": outcome,
+            "span": Span.MINUTE,
+            "start": timezone.now().replace(second=0, microsecond=0),
+            "calls": calls,
+            "credits": 20 * calls,
+            "duration_us": 1000 * calls,
+            "bytes_out": 100,
+            "latencies": [0] * 10 + [calls],
+        }
+        UsageBucket.objects.create(api_key=api_key, **row)
+        UsageTotal.objects.create(**row)
+    DailyUse.objects.create(
+        day=today(), api_key=api_key, calls=40, failed=10, credits=12_345
+    )
+    return api_key
+
+
+def text_of(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_keys_page_shows_what_it_was_used_for(auditor: Client, used: ApiKey) -> None:
+    text = text_of(auditor, f"{API_KEYS}{used.pk}/change/?range=1h&by=outcome")
+    assert text.count('<svg class="canvas"') == 2
+    assert "Calls by outcome" in text
+    assert "25.0%" in text
+    assert "12,345 credits" in text
+
+
+def test_first_page_sums_up_all_keys(auditor: Client, used: ApiKey) -> None:
+    request_access(
+        api_key=used,
+        network=used.networks.get(),
+        tracers=["callTracer"],
+        reason="to debug",
+    )
+    text = text_of(auditor, INDEX)
+    assert "Usage of all keys" in text
+    assert "10 failed" in text
+    assert '?status__exact=pending">1</a>' in text
+    assert f'<a href="{API_KEYS}{used.pk}/change/">dapp</a>' in text
+    assert "owner@example.org" in text
+    assert text.count('<svg class="canvas"') == 2
+    assert "Calls by network" in text_of(auditor, f"{INDEX}?by=network")
+
+
+def test_first_page_without_calls_or_with_a_wrong_choice(auditor: Client) -> None:
+    assert "No calls since" in text_of(auditor, f"{INDEX}?range=2y")
+
+
+def test_usage_is_shown_to_those_alone_who_may_see_keys(
+    client: Client, used: ApiKey
+) -> None:
+    client.force_login(User.objects.create_user("new@example.org", is_staff=True))
+    assert "Usage of all keys" not in text_of(client, INDEX)
+
+
+def test_list_has_networks_and_credits_of_today(auditor: Client, used: ApiKey) -> None:
+    text = text_of(auditor, API_KEYS)
+    assert '<td class="field-opens">metered</td>' in text
+    assert '<td class="field-credits_today">12,345</td>' in text
+
+
+def test_first_page_takes_as_many_queries_for_many_keys_as_for_few(
+    auditor: Client, used: ApiKey
+) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as context:
+            text_of(auditor, INDEX)
+        return len(context)
+
+    queries()  # content types are read once
+    before = queries()
+    for number in range(5):
+        owner = get_or_create_customer(email=f"{number}@example.org")
+        api_key = issue_key(owner=owner).api_key
+        DailyUse.objects.create(
+            day=today(), api_key=api_key, calls=1, failed=0, credits=1
+        )
+    assert queries() == before
