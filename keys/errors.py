@@ -13,6 +13,16 @@ from jsonrpc.errors import RpcError
 _REALM = 'Bearer realm="portcullis"'
 
 
+class OfKnownKey(Exception):
+    """Raised when a request is refused whose key is somebody's: he may want to know.
+
+    api_key_id: the key, 0 where nobody has said. network_id: 0 where it is of no matter.
+    """
+
+    api_key_id = 0
+    network_id = 0
+
+
 class KeyRequired(RpcError):
     """Raised when a request has no key."""
 
@@ -54,7 +64,7 @@ class TooManyInvalidKeys(RpcError):
         self.headers = {"Retry-After": str(wait_seconds)}
 
 
-class KeyRevoked(RpcError):
+class KeyRevoked(OfKnownKey, RpcError):
     """Raised when a key was revoked.
 
     version_id: the row of the secret that was shown.
@@ -70,7 +80,7 @@ class KeyRevoked(RpcError):
         self.version_id = version_id
 
 
-class KeyExpired(RpcError):
+class KeyExpired(OfKnownKey, RpcError):
     """Raised when a key's time is over.
 
     expired_at: Unix seconds.
@@ -86,7 +96,7 @@ class KeyExpired(RpcError):
         super().__init__(f"this API key expired on {moment}", expired_at=moment)
 
 
-class KeyDisabled(RpcError):
+class KeyDisabled(OfKnownKey, RpcError):
     """Raised when staff has disabled a key or its owner, for the time being."""
 
     http_status = 403
@@ -97,7 +107,7 @@ class KeyDisabled(RpcError):
         super().__init__("this API key is disabled; contact support")
 
 
-class NetworkNotEnabled(RpcError):
+class NetworkNotEnabled(OfKnownKey, RpcError):
     """Raised when a key does not open a network.
 
     network: its slug.
@@ -111,7 +121,7 @@ class NetworkNotEnabled(RpcError):
         super().__init__(f"this API key has no access to {network}", network=network)
 
 
-class _NotAllowed(RpcError):
+class _NotAllowed(OfKnownKey, RpcError):
     """What the allowlists of a key refuse has much in common."""
 
     http_status = 403

@@ -16,7 +16,7 @@ from typing import TypeVar
 import orjson
 
 from keys.allowlists import Allowlists, make_allowlists
-from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
+from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked, OfKnownKey
 from keys.format import is_well_formed
 from keys.limiter.gcra import Limits
 from keys.permits import NO_PERMITS, Permit, Permits
@@ -178,12 +178,16 @@ class Grants:
 
     def _admit(self, entry: _Entry) -> Grant:
         grant = entry.grant
-        if entry.is_revoked:
-            raise KeyRevoked(grant.version_id)
-        if grant.expires_at is not None and grant.expires_at <= self._wall_clock():
-            raise KeyExpired(grant.expires_at)
-        if not entry.is_enabled:
-            raise KeyDisabled
+        try:
+            if entry.is_revoked:
+                raise KeyRevoked(grant.version_id)
+            if grant.expires_at is not None and grant.expires_at <= self._wall_clock():
+                raise KeyExpired(grant.expires_at)
+            if not entry.is_enabled:
+                raise KeyDisabled
+        except OfKnownKey as error:
+            error.api_key_id = grant.api_key_id
+            raise
         return grant
 
     def _changed(self, payload: str) -> None:

@@ -16,6 +16,7 @@ from psycopg import AsyncConnection, Error
 
 from jsonrpc.errors import RequestTimedOut, RpcError
 from keys.latencies import BUCKETS
+from keys.refusals import Refusals
 from keys.totals import Counter, Measured, Totals
 
 logger = logging.getLogger(__name__)
@@ -146,6 +147,7 @@ class Meter:
         self.flush_seconds = 0.0
         """Of all flushes together."""
         self._totals = Totals()
+        self._refusals = Refusals(wall_clock)
 
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
         """Count a call; size: bytes of its answer."""
@@ -156,6 +158,15 @@ class Meter:
         counter[1] += microseconds
         counter[2] += size
         counter[3 + microseconds.bit_length()] += 1
+
+    def refuse(
+        self, api_key_id: int, network_id: int, method: str, reason: str
+    ) -> None:
+        """Note why a call was refused, for the key's owner.
+
+        network_id: 0 where the key itself was refused. method: "" for all of a request.
+        """
+        self._refusals.note((api_key_id, network_id, reason), method)
 
     @property
     def waiting(self) -> int:
@@ -179,7 +190,7 @@ class Meter:
     async def flush(self) -> None:
         """Add what was counted to the database; keep it if that fails."""
         self._close_minute()
-        if not self._used:
+        if not self._used and not self._refusals:
             return  # hence nothing waits either
         began = time.perf_counter()
         try:
@@ -208,6 +219,7 @@ class Meter:
             await connection.execute(_USED, [versions, moments])
             for version in versions:
                 del self._used[version]
+        await self._refusals.write(connection)
 
     async def _flush_for_ever(self) -> None:
         while True:

@@ -28,7 +28,13 @@ from jsonrpc.errors import (
 )
 from jsonrpc.registry import MethodRegistry
 from jsonrpc.stream import Stream
-from keys.errors import KeyInvalid, KeyRequired, KeyRevoked, NetworkNotEnabled
+from keys.errors import (
+    KeyInvalid,
+    KeyRequired,
+    KeyRevoked,
+    NetworkNotEnabled,
+    OfKnownKey,
+)
 from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi import http
@@ -219,14 +225,18 @@ class Endpoint:
             network = self._directory.by_host(host)
         if network is None:
             raise UnknownNetwork
-        if not grant.allows_network(network.id):
-            raise NetworkNotEnabled(network.slug)
-        if grant.allowlists is not None:
-            grant.allowlists.require_client(
-                http.client_address(scope),
-                headers.get(b"origin"),
-                headers.get(b"user-agent"),
-            )
+        try:
+            if not grant.allows_network(network.id):
+                raise NetworkNotEnabled(network.slug)
+            if grant.allowlists is not None:
+                grant.allowlists.require_client(
+                    http.client_address(scope),
+                    headers.get(b"origin"),
+                    headers.get(b"user-agent"),
+                )
+        except OfKnownKey as error:
+            error.api_key_id, error.network_id = grant.api_key_id, network.id
+            raise
         return network
 
     async def _read_body(
@@ -269,6 +279,9 @@ class Endpoint:
             logger.error("request %s crashed", request_id, exc_info=error)
             error = InternalError()
         self.refusals[error.http_status, error.reason] += 1
+        if isinstance(error, OfKnownKey) and error.api_key_id and self._meter:
+            place = error.api_key_id, error.network_id
+            self._meter.refuse(*place, "", error.reason)
         note = scope.get(http.NOTE)
         if note is not None:
             note.refused(request_id, error)

@@ -276,6 +276,11 @@ class Meter(Protocol):
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
         """Count a call; size: bytes of its answer."""
 
+    def refuse(
+        self, api_key_id: int, network_id: int, method: str, reason: str
+    ) -> None:
+        """Note why a call was refused."""
+
 
 class LateUses(Protocol):
     """Puts attempts with revoked secrets on record; see `keys.late_use`."""

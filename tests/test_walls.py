@@ -41,6 +41,7 @@ PURE = [
     "keys.latencies",
     "keys.metering",
     "keys.plans",
+    "keys.refusals",
     "keys.strangers",
     "wallets.caip",
     "wallets.scopes",

@@ -22,6 +22,7 @@ from keys.dashboard.access import (
     own_key,
     user_of,
 )
+from keys.dashboard.refusals import latest_refusals
 from keys.dashboard.summaries import key_lines, last_used_at
 from keys.models import ApiKey
 from keys.selectors import is_held
@@ -138,6 +139,7 @@ def key(request: HttpRequest, pk: int) -> HttpResponse:
         "last_used_at": last_used_at(key.versions.all()),
         "limits": limits_of(key),
         "quota": quota_of(key),
+        "refusals": latest_refusals(key),
         "rename": NameForm({"name": key.name}),
     }
     return render(request, "dashboard/key.html", context)

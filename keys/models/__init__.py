@@ -8,6 +8,7 @@ from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
 from keys.models.login_failures import LoginFailure
 from keys.models.plans import KeyLimits, Plan
+from keys.models.refusals import Refusal
 from keys.models.tokens import ApiToken, RepeatedRequest, Scope
 from keys.models.usage import (
     DailyUse,
@@ -38,6 +39,7 @@ __all__ = [
     "LoginFailure",
     "Outcome",
     "Plan",
+    "Refusal",
     "RepeatedRequest",
     "Scope",
     "Span",

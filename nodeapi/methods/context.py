@@ -84,6 +84,10 @@ class Context:
             OK if error is None else outcome_of(error),
         )
         self.meter.book(use, credits, passed // 1000, size)
+        if error is not None and error.reason:
+            self.meter.refuse(
+                grant.api_key_id, self.network.id, method or "", error.reason
+            )
 
     def authorise(self, method: Method) -> None:
         """Raise MethodNotEntitled when the key lacks what a method demands."""

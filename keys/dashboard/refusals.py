@@ -1,0 +1,57 @@
+"""Why calls with a key were refused lately, and what its owner can do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
+
+from keys.models import ApiKey, Refusal
+
+SHOWN_DAYS = 7
+"""How far back."""
+
+MAX_SHOWN = 20
+"""Reasons, the latest ones."""
+
+MENDING = {
+    "batch_too_costly": "Send fewer calls in one batch.",
+    "contract_not_allowed": "Add the contract to the allowlist.",
+    "daily_quota": "Wait for 00:00 UTC, spend less, or ask support for more.",
+    "ip_not_allowed": "Add the address of your server to the allowlist.",
+    "key_disabled": "Enable the key on this page, or ask support if they disabled it.",
+    "key_expired": "Use the newest secret, or roll the key to get one.",
+    "key_revoked": "Use another secret. Is it you who still uses the revoked one?",
+    "method_not_allowed": "Add the method to the allowlist.",
+    "method_not_entitled": "Request access under Tracing.",
+    "network_not_enabled": "Create a key that opens this network.",
+    "origin_not_allowed": "Add the origin of your page to the allowlist.",
+    "rate_limited": "Wait for what Retry-After says, and spread your calls.",
+    "response_too_large": "Ask for less at a time.",
+    "too_many_concurrent": "Wait for a trace before you ask for the next one.",
+    "trace_too_large": "Ask with another tracer; this transaction did too much for it.",
+    "tracer_not_available": "Use a tracer that the network offers, see Tracing.",
+    "tracer_not_entitled": "Request access to this tracer under Tracing.",
+    "unavailable": "Try again: the fault was ours.",
+    "user_agent_not_allowed": "Add your program's User-Agent to the allowlist.",
+}
+"""What to do, by reason; `/docs/errors` tells more of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalLine:
+    """A reason, and what is told of it. mending: "" where nothing can be said."""
+
+    refusal: Refusal
+    mending: str
+
+
+def latest_refusals(key: ApiKey) -> list[RefusalLine]:
+    """Return why calls were refused within the last days, the latest first."""
+    since = timezone.now() - timedelta(days=SHOWN_DAYS)
+    found = Refusal.objects.filter(api_key=key, last_at__gt=since)
+    return [
+        RefusalLine(refusal, MENDING.get(refusal.reason, ""))
+        for refusal in found.select_related("network")[:MAX_SHOWN]
+    ]

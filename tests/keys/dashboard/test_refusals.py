@@ -1,0 +1,133 @@
+"""Why calls were refused is counted, and its owner is told how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from jsonrpc.errors import error_classes
+from keys import refusals
+from keys.dashboard.refusals import MENDING
+from keys.models import Refusal, User
+from keys.refusals import Refusals
+from keys.services import disable_key, enable_key, issue_key, set_allowlist
+from nodeapi.service import build_endpoint  # noqa: F401  # brings all errors
+from tests.keys.dashboard.conftest import Customer, text
+from tests.support.live import live_service, request
+from tests.support.rows import add_block, make_network, set_head
+
+OF_NO_KEY = {
+    *("key_required", "key_invalid", "too_many_invalid_keys"),
+    *("unknown_network", "unknown_path"),
+    *("http_method_not_allowed", "unsupported_media_type"),
+    *("body_too_large", "body_too_slow"),
+}
+"""What is refused before the key is looked at, or whatever the key."""
+
+
+def test_there_is_a_way_to_mend_each_reason_and_no_other() -> None:
+    reasons = {error.reason for error in error_classes() if error.reason}
+    assert reasons - OF_NO_KEY == set(MENDING)
+
+
+def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
+    alpha, beta = make_network("alpha"), make_network("beta")
+    add_block(alpha, "head", 1)
+    set_head(alpha, "head", 1)
+    user = User.objects.create_user("customer@example.org")
+    key = issue_key(owner=user, networks=[alpha])
+    trace = request("debug_traceBlockByNumber", "latest", {})
+    with live_service() as live:
+        live.secrets.append(key.secret)
+        with (
+            live.api("alpha", key.secret) as api,
+            live.api("beta", key.secret) as other,
+        ):
+            assert other.send(request("eth_chainId")).status_code == 403
+            assert api.send([trace, trace, request("eth_chainId")]).status_code == 200
+            disable_key(api_key=key.api_key)
+            assert api.send(request("eth_chainId")).status_code == 403
+            enable_key(api_key=key.api_key)
+            set_allowlist(api_key=key.api_key, kind="ip", values=["192.0.2.1"])
+            assert api.send(request("eth_chainId")).status_code == 403
+    # Whoever stops writes what he has counted.
+    found = {
+        (one.reason, one.network and one.network.slug): (one.calls, one.method)
+        for one in Refusal.objects.select_related("network")
+    }
+    assert found == {
+        ("network_not_enabled", beta.slug): (1, ""),
+        ("method_not_entitled", "alpha"): (2, "debug_traceBlockByNumber"),
+        ("key_disabled", None): (1, ""),
+        ("ip_not_allowed", "alpha"): (1, ""),
+    }
+    client = Client()
+    client.force_login(user)
+    page = text(client.get(f"/dashboard/keys/{key.api_key.pk}"))
+    for reason, _ in found:
+        assert f'href="/docs/errors#{reason}"' in page
+        assert MENDING[reason].replace("'", "&#x27;") in page
+
+
+def written(*counted: Refusals) -> None:
+    """Write what was counted, as a process does."""
+    from psycopg import AsyncConnection
+
+    from nodeapi.service import database_conninfo
+
+    async def write() -> None:
+        async with await AsyncConnection.connect(
+            database_conninfo(), autocommit=True
+        ) as connection:
+            for one in counted:
+                await one.write(connection)
+
+    asyncio.run(write())
+
+
+def test_row_tells_of_its_last_day_from_all_processes(transactional_db: None) -> None:
+    alpha = make_network("alpha")
+    user = User.objects.create_user("customer@example.org")
+    key = issue_key(owner=user).api_key
+    midnight = 1_800_057_600.0  # of UTC
+    now = midnight - 10
+    one, two = Refusals(lambda: now), Refusals(lambda: now)
+    place = key.pk, alpha.pk, "rate_limited"
+    for counter in (one, two, two):
+        counter.note(place, "eth_chainId")
+    written(one, two)
+    assert Refusal.objects.get().calls == 3
+    one.note(place, "eth_chainId")
+    now = midnight + 10
+    one.note(place, "net_version")
+    one.note((key.pk, 0, "key_expired"), "")
+    one.note((key.pk + 1, 0, "key_expired"), "")  # of a key that is gone
+    written(one)
+    limited, expired = Refusal.objects.order_by("-reason")
+    assert (limited.calls, limited.method) == (1, "net_version")
+    assert limited.last_at.timestamp() == now
+    assert (expired.reason, expired.network) == ("key_expired", None)
+    assert len(one) == 0
+
+
+def test_what_waits_is_bounded(monkeypatch) -> None:
+    monkeypatch.setattr(refusals, "MAX_WAITING", 2)
+    counter = Refusals(lambda: 0.0)
+    for number in (1, 2, 3, 1):
+        counter.note((number, 0, "key_expired"), "")
+    assert len(counter) == 2
+
+
+@pytest.mark.django_db
+def test_old_refusals_are_not_shown(customer: Customer) -> None:
+    long_ago = timezone.now() - timedelta(days=8)
+    Refusal.objects.create(
+        api_key=customer.key, reason="daily_quota", last_at=long_ago, calls=7
+    )
+    assert "Refused lately" not in customer.page()
+    Refusal.objects.update(last_at=timezone.now())
+    assert "Wait for 00:00 UTC" in customer.page()
