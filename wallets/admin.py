@@ -1,4 +1,4 @@
-"""Dapps, sessions, requests and logs in the admin: to look at, to end, to block.
+"""Dapps, sockets, sessions, requests and logs in the admin: to look at, to end, to block.
 
 Staff change nothing that a user has decided, except to take it away. Codes and tokens are
 shown nowhere, not even their digests.
@@ -24,6 +24,7 @@ from wallets.models import (
     ConsentRequest,
     Dapp,
     DappToken,
+    LiveSocket,
     Pairing,
     Session,
 )
@@ -39,10 +40,12 @@ if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _DappAdmin = admin.ModelAdmin[Dapp]
     _SessionAdmin = admin.ModelAdmin[Session]
     _BlockedDappAdmin = admin.ModelAdmin[BlockedDapp]
+    _LiveSocketAdmin = admin.ModelAdmin[LiveSocket]
     _AnyAdmin = admin.ModelAdmin[Any]
     _TokenInline = admin.TabularInline[DappToken, Dapp]
 else:
-    _DappAdmin = _SessionAdmin = _BlockedDappAdmin = _AnyAdmin = admin.ModelAdmin
+    _DappAdmin = _SessionAdmin = _BlockedDappAdmin = admin.ModelAdmin
+    _LiveSocketAdmin = _AnyAdmin = admin.ModelAdmin
     _TokenInline = admin.TabularInline
 
 
@@ -193,6 +196,25 @@ class ConsentRequestAdmin(ReadOnly, _AnyAdmin):
     @admin.display(boolean=True, description="waiting")
     def is_waiting(self, request: ConsentRequest) -> bool:
         return request.state == "pending" and request.expires_at > timezone.now()
+
+
+@admin.register(LiveSocket)
+class LiveSocketAdmin(ReadOnly, _LiveSocketAdmin):
+    """The sockets that are open; a dapp that is disconnected loses its own."""
+
+    list_display = ["dapp", "user", "remote_address", "opened_at", "process"]
+    list_filter = ["opened_at"]
+    list_select_related = ["dapp__user"]
+    search_fields = ["=dapp__ident", "=dapp__label", "=dapp__user__email"]
+    fields = ["dapp", "remote_address", "opened_at", "process"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[LiveSocket]:
+        living = LiveSocket.objects.open()
+        return super().get_queryset(request).filter(pk__in=living.values("pk"))
+
+    @admin.display(ordering="dapp__user__email")
+    def user(self, live: LiveSocket) -> User:
+        return live.dapp.user
 
 
 @admin.register(Pairing)

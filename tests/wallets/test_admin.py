@@ -6,6 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from keys.models import User
+from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user
 from wallets import scopes
@@ -22,6 +23,7 @@ MODELS = [
     "blockeddapp",
     "consentrequest",
     "dapp",
+    "livesocket",
     "pairing",
     "session",
 ]
@@ -46,6 +48,8 @@ def dapp(db: None) -> Dapp:
     dapp = pairing.redeem_program_code(code=code, cause=BY_USER).token.dapp
     granted = {"eip155:1": ScopeObject(("eth_chainId",), (), (f"eip155:1:{A1}",))}
     write_session(lock_session(dapp.pk), granted, event=Event.GRANTED, cause=BY_USER)
+    serve_process(7)
+    open_socket_of(dapp, process=7)
     return dapp
 
 
@@ -79,11 +83,18 @@ def test_staff_make_and_delete_nothing(staff, dapp, model):
 
 
 def test_lists_are_found_by_the_user(staff, dapp):
-    for model in ("dapp", "session", "activity"):
+    for model in ("dapp", "session", "activity", "livesocket"):
         url = reverse(f"admin:wallets_{model}_changelist")
         found = staff.get(url, {"q": dapp.user.email}).context["cl"].queryset
         assert found.count() > 0
         assert staff.get(url, {"q": "nobody@"}).context["cl"].queryset.count() == 0
+
+
+def test_sockets_are_listed_while_their_process_lives(staff, dapp):
+    open_socket_of(dapp, process=8, remote_address="192.0.2.66")
+    page = staff.get(reverse("admin:wallets_livesocket_changelist"))
+    assert [one.process for one in page.context["cl"].queryset] == [7]
+    assert "192.0.2.66" not in page.content.decode()
 
 
 def test_staff_end_a_session(staff, dapp):

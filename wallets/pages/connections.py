@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
 from django.contrib import messages
@@ -16,7 +18,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from wallets.models import Account, Dapp
+from wallets.models import Account, Dapp, LiveSocket
 from wallets.offers import wallet_offer
 from wallets.pages.choices import current_choice, read_choice, session_options
 from wallets.pages.policy import cause_of, user_of, wallet_page
@@ -47,11 +49,14 @@ def connections(request: HttpRequest) -> HttpResponse:
     )
     page = Paginator(dapps, DAPPS).get_page(request.GET.get("page"))
     names = scope_names()
+    sockets = _open_sockets(page)
     lines = [
         {
             "dapp": dapp,
             "identity": identity(dapp),
             "networks": [names.get(scope, scope) for scope in dapp.session.scopes],
+            "sockets": sockets[dapp.pk],
+            "places": sorted({one.remote_address or "?" for one in sockets[dapp.pk]}),
         }
         for dapp in page
     ]
@@ -121,6 +126,14 @@ def disconnect_everything(request: HttpRequest) -> HttpResponse:
     disconnect_all(user=user_of(request), cause=cause_of(request))
     messages.success(request, "Disconnected all.")
     return redirect("wallet:connections")
+
+
+def _open_sockets(dapps: Iterable[Dapp]) -> Mapping[int, list[LiveSocket]]:
+    """Return the sockets that are open, by the ids of their dapps."""
+    found: defaultdict[int, list[LiveSocket]] = defaultdict(list)
+    for one in LiveSocket.objects.open().filter(dapp__in=list(dapps)):
+        found[one.dapp_id].append(one)
+    return found
 
 
 def _show(

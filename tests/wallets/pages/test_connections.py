@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from http import HTTPStatus
 
 import pytest
+from django.utils import timezone
 
+from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.wallet import A1, A2, BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.consents import get_consent
@@ -48,16 +51,33 @@ def test_list_tells_what_each_dapp_may_do(person: Person):
     assert "other.example" in text
 
 
-def test_list_costs_the_same_for_many_dapps(person: Person, django_assert_num_queries):
-    def queries() -> int:
-        with django_assert_num_queries(6):
-            person.client.get("/wallet/connections")
-        return 5
+def test_list_tells_who_is_connected_now(person: Person, stranger: Person):
+    def page() -> str:
+        return person.client.get("/wallet/connections").content.decode()
 
-    assert queries() == 6
+    idle = person.pair("https://idle.example")
+    Dapp.objects.filter(pk=idle.pk).update(
+        last_used_at=timezone.now() - timedelta(hours=3)
+    )
+    assert "connected now" not in page()
+    serve_process(7)
+    for address in ("192.0.2.8", "192.0.2.9", "192.0.2.8"):
+        open_socket_of(person.dapp, process=7, remote_address=address)
+    open_socket_of(stranger.dapp, process=7)
+    open_socket_of(idle, process=8)  # of a process that was killed
+    assert page().count("connected now") == 1
+    assert "connected now, by 3 sockets from 192.0.2.8, 192.0.2.9" in page()
+    assert "3\xa0hours ago" in page()
+
+
+def test_list_costs_the_same_for_many_dapps(person: Person, django_assert_num_queries):
+    person.client.get("/wallet/connections")
+    with django_assert_num_queries(7):
+        person.client.get("/wallet/connections")
     for number in range(20):
         person.pair(f"https://dapp{number}.example")
-    assert queries() == 6
+    with django_assert_num_queries(7):
+        person.client.get("/wallet/connections")
 
 
 def test_page_of_a_dapp_has_its_boxes_ticked(person: Person):
