@@ -9,8 +9,9 @@ import pytest
 from django.db import connection
 
 from jsonrpc.errors import RpcError
-from keys.models import KeyVersion
+from keys.models import ApiKey, KeyVersion, UsageBucket
 from keys.services import announce_key, grant_entitlement, withdraw_entitlement
+from keys.services.limits import set_limits
 from networks.models import Network
 from nodeapi.http import RequestId
 from tests.support.rows import announce_network, document, hash_of
@@ -224,6 +225,41 @@ def test_staff_limit_the_wallet_as_any_key(rig: Rig, change):
         api_key.is_enabled = True
         api_key.save()
         api_key.networks.clear()
+        announce_key(api_key)
+        rig.run(asyncio.sleep(0.2))
+    assert called(rig, "eip155:1", "eth_chainId") == "0x1"
+
+
+def booked(rig: Rig, api_key: ApiKey) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return calls and credits of a key by method and outcome, once all are written."""
+    rig.run(rig.wallet.node.meter.flush())
+    rows = UsageBucket.objects.filter(api_key=api_key)
+    return {(row.method, row.outcome): (row.calls, row.credits) for row in rows}
+
+
+def test_reads_are_charged_to_the_wallets_api_key_and_booked(rig: Rig):
+    rig.create("eip155:1")
+    api_key = internal_key.ensure()
+    booked(rig, api_key)
+    UsageBucket.objects.filter(api_key=api_key).delete()
+    limits = set_limits(
+        api_key=api_key, credits_per_second=1, burst=100, credits_per_day=3
+    )
+    rig.run(asyncio.sleep(0.2))
+    try:
+        for _ in range(2):
+            called(rig, "eip155:1", "eth_chainId")
+        wrong = rig.invoke("eip155:1", "eth_getBlockByHash")
+        assert rig.code(rig.s1, INVOKE, wrong) == -32602
+        error = rig.error(rig.s1, INVOKE, rig.invoke("eip155:1", "eth_chainId"))
+        assert (error.code, error.data["reason"]) == (-32005, "daily_quota")
+        assert booked(rig, api_key) == {
+            ("eth_chainId", "ok"): (2, 2),
+            ("eth_getBlockByHash", "client_error"): (1, 1),
+            ("eth_chainId", "limited"): (1, 0),
+        }
+    finally:
+        limits.delete()
         announce_key(api_key)
         rig.run(asyncio.sleep(0.2))
     assert called(rig, "eip155:1", "eth_chainId") == "0x1"

@@ -9,9 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any
 
-from jsonrpc.errors import MethodNotFound, RequestTimedOut
+from jsonrpc.calls import Call, count
+from jsonrpc.errors import (
+    MethodNotFound,
+    RequestTimedOut,
+    RpcError,
+    ServiceUnavailable,
+)
 from jsonrpc.params import Param
 from jsonrpc.registry import Method
 from jsonrpc.stream import ResultTooLarge, Stream
@@ -106,12 +113,41 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
         if not key.allows_network(network.id):
             raise Unauthorized
         node = context.wallet.node
-        target = NodeContext(context.request_id, key, network, node.store, node.tracing)
+        target = NodeContext(
+            *(context.request_id, key, network, node.store, node.tracing),
+            *(node.limiter, node.meter, perf_counter_ns()),
+        )
         try:
             target.authorise(found)
         except MethodNotEntitled as error:  # withdrawn by staff since it was granted
             raise Unauthorized from error
+        return Answer(await _call_charged(found, target, request.params))
     return Answer(await _call(found, target, request.params))
+
+
+async def _call_charged(
+    method: Method, target: NodeContext, params: list[Any] | dict[str, Any]
+) -> bytes:
+    """Call a method of the node at the expense of the wallet's key, as over HTTP.
+
+    Raises: RpcError; see `keys.limiter.errors`.
+    """
+    call = Call()
+    call.method, call.credits = method, 0
+    result = b""
+    try:
+        charged = target.charge(method.credits)
+        if charged is not None:
+            await charged
+        call.credits = method.credits
+        result = await _call(method, target, params)
+    except BaseException as error:
+        # What is no RpcError, such as a database that is away, is no fault of the key.
+        call.error = error if isinstance(error, RpcError) else ServiceUnavailable()
+        raise
+    finally:
+        count(call, len(result), target)
+    return result
 
 
 async def _call(
