@@ -48,6 +48,14 @@ class EntitlementForm(_EntitlementForm):
         if self.instance.pk is not None:
             self.fields["network"].disabled = True
             self.fields["capability"].disabled = True
+            self._offer_tracers(self.instance)
+
+    def _offer_tracers(self, entitlement: Entitlement) -> None:
+        """Leave out the tracers that the network does not offer; granted ones stay."""
+        known = {*entitlement.network.tracers, *entitlement.tracers}
+        field = self.fields["tracers"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [choice for choice in Tracer.choices if choice[0] in known]
 
     def clean(self) -> dict[str, Any]:
         """Refuse new terms that are over; old ones may stand there as they are."""
@@ -85,6 +93,9 @@ class EntitlementInline(_EntitlementInline):
     extra = 0
     fields = [*EntitlementForm.Meta.fields, "granted_by", "granted_at"]
     readonly_fields = ["granted_by", "granted_at"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Entitlement]:
+        return super().get_queryset(request).select_related("network", "granted_by")
 
     def has_add_permission(
         self, request: HttpRequest, obj: ApiKey | None = None

@@ -147,6 +147,26 @@ def test_tracing_is_granted_changed_and_withdrawn_on_the_keys_page(
     assert not Entitlement.objects.exists()
 
 
+def test_granted_row_offers_its_networks_tracers_and_those_it_has(
+    staff: Client,
+) -> None:
+    alpha = make_network("alpha", tracers=["callTracer", "noopTracer"])
+    owner = get_or_create_customer(email="o@example.org")
+    api_key = issue_key(owner=owner, networks=[alpha]).api_key
+    entitlement = grant_entitlement(
+        api_key=api_key, network=alpha, tracers=["callTracer"]
+    )
+    alpha.tracers = ["noopTracer", "prestateTracer"]
+    alpha.save(update_fields=["tracers"])
+    page = staff.get(f"{API_KEYS}{api_key.pk}/change/").content.decode()
+    offered = re.findall(r'name="entitlements-0-tracers" value="(\w+)"', page)
+    assert sorted(offered) == ["callTracer", "noopTracer", "prestateTracer"]
+    row = {"id": entitlement.pk, "capability": "trace", "network": alpha.pk}
+    save_entitlements(staff, api_key, {**row, "tracers": ["muxTracer"]})
+    entitlement.refresh_from_db()
+    assert entitlement.tracers == ["callTracer"]
+
+
 def test_entitlement_that_makes_no_sense_is_not_granted(staff: Client) -> None:
     alpha, beta = make_network("alpha"), make_network("beta")
     owner = get_or_create_customer(email="owner@example.org")
