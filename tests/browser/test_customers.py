@@ -62,6 +62,7 @@ def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -
     assert secret not in page.content()
     with pytest.raises(Error, match="ERR_CACHE_MISS"):  # the page is in no cache
         page.go_back()
+    page.wait_for_load_state()  # of the browser's own page that says so
     assert secret not in page.content()
 
 
