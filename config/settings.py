@@ -8,6 +8,7 @@ beside the name. Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
 import os
 
 from config import env
+from config.mail import mail_settings
 from config.secret import secret_key
 from config.services import database_url, parse_database_url, redis_url
 
@@ -164,7 +165,8 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 # Without a collectstatic run the files are served from where they lie.
 WHITENOISE_USE_FINDERS = True
 
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+globals().update(mail_settings(env.text("MAIL_URL")))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MAIL_FROM", "portcullis@localhost")
 EMAIL_TIMEOUT = 10  # seconds; without it a silent mail server would hold a page up
 X_FRAME_OPTIONS = "DENY"
 # Nothing goes to other sites: a URL may hold an API key. "no-referrer" would take the

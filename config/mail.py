@@ -1,0 +1,38 @@
+"""The mail server, as an address: `smtps://user:password@mail.example.org`."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from config.env import InvalidSetting
+
+_PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
+"""The usual port of each scheme. Source: RFC 8314 for implicit TLS"""
+
+
+def mail_settings(url: str) -> dict[str, Any]:
+    """Return Django's settings for a mail server; "" prints mails instead.
+
+    url: smtp://, smtp+starttls:// or smtps://, with parts percent-encoded.
+    Raises: InvalidSetting, which shows no password.
+    """
+    if not url:
+        return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidSetting("MAIL_URL is no address") from None
+    if parts.scheme not in _PORTS or not parts.hostname:
+        known = ", ".join(f"{scheme}://host" for scheme in _PORTS)
+        raise InvalidSetting(f"MAIL_URL must be one of {known}")
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port or _PORTS[parts.scheme],
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_TLS": parts.scheme == "smtp+starttls",
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+    }
