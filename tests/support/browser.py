@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+
+# Milliseconds: a page may take its time where other tests run beside.
+expect.set_options(timeout=30_000)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
