@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import Any
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 from websockets.asyncio.client import connect as open_socket
 
+from keys.models import User
 from tests.support.wallet import A1, A2, BY_USER, M0, new_user
-from wallets.client import WalletClient, connect
+from wallets.client import CallFailed, WalletClient, connect
 from wallets.consents import get_consent
-from wallets.models import ConsentRequest, Dapp, Session
+from wallets.models import ConsentRequest, Dapp, LiveSocket, Session
+from wallets.permissions import Group
 from wallets.proposals import Choice
 from wallets.services import consent, requests, sessions
 from wallets.services.accounts import add_account
-from wallets.services.pairing import redeem_program_code, start_program_pairing
+from wallets.services.pairing import (
+    redeem_page_code,
+    redeem_program_code,
+    start_page_pairing,
+    start_program_pairing,
+)
 
 SILENCE = 0.5
 """Seconds after which nothing more is expected."""
@@ -33,6 +44,21 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
             await scenario
 
     asyncio.run(bounded())
+
+
+def case(number: int, *values: Any) -> Any:
+    """Return parameters of a test that are one of the wallet's numbered cases."""
+    return pytest.param(*values, marks=pytest.mark.case(number), id=f"case{number}")
+
+
+def scenario(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Make a test of a coroutine function."""
+
+    @wraps(test)
+    def bounded(*args: Any, **kwargs: Any) -> None:
+        run(test(*args, **kwargs))
+
+    return bounded
 
 
 async def orm(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -74,20 +100,32 @@ class Owner:
         async with open_socket(self.url, additional_headers=headers) as socket:
             yield socket
 
-    def pending(self) -> ConsentRequest:
-        """Return the request that waits for the user."""
+    def pending(self, dapp: Dapp | None = None) -> ConsentRequest:
+        """Return the request that waits for the user, of one dapp or of any."""
         waiting = ConsentRequest.objects.pending().select_related("dapp")
-        return waiting.get(dapp__user=self.user)
+        own = waiting.filter(dapp__user=self.user)
+        return own.get() if dapp is None else own.get(dapp=dapp)
 
-    def approve(self) -> None:
-        """Say yes to all that is ticked."""
-        request = self.pending()
+    def approve(
+        self,
+        *names: str,
+        addresses: Any = None,
+        groups: Any = Group,
+        dapp: Dapp | None = None,
+    ) -> None:
+        """Say yes: to all that is ticked, or just to what is named."""
+        request = self.pending(dapp)
         asked = get_consent(request)
+        chosen = {named for named in asked.own if named.address in (addresses or ())}
         consent.approve_session(
             request_id=request.pk,
             user=self.user,
             digest=asked.digest,
-            choice=Choice(frozenset(asked.asked), addresses=frozenset(asked.ticked)),
+            choice=Choice(
+                frozenset(names or asked.asked),
+                groups=frozenset(groups),
+                addresses=frozenset(asked.ticked if addresses is None else chosen),
+            ),
             cause=BY_USER,
         )
 
@@ -120,6 +158,20 @@ class Owner:
             while not await orm(waiting.exists):
                 await asyncio.sleep(0.02)
 
+    async def asking(self, client: WalletClient, params: Any) -> asyncio.Task[Any]:
+        """Return a wallet_createSession that waits for the user."""
+        call = asyncio.create_task(client.call("wallet_createSession", params))
+        await self.until_pending()
+        return call
+
+    async def granted(
+        self, client: WalletClient, params: Any, *names: str, **choice: Any
+    ) -> Any:
+        """Return what a wallet_createSession gets that is approved."""
+        call = await self.asking(client, params)
+        await orm(self.approve, *names, **choice)
+        return await call
+
     async def create(self, client: WalletClient, *names: str) -> Any:
         """Create a session with scopes, approved with what is ticked."""
         wanted = {"optionalScopes": dict.fromkeys(names or ("eip155:1",), M0)}
@@ -129,11 +181,59 @@ class Owner:
         return await call
 
 
+def page_token(user: User, origin: str) -> str:
+    """Pair a page of an origin; return its token."""
+    verifier = "v" * 43
+    hashed = hashlib.sha256(verifier.encode()).digest()
+    challenge = base64.urlsafe_b64encode(hashed).rstrip(b"=").decode()
+    code = start_page_pairing(user=user, origin=origin, challenge=challenge)
+    return redeem_page_code(
+        code=code, verifier=verifier, origin=origin, cause=BY_USER
+    ).secret
+
+
+@asynccontextmanager
+async def sockets_apart(owner: Owner) -> AsyncIterator[tuple[WalletClient, ...]]:
+    """Open two sockets of a dapp that are served by two processes."""
+    opened: list[WalletClient] = []
+    by_process: dict[int, WalletClient] = {}
+    known: set[str] = set()
+    try:
+        for _ in range(60):
+            opened.append(client := await owner.connect())
+            rows = LiveSocket.objects.filter(dapp=owner.dapp).exclude(name__in=known)
+            ((name, process),) = await orm(list, rows.values_list("name", "process"))
+            known.add(name)
+            if by_process.setdefault(process, client) is not client:
+                opened.pop()
+                await client.close()
+            if len(by_process) == 2:
+                break
+        yield tuple(by_process.values())
+    finally:
+        await asyncio.gather(*(client.close() for client in opened))
+
+
+async def failure(call: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> CallFailed:
+    """Return the error of a call that must fail."""
+    try:
+        result = await call
+    except CallFailed as error:
+        return error
+    raise AssertionError(f"no error but {result!r}")
+
+
 async def exchange(socket: Any, message: Any) -> Any:
     """Send a frame, JSON unless it is text or bytes; return the next one."""
     raw = isinstance(message, str | bytes)
     await socket.send(message if raw else json.dumps(message))
     return json.loads(await socket.recv())
+
+
+async def next_event(client: WalletClient) -> Any:
+    """Return what a client is told next; waits as long as a busy machine may need."""
+    async with asyncio.timeout(20):
+        return await client.next_event()
 
 
 async def nothing_comes(client: WalletClient, seconds: float = SILENCE) -> None:

@@ -16,7 +16,7 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from keys.services.customers import switch_customer
-from tests.support.dapps import SILENCE, Owner, orm, run
+from tests.support.dapps import SILENCE, Owner, failure, orm, run
 from tests.support.live import Live, live_service
 from tests.support.wallet import M0, served_chains
 from wallets import internal_key
@@ -84,6 +84,7 @@ async def close_code(socket: ClientConnection) -> int | None:
     return socket.close_code
 
 
+@pytest.mark.case(129)
 def test_it_opens_to_the_sites_own_page_alone(visitor: Visitor) -> None:
     """Cross-site hijacking: browsers send the cookie along, whoever's page it is."""
     host = visitor.origin.removeprefix("http://").partition(":")[0]
@@ -144,6 +145,7 @@ def test_it_tells_of_requests_that_come_and_are_withdrawn(
     run(scenario())
 
 
+@pytest.mark.case(74)
 def test_it_tells_of_requests_that_expire(visitor: Visitor) -> None:
     async def scenario() -> None:
         async with visitor.open() as inbox:
@@ -156,7 +158,7 @@ def test_it_tells_of_requests_that_expire(visitor: Visitor) -> None:
             await told(inbox)
             request = await orm(ConsentRequest.objects.get, dapp=visitor.dapp)
             assert request.state == RequestState.EXPIRED
-            await asyncio.gather(call, return_exceptions=True)
+            assert (await failure(call)).code == 4001
             await client.close()
 
     run(scenario())

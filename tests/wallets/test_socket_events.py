@@ -184,6 +184,7 @@ def test_the_last_thing_told_is_what_holds_however_fast_it_changes(
 # newHeads
 
 
+@pytest.mark.case(114)
 def test_every_block_is_told_of_in_order_on_every_socket(
     owner: Owner, builder: ChainBuilder
 ) -> None:
@@ -230,6 +231,7 @@ def test_what_is_told_of_can_be_asked_for_in_every_process(
     run(scenario())
 
 
+@pytest.mark.case(116, 117, 120)
 def test_a_subscription_ends_with_eth_unsubscribe(
     owner: Owner, builder: ChainBuilder
 ) -> None:
@@ -252,6 +254,7 @@ def test_a_subscription_ends_with_eth_unsubscribe(
     run(scenario())
 
 
+@pytest.mark.case(122)
 def test_nothing_is_told_of_after_the_grant_has_gone(
     owner: Owner, builder: ChainBuilder
 ) -> None:
@@ -278,6 +281,7 @@ def test_nothing_is_told_of_after_the_grant_has_gone(
     run(scenario())
 
 
+@pytest.mark.case(123)
 def test_blocks_and_revocations_racing_never_let_a_head_through(
     owner: Owner, builder: ChainBuilder
 ) -> None:
@@ -316,6 +320,7 @@ def test_blocks_and_revocations_racing_never_let_a_head_through(
     run(scenario())
 
 
+@pytest.mark.case(115)
 def test_the_answer_comes_before_the_first_head(
     owner: Owner, builder: ChainBuilder
 ) -> None:
@@ -343,6 +348,7 @@ def test_the_answer_comes_before_the_first_head(
     run(scenario())
 
 
+@pytest.mark.case(118)
 @pytest.mark.parametrize("wrong", [["bogus"], [], ["logs", {"address": "0x1"}]])
 def test_what_can_not_be_subscribed_to_is_refused(
     owner: Owner, wrong: list[Any]

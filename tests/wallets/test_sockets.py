@@ -11,7 +11,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.support.dapps import Owner, exchange, orm, run
+from tests.support.dapps import Owner, case, exchange, orm, run
 from tests.support.live import Live, live_service
 from tests.support.wallet import BY_USER, M0, UNAUTHORIZED, served_chains
 from wallets import internal_key
@@ -127,18 +127,23 @@ def test_a_dapp_has_no_more_sockets_than_allowed_over_all_processes(live: Live) 
 @pytest.mark.parametrize(
     ("frame", "code", "number"),
     [
-        ("not json", -32700, None),
-        ("42", -32600, None),
-        ('"x"', -32600, None),
-        ("[]", -32600, None),
-        ('{"jsonrpc":"2.0","id":1,"method":5}', -32600, 1),
-        ('{"id":1,"method":"wallet_getSession"}', -32600, 1),
-        ('{"jsonrpc":"2.0","id":null,"method":"wallet_getSession"}', -32600, None),
-        ('{"jsonrpc":"2.0","id":true,"method":"wallet_getSession"}', -32600, None),
-        ('{"jsonrpc":"2.0","id":{},"method":"wallet_getSession"}', -32600, None),
-        ('{"jsonrpc":"2.0","id":7,"method":"eth_chainId"}', -32601, 7),
-        ('{"jsonrpc":"2.0","id":7,"method":"wallet_notify"}', -32601, 7),
-        ('{"jsonrpc":"2.0","id":7,"method":"wallet_createSession"}', -32602, 7),
+        case(1, "not json", -32700, None),
+        case(2, "42", -32600, None),
+        case(2, '"x"', -32600, None),
+        case(3, '{"jsonrpc":"2.0","id":1,"method":5}', -32600, 1),
+        case(4, '{"id":1,"method":"wallet_getSession"}', -32600, 1),
+        case(
+            6, '{"jsonrpc":"2.0","id":null,"method":"wallet_getSession"}', -32600, None
+        ),
+        case(
+            6, '{"jsonrpc":"2.0","id":true,"method":"wallet_getSession"}', -32600, None
+        ),
+        case(6, '{"jsonrpc":"2.0","id":{},"method":"wallet_getSession"}', -32600, None),
+        case(8, '{"jsonrpc":"2.0","id":7,"method":"eth_chainId"}', -32601, 7),
+        case(9, '{"jsonrpc":"2.0","id":7,"method":"wallet_notify"}', -32601, 7),
+        case(9, '{"jsonrpc":"2.0","id":7,"method":"wallet_sessionChanged"}', -32601, 7),
+        case(10, "[]", -32600, None),
+        case(21, '{"jsonrpc":"2.0","id":7,"method":"wallet_createSession"}', -32602, 7),
     ],
 )
 def test_what_is_no_good_call_gets_its_error(
@@ -148,11 +153,14 @@ def test_what_is_no_good_call_gets_its_error(
         async with owner.raw() as socket:
             found = await exchange(socket, frame)
             assert (found["id"], found["error"]["code"]) == (number, code)
+            if code == -32601:
+                assert found["error"]["data"] == {"method": json.loads(frame)["method"]}
             assert (await exchange(socket, get_session(2)))["result"] == EMPTY
 
     run(scenario())
 
 
+@pytest.mark.case(5)
 @pytest.mark.parametrize("number", ["abc-1", "", 0, -3, 2**32, 1.5])
 def test_an_id_comes_back_as_it_was_sent(owner: Owner, number: object) -> None:
     async def scenario() -> None:
@@ -163,6 +171,7 @@ def test_an_id_comes_back_as_it_was_sent(owner: Owner, number: object) -> None:
     run(scenario())
 
 
+@pytest.mark.case(7)
 def test_a_call_without_id_is_not_answered(owner: Owner) -> None:
     async def scenario() -> None:
         async with owner.raw() as socket:
@@ -174,6 +183,7 @@ def test_a_call_without_id_is_not_answered(owner: Owner) -> None:
     run(scenario())
 
 
+@pytest.mark.case(11)
 def test_a_batch_is_answered_as_one_array(owner: Owner) -> None:
     async def scenario() -> None:
         async with owner.raw() as socket:
@@ -199,6 +209,7 @@ def test_a_batch_is_answered_as_one_array(owner: Owner) -> None:
     run(scenario())
 
 
+@pytest.mark.case(13)
 def test_frames_that_are_no_text_or_too_long_close_the_socket(owner: Owner) -> None:
     async def scenario() -> None:
         for frame, code in [(b"{}", 1003), ("x" * (2**20 + 1), 1009)]:
@@ -277,6 +288,7 @@ def test_a_rejected_request_is_told_so(owner: Owner) -> None:
     run(scenario())
 
 
+@pytest.mark.case(12)
 def test_an_id_is_taken_while_its_call_is_under_way(owner: Owner) -> None:
     async def scenario() -> None:
         async with owner.raw() as socket:

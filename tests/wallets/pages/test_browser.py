@@ -187,8 +187,9 @@ class Framing(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.case(132)
 def test_consent_page_is_shown_in_no_frame(context, service, inhabited: Person):
-    """Case 132: not even to a page on the same host, which gets the cookie along."""
+    """Not even to a page on the same host, which gets the cookie along."""
     handler = type(
         "Handler",
         (Framing,),

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.support.pages import boxes
 from tests.support.wallet import A1, A2, BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.models import (
@@ -30,17 +31,6 @@ from wallets.services.requests import withdraw_requests
 
 def address(request: ConsentRequest) -> str:
     return f"/wallet/requests/{request.pk}"
-
-
-def boxes(text: str) -> dict[str, list[str]]:
-    """Return what a browser sends of a page when nothing is touched."""
-    found: dict[str, list[str]] = {}
-    pattern = r'name="(scope|account|group)" value="([^"]+)" checked'
-    for name, value in re.findall(pattern, text):
-        found.setdefault(name, []).append(value)
-    digest = re.search(r'name="digest" value="([0-9a-f]{64})"', text)
-    assert digest
-    return {**found, "digest": [digest[1]]}
 
 
 def seen(person: Person, request: ConsentRequest) -> dict[str, list[str]]:
