@@ -76,6 +76,11 @@ globals().update(
     )
 )
 
+# The one file that people send is a keystore, which has 16 KiB at most; nothing that
+# anybody sends is written to a disk.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+FILE_UPLOAD_MAX_MEMORY_SIZE = 65_536
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",

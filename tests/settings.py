@@ -23,3 +23,4 @@ DATABASES["default"]["TEST"] = {"NAME": f"test_portcullis_{os.getpid()}"}
 
 # Hashing is slow by design, and no test is about its strength.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+WALLETS_SCRYPT_COST = 2

@@ -37,3 +37,12 @@ def history() -> timedelta:
     WALLETS_HISTORY_DAYS; 365.
     """
     return timedelta(days=float(getattr(settings, "WALLETS_HISTORY_DAYS", 365)))
+
+
+def scrypt_cost() -> int:
+    """Return the cost N of the keystores that are made, a power of two.
+
+    WALLETS_SCRYPT_COST; with 2**17 each takes 128 MiB and some half a second, which is
+    OWASP's least for passwords. Only tests need another one.
+    """
+    return int(getattr(settings, "WALLETS_SCRYPT_COST", 2**17))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from wallets.pages import accounts, activity, connections, pairing, requests
+from wallets.pages import (
+    accounts,
+    activity,
+    connections,
+    keystores,
+    pairing,
+    requests,
+)
 from wallets.tokens import exchange
 
 app_name = "wallet"
@@ -12,6 +19,11 @@ urlpatterns = [
     path("", requests.inbox, name="inbox"),
     path("requests/<int:pk>", requests.consent, name="consent"),
     path("accounts", accounts.accounts, name="accounts"),
+    path("accounts/create", keystores.create, name="account_create"),
+    path("accounts/import", keystores.bring, name="account_import"),
+    path("accounts/<int:pk>/key", keystores.key, name="key"),
+    path("accounts/<int:pk>/key/save", keystores.save, name="key_save"),
+    path("accounts/<int:pk>/key/delete", keystores.delete, name="key_delete"),
     path("accounts/<int:pk>/rename", accounts.rename, name="rename"),
     path("accounts/<int:pk>/move", accounts.move, name="move"),
     path("accounts/<int:pk>/remove", accounts.remove, name="remove"),

@@ -11,6 +11,7 @@ from wallets.models.dapps import (
     Pairing,
     TokenQuerySet,
 )
+from wallets.models.keystores import Keystore
 from wallets.models.requests import (
     CREATE_SESSION,
     ConsentRequest,
@@ -34,6 +35,7 @@ __all__ = [
     "DappToken",
     "Event",
     "FailedPairing",
+    "Keystore",
     "LiveSocket",
     "Pairing",
     "RequestState",

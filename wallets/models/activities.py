@@ -25,6 +25,10 @@ class Event(models.TextChoices):
     UNBLOCKED = "unblocked", "dapp let in again"
     ACCOUNT_ADDED = "account_added", "account added"
     ACCOUNT_REMOVED = "account_removed", "account removed"
+    KEY_ADDED = "key_added", "key added"
+    KEY_SAVED = "key_saved", "key saved elsewhere"
+    KEY_LOCKED = "key_locked", "key locked after wrong passphrases"
+    KEY_DELETED = "key_deleted", "key deleted"
     SIGNED = "signed", "signature given"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django import forms
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from wallets.models import Account
+from wallets.models import Account, Keystore
 from wallets.offers import wallet_offer
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.services.accounts import (
@@ -62,7 +63,7 @@ def accounts(request: HttpRequest) -> HttpResponse:
             form.add_error(None, error)
         else:
             return redirect("wallet:accounts")
-    own = list(Account.objects.filter(user=user))
+    own = list(Account.objects.filter(user=user).select_related("keystore"))
     names = [
         [f"{scope}:{account.address}" for scope in _chains(account.namespace)]
         for account in own
@@ -97,8 +98,16 @@ def move(request: HttpRequest, pk: int) -> HttpResponse:
 @wallet_page
 @require_POST
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take an account out of the wallet, and from all dapps."""
-    remove_account(account=_own(request, pk), cause=cause_of(request))
+    """Take an account out of the wallet, and from all dapps.
+
+    With it goes its key, if its user has said that he means it.
+    """
+    account = _own(request, pk)
+    is_sure = request.POST.get("sure") == "yes"
+    if is_sure or not Keystore.objects.filter(account=account).exists():
+        remove_account(account=account, cause=cause_of(request))
+    else:
+        messages.error(request, "Nothing was removed: the box was not ticked.")
     return redirect("wallet:accounts")
 
 

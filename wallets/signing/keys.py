@@ -30,6 +30,9 @@ MAX_PBKDF2_ROUNDS = 10_000_000
 DERIVATIONS_AT_ONCE = 2
 """In one process: each takes a processor, and 128 MiB with the usual parameters."""
 
+WAITING_AT_MOST = 8
+"""Who wait their turn in one process: each holds a thread meanwhile."""
+
 PATIENCE = 20.0
 """Seconds for which one waits its turn."""
 
@@ -39,6 +42,7 @@ _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _derivations = BoundedSemaphore(DERIVATIONS_AT_ONCE)
+_places = BoundedSemaphore(DERIVATIONS_AT_ONCE + WAITING_AT_MOST)
 
 
 class WrongPassphrase(Exception):
@@ -164,9 +168,14 @@ def _is_hex(value: Any, size: int | None) -> bool:
 
 @contextmanager
 def _turn() -> Iterator[None]:
-    if not _derivations.acquire(timeout=PATIENCE):
+    if not _places.acquire(blocking=False):
         raise TooBusy
     try:
-        yield
+        if not _derivations.acquire(timeout=PATIENCE):
+            raise TooBusy
+        try:
+            yield
+        finally:
+            _derivations.release()
     finally:
-        _derivations.release()
+        _places.release()

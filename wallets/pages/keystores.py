@@ -1,0 +1,207 @@
+"""The pages of accounts' keys: made, brought along, saved elsewhere, deleted."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from wallets.models import Account
+from wallets.pages.policy import cause_of, user_of, wallet_page
+from wallets.pages.recent import after_recent_login
+from wallets.pages.unlocking import TOO_BUSY, PassphraseForm, secret_field, unlocking
+from wallets.services.keystores import (
+    create_key,
+    delete_key,
+    import_key,
+    open_file,
+    save_key,
+)
+from wallets.signing.keys import MAX_KEYSTORE_BYTES, TooBusy, read_key
+
+
+class KeyForm(forms.Form):
+    """A passphrase for a new keystore, and what the user calls its account."""
+
+    label = forms.CharField(
+        max_length=60,
+        required=False,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    passphrase = secret_field(
+        autocomplete="new-password",
+        help_text="Asked at each signature. It is stored nowhere: nobody can give it "
+        "back to you. At least 8 characters, and not your log-in's password.",
+    )
+    again = secret_field(label="Passphrase again", autocomplete="new-password")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse two passphrases that differ."""
+        given = self.cleaned_data
+        if given.get("passphrase") != given.get("again"):
+            self.add_error("again", "This is another passphrase.")
+        return given
+
+
+class ImportForm(KeyForm):
+    """A key that the user brings along, in one of two forms."""
+
+    keystore = forms.FileField(
+        required=False,
+        help_text="A JSON file that another wallet has saved (version 3).",
+    )
+    keystore_passphrase = secret_field(
+        label="Passphrase of the keystore", required=False
+    )
+    private_key = secret_field(
+        required=False,
+        help_text="Instead of a keystore: 64 hexadecimal digits.",
+    )
+    field_order = ["keystore", "keystore_passphrase", "private_key", "label"]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a key in two forms, and in none."""
+        given = super().clean()
+        if bool(given.get("keystore")) == bool(given.get("private_key")):
+            fault = "Give a keystore of at most 16 KiB, or a private key."
+            raise ValidationError(fault)
+        return given
+
+    def key(self) -> bytes:
+        """Return the private key.
+
+        Raises: ValidationError; TooBusy.
+        """
+        file: UploadedFile | None = self.cleaned_data["keystore"]
+        if file is not None:
+            text = file.read(MAX_KEYSTORE_BYTES + 1).decode(errors="replace")
+            return open_file(text, self.cleaned_data["keystore_passphrase"])
+        try:
+            return read_key(self.cleaned_data["private_key"])
+        except ValueError as error:
+            raise ValidationError({"private_key": f"This is {error}."}) from error
+
+
+@wallet_page
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+@after_recent_login
+def create(request: HttpRequest) -> HttpResponse:
+    """Make an account with a new key."""
+    form = KeyForm(request.POST if request.method == "POST" else None)
+    return _add(request, form, "wallets/account_create.html")
+
+
+@wallet_page
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+@after_recent_login
+def bring(request: HttpRequest) -> HttpResponse:
+    """Take over a key from another wallet."""
+    is_posted = request.method == "POST"
+    form = ImportForm(
+        request.POST if is_posted else None, request.FILES if is_posted else None
+    )
+    return _add(request, form, "wallets/account_import.html")
+
+
+@wallet_page
+@require_safe
+@after_recent_login
+def key(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what can be done with an account's key."""
+    return _show(request, _own(request, pk), PassphraseForm())
+
+
+@wallet_page
+@sensitive_post_parameters()
+@require_POST
+@after_recent_login
+def save(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send the keystore as a file, for the passphrase."""
+    account = _own(request, pk)
+    form = PassphraseForm(request.POST)
+    if form.is_valid():
+        with unlocking(form, account):
+            document = save_key(
+                account=account,
+                passphrase=form.cleaned_data["passphrase"],
+                cause=cause_of(request),
+            )
+            return _file(account, document)
+    return _show(request, account, form, HTTPStatus.BAD_REQUEST)
+
+
+@wallet_page
+@require_POST
+@after_recent_login
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make an account a watch-only one, if its user has said that he means it."""
+    account = _own(request, pk)
+    if request.POST.get("sure") != "yes":
+        messages.error(request, "Nothing was deleted: the box was not ticked.")
+        return redirect("wallet:key", pk)
+    delete_key(account=account, cause=cause_of(request))
+    messages.success(request, "The key was deleted. The account is watch-only now.")
+    return redirect("wallet:accounts")
+
+
+def _add(request: HttpRequest, form: KeyForm, template: str) -> HttpResponse:
+    """Make the account that a form asks for, or show the form."""
+    status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
+    if form.is_valid():
+        given = {name: form.cleaned_data[name] for name in ("passphrase", "label")}
+        given |= {"user": user_of(request), "cause": cause_of(request)}
+        try:
+            if isinstance(form, ImportForm):
+                account = import_key(key=form.key(), **given)
+            else:
+                account = create_key(**given)
+        except ValidationError as error:
+            form.add_error(None, error)
+        except TooBusy:
+            form.add_error(None, TOO_BUSY)
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+        else:
+            messages.success(request, "The account is there. Save its key elsewhere.")
+            return redirect("wallet:key", account.pk)
+    return render(request, template, {"form": form}, status=status)
+
+
+def _show(
+    request: HttpRequest,
+    account: Account,
+    form: PassphraseForm,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    context = {"account": account, "form": form}
+    return render(request, "wallets/key.html", context, status=status)
+
+
+def _file(account: Account, document: dict[str, Any]) -> HttpResponse:
+    """Return a keystore under the name that go-ethereum would give it."""
+    moment = f"{timezone.now():%Y-%m-%dT%H-%M-%S.%f}000Z"
+    name = f"UTC--{moment}--{account.address.removeprefix('0x')}.json"
+    response = HttpResponse(json.dumps(document), content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _own(request: HttpRequest, pk: int) -> Account:
+    """Return an account of the user's that has a key. Raises: Http404."""
+    own = Account.objects.filter(user=user_of(request), keystore__isnull=False)
+    return get_object_or_404(own, pk=pk)

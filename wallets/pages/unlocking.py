@@ -1,0 +1,61 @@
+"""Forms in which a user gives a passphrase, and what he is told when it opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django import forms
+
+from wallets.models import Account
+from wallets.services.keystores import Locked, NoKey, tries_left
+from wallets.signing.keys import TooBusy, WrongPassphrase
+
+MAX_PASSPHRASE_LENGTH = 1000
+"""Characters; each costs a little when the key is derived."""
+
+TOO_BUSY = "Too many keys are being opened at this moment. Try again soon."
+
+
+def secret_field(
+    *,
+    label: str | None = None,
+    required: bool = True,
+    autocomplete: str = "off",
+    help_text: str = "",
+) -> forms.CharField:
+    """Return a field for a secret: taken as it is, and never shown again."""
+    widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
+    return forms.CharField(
+        label=label,
+        required=required,
+        strip=False,
+        max_length=MAX_PASSPHRASE_LENGTH,
+        help_text=help_text,
+        widget=widget,
+    )
+
+
+class PassphraseForm(forms.Form):
+    """The passphrase of one account."""
+
+    passphrase = secret_field()
+
+
+@contextmanager
+def unlocking(form: PassphraseForm, account: Account) -> Iterator[None]:
+    """Write into a form why its passphrase has opened nothing."""
+    try:
+        yield
+    except WrongPassphrase:
+        left = tries_left(account)
+        more = f"{left} more and" if left else "Now"
+        fault = f"This is not the passphrase. {more} the account is locked for a while."
+        form.add_error("passphrase", fault)
+    except Locked as error:
+        fault = f"Too many wrong passphrases: the account is {error}."
+        form.add_error("passphrase", fault)
+    except NoKey:
+        form.add_error(None, "This account has no key any more.")
+    except TooBusy:
+        form.add_error(None, TOO_BUSY)
