@@ -24,8 +24,7 @@ _MAX_INDEX = 2**31 - 1
 
 _MAX_BATCH = {False: 64, True: 8}
 """Blocks of one query, without and with transaction objects. The latter are a hundred
-times as large: what is made of an answer should fit the processor's cache, and the
-first of a batch waits for the last."""
+times as large, and the first of a batch waits for the last."""
 
 _MAX_QUERIES = {False: None, True: 1}
 """Queries for them at a time: a query for one block with its transactions takes four
@@ -55,7 +54,7 @@ class BlockReads(Reads):
                 connections,
                 queries.block_by_hash(full),
                 by_hash,
-                _full_document if full else _document,
+                _document,
                 max_batch=batch,
                 max_queries=_MAX_QUERIES[full],
                 is_immutable=True,
@@ -67,7 +66,7 @@ class BlockReads(Reads):
                 connections,
                 queries.block_by_number(full),
                 by_number,
-                _full_numbered if full else _numbered,
+                _numbered,
                 max_batch=batch,
                 max_queries=_MAX_QUERIES[full],
             )
@@ -128,6 +127,9 @@ class BlockReads(Reads):
         document = await self._blocks_by_hash[full].get((network_id, block_hash))
         if document is None:
             return None  # not for ever: the block may come
+        if full:
+            # Only here, not for a whole batch: it is sent from the processor's cache.
+            document = unpack_full_block(document)
         if not with_total_difficulty:
             document = _without_total_difficulty(document)
         self._cache.put(cache_key, document)
@@ -187,6 +189,8 @@ class BlockReads(Reads):
             return None
         document, block_hash, head_hash = row
         self._remember_hash(view, number, block_hash, head_hash)
+        if full:
+            document = unpack_full_block(document)
         if not with_total_difficulty:
             document = _without_total_difficulty(document)
         cache_key = ("block", view.id, block_hash, full, with_total_difficulty)
@@ -200,19 +204,10 @@ def _document(row: Row) -> bytes:
     return document
 
 
-def _full_document(row: Row) -> bytes:
-    return unpack_full_block(_document(row))
-
-
 def _numbered(row: Row) -> _Numbered:
     document, block_hash, head_hash = row
     assert document is not None and block_hash is not None
     return document, block_hash, head_hash
-
-
-def _full_numbered(row: Row) -> _Numbered:
-    packed, block_hash, head_hash = _numbered(row)
-    return unpack_full_block(packed), block_hash, head_hash
 
 
 def _without_total_difficulty(document: bytes) -> bytes:
