@@ -25,6 +25,9 @@ Source: https://www.w3.org/TR/CSP3/"""
 SCRIPTED_POLICY = f"{CONTENT_SECURITY_POLICY}; script-src 'self'"
 """The same, and script files of this site, which may ask nobody anything."""
 
+CALLING_POLICY = f"{SCRIPTED_POLICY}; connect-src 'self'"
+"""The same, and they may ask this site."""
+
 _View = Callable[..., HttpResponseBase]
 
 
@@ -36,6 +39,11 @@ def without_scripts(view: _View) -> _View:
 def with_own_scripts(view: _View) -> _View:
     """Let a view's pages run the script files of this site."""
     return _with_policy(view, SCRIPTED_POLICY)
+
+
+def with_own_calls(view: _View) -> _View:
+    """Let a view's pages run the script files of this site, and those ask this site."""
+    return _with_policy(view, CALLING_POLICY)
 
 
 def _with_policy(view: _View, policy: str) -> _View:

@@ -5,7 +5,8 @@ Source: https://spec.open-rpc.org/
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from jsonrpc.errors import (
     InternalError,
@@ -26,8 +27,29 @@ _OF_EVERY_METHOD: tuple[type[RpcError], ...] = (
 )
 
 
-def document(registry: MethodRegistry) -> dict[str, Any]:
-    """Return the document of what is registered."""
+class Server(NamedTuple):
+    """A network as the document names it.
+
+    name: its slug. summary: what people call it. url: its base address, which calls are
+    posted to with the key in a header. tracers: those that it offers.
+    examples: arguments that find something on it, by the names of parameters.
+    """
+
+    name: str
+    summary: str
+    url: str
+    tracers: Sequence[str]
+    examples: Mapping[str, Any]
+
+
+def document(
+    registry: MethodRegistry, servers: Sequence[Server] = ()
+) -> dict[str, Any]:
+    """Return the document of what is registered.
+
+    servers: the networks; each method has an example for each of them.
+    """
+    described = {"servers": [_server(one) for one in servers]} if servers else {}
     return {
         "openrpc": "1.3.2",
         "info": {
@@ -36,7 +58,8 @@ def document(registry: MethodRegistry) -> dict[str, Any]:
             "version": VERSION,
             "license": {"name": "MIT"},
         },
-        "methods": [_method(method) for method in registry],
+        **described,
+        "methods": [_method(method, servers) for method in registry],
         "components": {
             "schemas": schemas.COMPONENTS,
             "errors": {kind.__name__: _error(kind) for kind in error_classes()},
@@ -44,8 +67,17 @@ def document(registry: MethodRegistry) -> dict[str, Any]:
     }
 
 
-def _method(method: Method) -> dict[str, Any]:
+def _server(server: Server) -> dict[str, Any]:
     return {
+        "name": server.name,
+        "summary": server.summary,
+        "url": server.url,
+        "x-tracers": list(server.tracers),
+    }
+
+
+def _method(method: Method, servers: Sequence[Server]) -> dict[str, Any]:
+    described: dict[str, Any] = {
         "name": method.name,
         "summary": method.summary,
         "paramStructure": "by-position",
@@ -54,6 +86,25 @@ def _method(method: Method) -> dict[str, Any]:
         "errors": [_reference(kind) for kind in _OF_EVERY_METHOD],
         "x-credits": method.credits,
     }
+    if method.capability is not None:
+        described["x-entitlement"] = method.capability
+    pairings = (_example(method.signature.params, server) for server in servers)
+    if examples := [pairing for pairing in pairings if pairing is not None]:
+        described["examples"] = examples
+    return described
+
+
+def _example(params: Sequence[Param], server: Server) -> dict[str, Any] | None:
+    """Return a call that finds something on a network, None where nothing is known."""
+    known = server.examples
+    if any(param.required and param.name not in known for param in params):
+        return None
+    arguments = [
+        {"name": param.name, "value": known[param.name]}
+        for param in params
+        if param.name in known
+    ]
+    return {"name": server.name, "params": arguments}
 
 
 def _param(param: Param) -> dict[str, Any]:

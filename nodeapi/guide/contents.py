@@ -16,6 +16,7 @@ PAGES = [
     Page("index", "Quickstart"),
     Page("authentication", "Authentication"),
     Page("networks", "Networks, methods, tracers"),
+    Page("console", "Try-it console"),
     Page("limits", "Limits and credits"),
     Page("errors", "Errors"),
     Page("rotation", "Rotate a key"),

@@ -11,6 +11,7 @@ urlpatterns = [
     path("", views.index, name="index"),
     path("authentication", views.authentication, name="authentication"),
     path("networks", views.networks, name="networks"),
+    path("console", views.console, name="console"),
     path("limits", views.limits, name="limits"),
     path("errors", views.errors, name="errors"),
     path("rotation", views.rotation, name="rotation"),

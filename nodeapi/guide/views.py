@@ -9,14 +9,16 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from jsonrpc.text import dump
+from keys.addresses import base_url, network_url
 from keys.api.problems import PROBLEMS
 from keys.models import Plan, Scope
-from keys.policy import without_scripts
+from keys.policy import with_own_calls, without_scripts
 from keys.services import MAX_LIVE_VERSIONS, OVERLAPS
 from networks.models import Network, Tracer
 from nodeapi import openrpc as document
 from nodeapi.guide.contents import PAGES, place_of
 from nodeapi.guide.errors import error_entries
+from nodeapi.guide.examples import examples
 from nodeapi.guide.facts import bounds, operations, releases
 from nodeapi.methods import registry
 
@@ -26,7 +28,7 @@ def _show(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
     context = {
         "pages": PAGES,
         "place": place_of(name),
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "base_url": base_url(request),
         **facts,
     }
     return render(request, f"docs/{name}.html", context)
@@ -54,6 +56,13 @@ def networks(request: HttpRequest) -> HttpResponse:
     return _show(
         request, "networks", offers=offers, tracers=list(Tracer), methods=list(registry)
     )
+
+
+@with_own_calls
+@require_safe
+def console(request: HttpRequest) -> HttpResponse:
+    """Show where methods are tried; `?network=slug&method=name` chooses."""
+    return _show(request, "console")
 
 
 @without_scripts
@@ -111,7 +120,19 @@ def _served() -> list[Network]:
 
 @require_safe
 def openrpc(request: HttpRequest) -> HttpResponse:
-    """Answer with what `rpc.discover` answers with, to anybody."""
-    response = HttpResponse(dump(document.document(registry)), "application/json")
+    """Answer with what `rpc.discover` answers with, and the networks, to anybody."""
+    base = base_url(request)
+    servers = [
+        document.Server(
+            name=network.slug,
+            summary=network.name,
+            url=network_url(base, network),
+            tracers=network.tracers,
+            examples=examples(network),
+        )
+        for network in Network.objects.all()
+    ]
+    text = dump(document.document(registry, servers))
+    response = HttpResponse(text, "application/json")
     response["Access-Control-Allow-Origin"] = "*"
     return response

@@ -18,7 +18,7 @@ from networks.models import Tracer
 from nodeapi import conf
 from nodeapi.guide.contents import PAGES
 from nodeapi.methods import registry
-from tests.support.rows import make_network
+from tests.support.rows import add_block, make_network, set_head
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +40,9 @@ def test_links_between_pages_lead_to_a_page_and_a_place_on_it() -> None:
     pages = {reverse(f"docs:{one.name}"): page(one.name) for one in PAGES}
     found = 0
     for text in pages.values():
-        for address, place in re.findall(r'href="(/docs/[^"#]*)#?([^"]*)"', text):
+        for address, place in re.findall(
+            r'href="(/docs/[^"#?]*)[^"#]*#?([^"]*)"', text
+        ):
             found += 1
             assert address in pages
             assert not place or f'id="{place}"' in pages[address], place
@@ -104,3 +106,31 @@ def test_management_page_has_every_operation_scope_and_refusal() -> None:
 def test_openrpc_document_is_public_and_what_discover_answers() -> None:
     found = Client().get("/openrpc.json").json()
     assert [one["name"] for one in found["methods"]] == [one.name for one in registry]
+    assert "servers" not in found  # no network is served
+
+
+def test_openrpc_document_names_networks_entitlements_and_examples() -> None:
+    network = make_network("alpha", tracers=["prestateTracer"])
+    add_block(network, "head", 7)
+    set_head(network, "head", 7)
+    make_network("empty", tracers=[])
+    found = Client(headers={"host": "rpc.example"}).get("/openrpc.json").json()
+    (alpha, empty) = found["servers"]
+    assert alpha["url"] == "http://rpc.example/alpha/v3"
+    assert alpha["x-tracers"] == ["prestateTracer"]
+    assert empty["name"] == "empty"
+    methods = {one["name"]: one for one in found["methods"]}
+    assert {name for name, one in methods.items() if "x-entitlement" in one} == {
+        one.name for one in registry if one.capability
+    }
+    trace = methods["debug_traceBlockByNumber"]
+    assert trace["x-entitlement"] == "trace"
+    block = {"name": "block", "value": "0x7"}
+    options = {"name": "options", "value": {"tracer": "prestateTracer"}}
+    assert trace["examples"] == [{"name": "alpha", "params": [block, options]}]
+    # Without a transaction and without a block there is nothing to show.
+    assert "examples" not in methods["debug_traceTransaction"]
+    assert [one["name"] for one in methods["eth_chainId"]["examples"]] == [
+        "alpha",
+        "empty",
+    ]

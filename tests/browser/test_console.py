@@ -1,0 +1,169 @@
+"""The try-it console of the documentation in a real browser, against the service."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from config import demo
+from keys.services import get_or_create_customer, issue_key
+from tests.browser.conftest import sign_in
+from tests.support.browser import needs_chromium
+from tests.support.live import Live, live_service
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    """Serve the sample chain to all of these tests: none of them changes it."""
+    demo.import_sample_chain()
+    with live_service() as running:
+        yield running
+
+
+@pytest.fixture
+def refused_context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
+    """Return a browser that may report statuses of refusals, and nothing else."""
+    faults: list[str] = []
+    context = browser.new_context(base_url=live.base_url)
+    context.on("console", lambda line: faults.append(line.text))
+    yield context
+    context.close()
+    assert all(one.startswith("Failed to load resource: the") for one in faults)
+
+
+def console(context: BrowserContext, place: str = "") -> Page:
+    page = context.new_page()
+    page.goto(f"/docs/console{place}")
+    expect(page.get_by_role("button", name="Run")).to_be_visible()
+    return page
+
+
+def run(page: Page, key: str) -> None:
+    page.get_by_label("API key").fill(key)
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("heading", name="Answer")).to_be_visible()
+
+
+def shown_body(page: Page) -> dict:
+    return json.loads(page.locator("#body").inner_text())
+
+
+def test_every_example_of_the_document_finds_something(live: Live) -> None:
+    document = httpx.get(f"{live.base_url}/openrpc.json", timeout=30).json()
+    (server,) = document["servers"]
+    headers = {"Authorization": f"Bearer {live.new_key(may_trace=True)}"}
+    for method in document["methods"]:
+        (example,) = method["examples"]
+        params = [one["value"] for one in example["params"]]
+        call = {"jsonrpc": "2.0", "id": 1, "method": method["name"], "params": params}
+        answer = httpx.post(server["url"], json=call, headers=headers, timeout=60)
+        assert answer.status_code == 200, (method["name"], answer.text)
+        assert answer.json()["result"] not in (None, "0x", []), method["name"]
+
+
+def test_call_is_answered_and_is_the_same_in_a_shell(context, live: Live) -> None:
+    key = live.new_key()
+    page = console(context, "?method=eth_chainId")
+    run(page, key)
+    assert shown_body(page) == {"jsonrpc": "2.0", "id": 1, "result": "0x31773"}
+    expect(page.locator("#status")).to_contain_text("200 OK")
+    page.get_by_text("Headers", exact=True).click()
+    expect(page.locator("#headers")).to_contain_text("x-request-id: ")
+    shell = page.locator("#curl").inner_text()
+    assert key not in shell
+    done = subprocess.run(
+        ["sh", "-c", shell.replace("YOUR_KEY", key)],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == shown_body(page)
+
+
+def test_fields_are_filled_with_a_block_that_is_there(context, live: Live) -> None:
+    page = console(context)
+    page.get_by_label("Method").select_option("eth_getBlockByHash")
+    block_hash = page.get_by_label("blockHash").input_value()
+    page.get_by_label("fullTransactions").select_option("true")
+    run(page, live.new_key())
+    block = shown_body(page)["result"]
+    assert block["hash"] == block_hash
+    assert block["transactions"][0]["blockHash"] == block_hash
+
+
+def test_what_is_left_out_and_what_is_an_object_are_sent_so(context, live) -> None:
+    page = console(context, "?method=eth_getStorageAt")
+    block = page.get_by_label("block")
+    block.fill("")
+    shell = page.locator("#curl")
+    expect(shell).to_contain_text('0000001"]')
+    block.fill('{"blockNumber": "it\'s"}')
+    expect(shell).to_contain_text('{"blockNumber":"it\'\\\'\'s"}')
+    block.fill('{"blockNumber": ')
+    page.get_by_role("button", name="Run").click()
+    fault = block.evaluate("field => field.validationMessage")
+    assert fault.startswith("This is no JSON")
+    expect(page.get_by_role("heading", name="Answer")).to_be_hidden()
+
+
+def refused(page: Page, key: str, status: str, reason: str) -> None:
+    """Run a call that is refused; the browser itself reports such statuses, too."""
+    run(page, key)
+    expect(page.locator("#status")).to_contain_text(status)
+    link = page.get_by_role("link", name=f"What {reason} means")
+    link.click()
+    page.wait_for_url(f"**/docs/errors#{reason}")
+    expect(page.locator(f"tr#{reason}")).to_be_in_viewport()
+
+
+def test_refusals_lead_to_what_they_mean(refused_context, live: Live) -> None:
+    page = console(refused_context, "?method=debug_traceBlockByHash")
+    granted = page.get_by_role("link", name="Has to be granted to the key.")
+    expect(granted).to_be_visible()
+    refused(page, live.new_key(), "403", "method_not_entitled")
+    page = console(refused_context)
+    refused(page, "nk_wrong", "401", "key_invalid")
+    page = console(refused_context)
+    refused(page, "", "401", "key_required")
+
+
+def test_long_answer_is_cut(context, live: Live) -> None:
+    page = console(context, "?method=debug_traceBlockByNumber")
+    page.get_by_label("options").fill('{"enableMemory": true}')  # the struct logger
+    run(page, live.new_key(may_trace=True))
+    expect(page.get_by_text("The rest was not read.")).to_be_visible()
+    assert 2**18 < len(page.locator("#body").inner_text()) < 2**21
+
+
+def test_key_is_gone_with_the_page_and_in_no_address(context, live: Live) -> None:
+    key = live.new_key()
+    addresses: list[str] = []
+    context.on("request", lambda one: addresses.append(one.url))
+    page = console(context)
+    run(page, key)
+    kept = page.evaluate(
+        "JSON.stringify([localStorage, sessionStorage, history.state, location.href])"
+    )
+    assert key not in kept
+    assert not [one for one in addresses if key in one]
+    assert f"{live.base_url}/sample/v3" in addresses
+    assert context.cookies() == []
+    page.reload()
+    expect(page.get_by_label("API key")).to_have_value("")
+
+
+def test_page_of_a_key_leads_to_the_console_of_its_network(context, live: Live) -> None:
+    issued = issue_key(owner=get_or_create_customer(email="a@example.org"))
+    live.secrets.append(issued.secret)
+    sign_in(context, live, issued.api_key.owner)
+    page = context.new_page()
+    page.goto(f"/dashboard/keys/{issued.api_key.pk}/connect")
+    page.get_by_role("link", name="in the console").click()
+    expect(page.get_by_label("Network")).to_have_value("sample")
