@@ -101,7 +101,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -155,6 +155,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+
+CSRF_FAILURE_VIEW = "config.error_pages.csrf_failure"
 
 # All else about the management API stands with its views, keys/api/views.py.
 REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "keys.api.schema.DescribedSchema"}

@@ -1,18 +1,27 @@
 """Pages: everything that Django itself answers. `/v3` is routed in `config.asgi`."""
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import include, path
-from django.views.generic import TemplateView
+from django.views.generic import RedirectView, TemplateView
 
+from config import error_pages
 from keys.policy import without_scripts
 from nodeapi.guide import views as guide
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
 
+handler400 = error_pages.bad_request
+handler403 = error_pages.forbidden
+handler404 = error_pages.not_found
+handler500 = error_pages.crashed
+
 home = without_scripts(TemplateView.as_view(template_name="home.html"))
 
 urlpatterns = [
     path("", home, name="home"),
+    # Where browsers look by themselves when a page, such as the admin's, names no icon.
+    path("favicon.ico", RedirectView.as_view(url=static("portcullis/icon.svg"))),
     path("account/", include("keys.accounts.urls")),
     path("admin/", admin.site.urls),
     path("dashboard/", include("keys.dashboard.urls")),

@@ -13,13 +13,13 @@ CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
         "style-src 'self'",
-        "img-src 'self' data:",  # an empty icon, so that none is asked for
+        "img-src 'self'",
         "form-action 'self'",
         "base-uri 'none'",
         "frame-ancestors 'none'",
     ]
 )
-"""Our style sheet and our forms; no script, from wherever, and no frame around it.
+"""Our style sheet, icon and forms; no script, from wherever, and no frame around it.
 Source: https://www.w3.org/TR/CSP3/"""
 
 SCRIPTED_POLICY = f"{CONTENT_SECURITY_POLICY}; script-src 'self'"

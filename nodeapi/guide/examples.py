@@ -73,5 +73,6 @@ def _transaction(network: Network, found: list[Summary]) -> dict[str, Any]:
     }
 
 
-def _hex(value: bytes) -> str:
+def _hex(value: bytes | memoryview[int]) -> str:
+    """Return what a column holds as clients write it."""
     return "0x" + bytes(value).hex()
