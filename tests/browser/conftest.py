@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from config import demo
 from keys.models import User
+from tests.support import web
 from tests.support.browser import log_in, running_chromium
 from tests.support.live import Live, live_service
 
@@ -69,4 +70,4 @@ def copied(page: Page, what: str) -> str:
 
 def ask(live: Live, key: str, method: str, *params: Any) -> httpx.Response:
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-    return httpx.post(f"{live.base_url}/sample/v3/{key}", json=body)
+    return web.post(f"{live.base_url}/sample/v3/{key}", json=body)

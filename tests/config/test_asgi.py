@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import httpx
 import pytest
 
 from config.services import parse_database_url
 from keys.models import User
 from keys.services import issue_key
 from networks.models import Network
+from tests.support import web
 from tests.support.service import run_service, test_database_url
 
 
@@ -44,12 +44,12 @@ def test_what_a_test_commits_is_what_its_service_answers(workers):
     body = {"jsonrpc": "2.0", "id": 7, "method": "eth_chainId", "params": []}
     with run_service(workers) as running:
         for base in (running.base_url, f"{running.base_url}/hive"):
-            answer = httpx.post(f"{base}/v3/{key}", json=body)
+            answer = web.post(f"{base}/v3/{key}", json=body)
             assert answer.json() == {"jsonrpc": "2.0", "id": 7, "result": "0xdaf"}
 
 
 def test_pages_and_their_style_come_from_the_same_process(service):
-    with httpx.Client(base_url=service.base_url) as client:
+    with web.Client(base_url=service.base_url) as client:
         page = client.get("/admin/login/")
         assert page.status_code == 200
         assert "Log in" in page.text
@@ -58,8 +58,8 @@ def test_pages_and_their_style_come_from_the_same_process(service):
 
 
 def test_an_unknown_path_is_a_page_that_is_not_there(service):
-    assert httpx.get(f"{service.base_url}/nowhere").status_code == 404
-    assert httpx.get(f"{service.base_url}/v33/key").status_code == 404
+    assert web.get(f"{service.base_url}/nowhere").status_code == 404
+    assert web.get(f"{service.base_url}/v33/key").status_code == 404
 
 
 def test_a_websocket_is_not_opened(service):
@@ -69,5 +69,5 @@ def test_a_websocket_is_not_opened(service):
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
     }
-    answer = httpx.get(f"{service.base_url}/socket", headers=upgrade)
+    answer = web.get(f"{service.base_url}/socket", headers=upgrade)
     assert answer.status_code in {400, 403, 404}  # as uvicorn has a library for it

@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 
-import httpx
 import pytest
 
 from config import server
+from tests.support import web
 from tests.support.installation import installation
 from tests.support.rows import make_network
 from tests.support.service import test_database_url
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,20 +25,12 @@ def served(*, environ=None, drain_seconds=0, workers=1):
     return server.Server(listeners, environ, drain_seconds=drain_seconds)
 
 
-def until(condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
-
-
 def test_a_process_is_alive_and_ready_and_no_cache_keeps_that():
     make_network("heads")
-    with served() as running, httpx.Client(base_url=running.base_url) as client:
+    with served() as running, web.Client(base_url=running.base_url) as client:
         alive = client.get("/livez")
         assert (alive.status_code, alive.json()) == (200, {"status": "alive"})
-        ready = client.get("/readyz")
+        ready = wait_until(lambda: _if_well(client.get("/readyz")))
         assert ready.status_code == 200
         assert ready.json() == {
             "status": "ready",
@@ -59,7 +52,7 @@ def test_the_age_of_a_head_is_that_of_its_block():
         own.start_import("sample").communicate()
         listeners = server.listen("127.0.0.1", 0, 1)
         with server.Server(listeners, {**os.environ, **own.env}) as running:
-            answer = httpx.get(f"{running.base_url}/readyz").json()
+            answer = web.get(f"{running.base_url}/readyz").json()
         with own.connect() as connection:
             number, timestamp = connection.execute(
                 "SELECT number, timestamp FROM nodeapi_block ORDER BY number DESC"
@@ -74,62 +67,67 @@ def test_a_process_without_its_database_is_alive_and_not_ready():
         listeners = server.listen("127.0.0.1", 0, 1)
         with (
             server.Server(listeners, {**os.environ, **own.env}) as running,
-            httpx.Client(base_url=running.base_url) as client,
+            web.Client(base_url=running.base_url) as client,
         ):
-            assert client.get("/readyz").status_code == 200
+            wait_until(lambda: _if_well(client.get("/readyz")))
             own.database.stop()
-            answer = until(lambda: _unless(client.get("/readyz"), 200))
+            answer = wait_until(lambda: _unless(client.get("/readyz"), 200))
             assert answer.status_code == 503
             assert answer.json()["status"] == "unavailable"
             assert answer.json()["checks"]["database"] == "away"
             assert client.get("/livez").status_code == 200
             own.database.start()
-            until(lambda: client.get("/readyz").status_code == 200)
+            wait_until(lambda: client.get("/readyz").status_code == 200)
 
 
 def test_a_process_without_redis_says_so_and_stays_ready():
     nowhere = {"REDIS_URL": "redis://127.0.0.1:9/0"}
     with served(environ=nowhere) as running:
-        answer = httpx.get(f"{running.base_url}/readyz")
+        answer = web.get(f"{running.base_url}/readyz")
     assert answer.status_code == 200
     assert answer.json()["checks"]["redis"] == "away: limits are per process"
 
 
 def test_a_process_that_is_to_leave_says_so_while_it_still_answers():
-    with served(drain_seconds=2) as running:
-        with httpx.Client(base_url=running.base_url) as client:
-            assert client.get("/readyz").status_code == 200
+    with served(drain_seconds=5) as running:
+        with web.Client(base_url=running.base_url) as client:
+            wait_until(lambda: _if_well(client.get("/readyz")))
             assert "connection" not in client.get("/livez").headers
+            told = time.monotonic()
             os.kill(running.pids[0], signal.SIGTERM)
-            answer = until(lambda: _unless(client.get("/readyz"), 200), 1)
+            answer = wait_until(lambda: _unless(client.get("/readyz"), 200))
             assert answer.status_code == 503
             assert answer.json() == {"status": "draining"}
             assert answer.headers["connection"] == "close"
-            new = httpx.get(f"{running.base_url}/livez")  # on a connection of its own
+            new = web.get(f"{running.base_url}/livez")  # on a connection of its own
             assert (new.status_code, new.headers["connection"]) == (200, "close")
-        began = time.monotonic()
-        until(lambda: running._workers[0].poll() is not None)
-        assert time.monotonic() - began > 0.5
+        wait_until(lambda: running._workers[0].poll() is not None)
+        assert time.monotonic() - told > 4.5
 
 
 def test_many_who_ask_cost_the_database_one_question_a_second():
+    before, began = _questions(), time.monotonic()
+    answers = []
     with served() as running:
-        answers = []
 
         def ask():
-            with httpx.Client(base_url=running.base_url) as client:
+            with web.Client(base_url=running.base_url) as client:
                 answers.extend(client.get("/readyz").status_code for _ in range(50))
 
         threads = [threading.Thread(target=ask) for _ in range(4)]
-        before = _questions()
-        began = time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        seconds = time.monotonic() - began
-        assert answers == [200] * 200
-        assert _questions() - before <= 2 * (seconds + 2)
+    assert answers == [200] * 200
+    # A process that ends tells the statistics all that it has read, its start included.
+    asked = _questions() - before
+    assert 0 < asked < 20 + 2 * (time.monotonic() - began)
+
+
+def _if_well(answer):
+    """Return an answer that says that nothing is missing."""
+    return answer if set(answer.json()["checks"].values()) == {"ok"} else None
 
 
 def _unless(answer, status):

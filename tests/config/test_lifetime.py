@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -224,7 +223,6 @@ def test_a_command_that_is_told_to_stop_stops_its_services(folder):
 @pytest.mark.parametrize("command", ["check", "help", "makemigrations --check"])
 def test_commands_without_need_start_nothing(folder, command):
     environ = {**os.environ, "VAR_DIR": str(folder)}
-    began = time.monotonic()
     subprocess.run(
         [sys.executable, "manage.py", *command.split()],
         env=environ,
@@ -232,7 +230,6 @@ def test_commands_without_need_start_nothing(folder, command):
         check=True,
     )
     assert not (folder / "services.lock").exists()
-    assert time.monotonic() - began < 20
 
 
 def test_services_that_were_stopped_are_gone_for_their_starter(folder):

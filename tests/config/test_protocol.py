@@ -5,21 +5,67 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from config import protocol
 from config.worker import Worker
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 HEAD = b"GET / HTTP/1.1\r\nhost: x\r\n"
 
 
+class Served:
+    """A worker in a thread, with small answers."""
+
+    def __init__(self, worker: Worker, listener: socket.socket) -> None:
+        self._worker = worker
+        self._listener = listener
+
+    def __call__(self) -> socket.socket:
+        """Return a new connection."""
+        address = self._listener.getsockname()
+        return socket.create_connection(address, timeout=PATIENCE_SECONDS)
+
+    def connection(self) -> Any:
+        """Return the worker's side of the only connection, once it is there."""
+        (found,) = wait_until(lambda: self._worker.server_state.connections)
+        return found
+
+    def look(self, now: float) -> None:
+        """Have the worker look at the connection at a time of ours."""
+        connection, looked = self.connection(), threading.Event()
+
+        def look() -> None:
+            connection.hang_up_if_late(now)
+            looked.set()
+
+        connection.loop.call_soon_threadsafe(look)
+        assert looked.wait(PATIENCE_SECONDS)
+
+
 @pytest.fixture
-def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], socket.socket]]:
-    """Return what connects to a worker, in a thread, with small answers."""
+def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """Return what connects to a worker that is soon tired of waiting."""
     monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.3)
     monkeypatch.setattr(protocol, "LOOK_SECONDS", 0.02)
+    with served(monkeypatch) as connect:
+        yield connect
+
+
+@pytest.fixture
+def connect_unwatched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """Return the same for a worker that looks at its connections when told to."""
+    monkeypatch.setattr(protocol, "LOOK_SECONDS", 3600)
+    with served(monkeypatch) as connect:
+        yield connect
+
+
+@contextmanager
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     monkeypatch.setattr(gc, "freeze", lambda: None)  # this process is to go on
     listener = socket.create_server(("127.0.0.1", 0))
     ready, ready_write = os.pipe()
@@ -28,7 +74,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], socket.soc
     thread.start()
     try:
         assert os.read(ready, 1) == b"1"
-        yield lambda: socket.create_connection(listener.getsockname(), timeout=5)
+        yield Served(worker, listener)
     finally:
         worker.should_exit = True
         thread.join()
@@ -36,20 +82,20 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], socket.soc
         listener.close()
 
 
-def drip(client: socket.socket, pieces: list[bytes]) -> float:
-    """Send pieces until the server hangs up; returns the seconds that took."""
-    start = time.monotonic()
-    client.settimeout(0.05)
-    for piece in pieces:
+def drip(client: socket.socket, piece: bytes) -> None:
+    """Send a piece over and over until the server hangs up."""
+
+    def is_over() -> bool:
         try:
             client.sendall(piece)
-            if client.recv(1000) == b"":
-                return time.monotonic() - start
+            return client.recv(1000) == b""
         except TimeoutError:
-            continue
+            return False
         except ConnectionError:
-            return time.monotonic() - start
-    raise AssertionError("the server goes on listening")
+            return True
+
+    client.settimeout(0.05)
+    wait_until(is_over)
 
 
 @pytest.mark.parametrize(
@@ -57,37 +103,44 @@ def drip(client: socket.socket, pieces: list[bytes]) -> float:
     [(b"", b""), (b"\r\n", b"\r\n"), (b"GET /", b"x"), (HEAD, b"x")],
 )
 def test_head_that_drips_is_given_up(
-    connect: Callable[[], socket.socket], first: bytes, more: bytes
+    connect: Served, first: bytes, more: bytes
 ) -> None:
+    start = time.monotonic()
     with connect() as client:
         client.sendall(first)
-        assert 0.25 < drip(client, [more] * 60) < 1.5
+        drip(client, more)
+    assert time.monotonic() - start > protocol.HEAD_SECONDS
 
 
 def test_second_head_that_drips_is_given_up_too(
-    connect: Callable[[], socket.socket],
+    connect: Served,
 ) -> None:
     with connect() as client:
         client.sendall(HEAD + b"\r\n")
         assert b"200 OK" in client.recv(1000)
-        assert 0.25 < drip(client, [b"G", *[b""] * 60]) < 1.0
+        start = time.monotonic()
+        client.sendall(b"G")
+        drip(client, b"")
+    assert time.monotonic() - start > protocol.HEAD_SECONDS
 
 
-def test_slow_but_steady_client_is_answered(
-    connect: Callable[[], socket.socket],
-) -> None:
-    with connect() as client:
+def test_slow_but_steady_client_is_answered(connect_unwatched: Served) -> None:
+    now = 0.0
+    with connect_unwatched() as client:
         for _ in range(4):
             for piece in (HEAD[:9], HEAD[9:], b"\r\n"):
                 client.sendall(piece)
-                time.sleep(0.06)
+                connect_unwatched.look(now)
+                now += 0.4 * protocol.HEAD_SECONDS
             assert b"200 OK" in client.recv(1000)
-        time.sleep(0.5)  # at rest, which has a limit of its own
+            connect_unwatched.look(now)
+        now += 3 * protocol.HEAD_SECONDS  # at rest, which has a limit of its own
+        connect_unwatched.look(now)
         client.sendall(HEAD + b"\r\n")
         assert b"200 OK" in client.recv(1000)
 
 
-def test_endless_head_is_refused(connect: Callable[[], socket.socket]) -> None:
+def test_endless_head_is_refused(connect: Served) -> None:
     line = b"x-filler: " + b"f" * 1000 + b"\r\n"
     sent = len(HEAD)
     with connect() as client:
@@ -100,21 +153,21 @@ def test_endless_head_is_refused(connect: Callable[[], socket.socket]) -> None:
     assert sent < 50 * protocol.MAX_HEAD_BYTES
 
 
-def test_refusal_of_an_endless_head_has_its_status(
-    connect: Callable[[], socket.socket],
-) -> None:
-    with connect() as client:
+def test_refusal_of_an_endless_head_has_its_status(connect_unwatched: Served) -> None:
+    filler = b"x-filler: " + b"f" * 40_000 + b"\r\n"
+    with connect_unwatched() as client:
+        seen_by = connect_unwatched.connection()
         client.sendall(HEAD)
-        time.sleep(0.05)
-        for _ in range(2):
-            client.sendall(b"x-filler: " + b"f" * 40_000 + b"\r\n")
-            time.sleep(0.05)
+        wait_until(lambda: seen_by._unfinished_bytes > 0)
+        client.sendall(filler)
+        wait_until(lambda: seen_by._unfinished_bytes > len(filler))
+        client.sendall(filler)
         assert client.recv(1000).startswith(b"HTTP/1.1 431 ")
         assert client.recv(1000) == b""
 
 
 def test_large_head_that_ends_is_answered(
-    connect: Callable[[], socket.socket],
+    connect: Served,
 ) -> None:
     with connect() as client:
         client.sendall(HEAD + b"x-filler: " + b"f" * 40_000)
@@ -144,9 +197,7 @@ def read_answer(client: socket.socket) -> tuple[set[bytes], bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 1800, protocol._COPIED_BYTES + 1, 3_000_000])
-def test_plain_answer_is_what_messages_make_of_it(
-    connect: Callable[[], socket.socket], size: int
-) -> None:
+def test_plain_answer_is_what_messages_make_of_it(connect: Served, size: int) -> None:
     with connect() as client:
         answers = []
         for path in (f"/sent/{size}", f"/plain/{size}", f"/plain/{size}"):
@@ -157,7 +208,7 @@ def test_plain_answer_is_what_messages_make_of_it(
 
 
 def test_plain_answers_to_a_reader_who_takes_his_time_come_whole(
-    connect: Callable[[], socket.socket],
+    connect: Served,
 ) -> None:
     with connect() as client:
         client.sendall(request("/plain/2000000") * 10)
@@ -171,7 +222,7 @@ def test_plain_answers_to_a_reader_who_takes_his_time_come_whole(
     [request("/plain/10", "connection: close"), request("/plain/10", version="1.0")],
 )
 def test_plain_answer_on_a_connection_that_ends_ends_it(
-    connect: Callable[[], socket.socket], asking: bytes
+    connect: Served, asking: bytes
 ) -> None:
     with connect() as client:
         client.sendall(asking)
@@ -181,12 +232,12 @@ def test_plain_answer_on_a_connection_that_ends_ends_it(
         assert client.recv(1) == b""
 
 
-def test_plain_answer_tells_the_time(connect: Callable[[], socket.socket]) -> None:
-    seen = set()
+def test_plain_answer_tells_the_time(connect: Served) -> None:
+    def told() -> bytes:
+        client.sendall(request("/plain/1"))
+        data = client.recv(1000)
+        return data[data.index(b"date: ") :].split(b"\r\n")[0]
+
     with connect() as client:
-        for _ in range(3):
-            client.sendall(request("/plain/1"))
-            data = client.recv(1000)
-            seen.add(data[data.index(b"date: ") :].split(b"\r\n")[0])
-            time.sleep(1.1)
-    assert len(seen) > 1
+        first = told()
+        wait_until(lambda: told() != first)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
+from tests.support import web
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -42,9 +43,13 @@ def folder() -> Iterator[Path]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that no server has, and below those that connections are given.
+
+    Connections of other tests could take one of the kernel's choice before we do.
+    """
+    while is_listening(port := 20_000 + secrets.randbelow(12_000)):
+        continue
+    return port
 
 
 def environment(folder: Path, port: int) -> dict[str, str]:
@@ -109,7 +114,7 @@ def test_two_starts_in_a_row_serve_the_same(folder):
         assert block["transactions"][0] == transaction["hash"]
         log_in(run)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert runs_nothing(folder)
 
     with serving(folder, port) as (process, again):
@@ -118,15 +123,8 @@ def test_two_starts_in_a_row_serve_the_same(folder):
         assert paste(again) == answers
         ask_as_the_readme_does(run)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert runs_nothing(folder)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):
@@ -141,7 +139,7 @@ def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):
         assert PostgresServer(folder)._pid() == postgres
         assert again == printed
         process.terminate()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert runs_nothing(folder)
 
 
@@ -165,7 +163,7 @@ def paste(printed: str) -> dict[str, dict]:
     answers = {}
     for url, body in calls:
         headers = {"Content-Type": "application/json"}
-        response = httpx.post(url, content=body, headers=headers)
+        response = web.post(url, content=body, headers=headers)
         assert response.status_code == 200, response.text
         answers[json.loads(body)["method"]] = response.json()
     return answers
@@ -178,7 +176,7 @@ def ask_as_the_readme_does(run: dict[str, str]) -> None:
     shown = re.search(r"```json\n(.*?)\n```", call, re.DOTALL).group(1)
     headers = {"Content-Type": "application/json"}
     url = f"{run['base_url']}/v3/{run['api_key']}"
-    assert httpx.post(url, content=body, headers=headers).text == shown
+    assert web.post(url, content=body, headers=headers).text == shown
 
 
 def log_in(run: dict[str, str]) -> None:
@@ -187,7 +185,7 @@ def log_in(run: dict[str, str]) -> None:
         ("admin", "admin", "Log out"),
         ("dashboard", "customer", "Demo with tracing"),
     ):
-        with httpx.Client(follow_redirects=True) as client:
+        with web.Client(follow_redirects=True) as client:
             page = client.get(run[f"{place}_url"])
             login = {
                 "username": run[f"{who}_user"],

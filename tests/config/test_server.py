@@ -6,22 +6,16 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 
 import httpx
 import pytest
 
 from config import server
+from tests.support import web
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 PROCESS_ID = "tests.support.applications:process_id"
-
-
-def wait_until(condition, seconds=10):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def is_alive(pid):
@@ -65,12 +59,12 @@ def test_a_port_that_is_served_is_not_shared(workers):
 def test_connections_spread_over_the_workers():
     listeners = server.listen("127.0.0.1", 0, 2)
     with server.Server(listeners, application=PROCESS_ID) as running:
-        answers = Counter(httpx.get(running.base_url).text for _ in range(40))
+        answers = Counter(web.get(running.base_url).text for _ in range(40))
         assert set(answers) == {str(pid) for pid in running.pids}
         pids = running.pids
     assert not any(is_alive(pid) for pid in pids)
     with pytest.raises(httpx.ConnectError):
-        httpx.get(running.base_url)
+        web.get(running.base_url)
 
 
 def test_a_worker_that_was_killed_is_replaced():
@@ -81,10 +75,10 @@ def test_a_worker_that_was_killed_is_replaced():
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: not is_alive(first))
         supervisor.start()
-        second = int(httpx.get(running.base_url, timeout=10).text)
+        second = int(web.get(running.base_url).text)
         assert second != first
         running.leave()
-        supervisor.join(timeout=10)
+        supervisor.join(timeout=PATIENCE_SECONDS)
         assert not supervisor.is_alive()
 
 
@@ -113,6 +107,6 @@ def test_workers_do_not_outlive_a_killed_supervisor():
         [sys.executable, "-c", SUPERVISOR], stdout=subprocess.PIPE, text=True
     ) as supervisor:
         url, *pids = supervisor.stdout.readline().split()
-        assert httpx.get(url).text in pids
+        assert web.get(url).text in pids
         supervisor.kill()
     wait_until(lambda: not any(is_alive(int(pid)) for pid in pids))

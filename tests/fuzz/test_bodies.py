@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.bodies import bodies, check_body
-from tests.support import chains, sample
+from tests.support import chains, sample, web
 from tests.support.live import Live, live_service
 
 BODIES = 10_000
@@ -25,7 +25,7 @@ def live(module_db: None) -> Iterator[Live]:
 @pytest.fixture(scope="module")
 def client(live: Live) -> Iterator[httpx.Client]:
     url = f"{live.base_url}/v3/{live.new_key(may_trace=True)}"
-    with httpx.Client(base_url=url, timeout=30) as client:
+    with web.Client(base_url=url) as client:
         yield client
 
 

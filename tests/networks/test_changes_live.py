@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from networks.models import Network
 from networks.services import configure_network
 from tests.support import chains, sample
 from tests.support.live import Api, live_service, request
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,11 +19,8 @@ BLOCK = request("eth_getBlockByNumber", "0x1", True)
 
 
 def wait_for(api: Api, message: Any, part: str, *, is_there: bool = True) -> None:
-    """Wait, a second at most, until the host's network answers with or without this."""
-    deadline = time.monotonic() + 1
-    while (part in api.send(message, host="second.test").text) is not is_there:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    """Wait until the host's network answers with or without this."""
+    wait_until(lambda: (part in api.send(message, host="second.test").text) is is_there)
 
 
 def test_network_appears_and_changes_in_every_process() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from keys.models import ApiKey
 from keys.services import set_allowlist
-from tests.support import chains, sample
+from tests.support import chains, sample, web
 from tests.support.live import Live, live_service, request
 
 ORIGIN = "https://dapp.example"
@@ -109,7 +109,7 @@ def test_key_without_origins_may_be_used_from_any_page(live: Live) -> None:
 
 def test_preflight_is_answered_before_the_key_is_looked_at(live: Live) -> None:
     secret = restricted(live, origin=["other.example"])
-    answer = httpx.options(
+    answer = web.options(
         f"{live.base_url}/alpha/v3/{secret}",
         headers={"origin": ORIGIN, "access-control-request-method": "POST"},
     )

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from nodeapi.evm.blocks import decode_block
-from tests.support import sample
+from tests.support import sample, web
 from tests.support.installation import Installation, installation
 from tests.support.live import JSON_HEADERS, Live, live_service, request
 
@@ -81,7 +81,7 @@ class Load:
 
     def _run(self, kind: Callable[[], Any]) -> None:
         try:
-            with httpx.Client(headers=JSON_HEADERS, timeout=30) as client:
+            with web.Client(headers=JSON_HEADERS) as client:
                 while not self._stopped.is_set():
                     asked = time.monotonic()
                     answer = client.post(self._url, content=json.dumps(kind()))
@@ -288,7 +288,7 @@ def test_head_follows_an_import_and_is_always_complete(
     importing = own.start_import("growing", "--batch", "1")
     url = f"{live.base_url}/growing/v3/{live.secrets[0]}"
     newest, heads = 0, set()
-    with httpx.Client(headers=JSON_HEADERS) as client:
+    with web.Client(headers=JSON_HEADERS) as client:
         while newest < len(BLOCKS):
             running = importing.poll() is None
             calls = [

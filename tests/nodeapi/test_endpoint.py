@@ -8,11 +8,10 @@ import socket
 import time
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from jsonrpc.dispatch import Limits
-from tests.support import edge
+from tests.support import edge, web
 
 JSON = {"content-type": "application/json"}
 CHAIN_ID = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
@@ -30,7 +29,7 @@ def base_url():
 @pytest.fixture
 def client(base_url):
     headers = {"accept-encoding": "identity"}
-    with httpx.Client(base_url=base_url, headers=headers) as client:
+    with web.Client(base_url=base_url, headers=headers) as client:
         yield client
 
 
@@ -158,7 +157,7 @@ def test_refused_body_that_is_long_is_answered_without_its_id(base_url):
     endpoint = edge.edge(Limits(), 2**20)
     with edge.serve(endpoint) as url:
         request = {**CHAIN_ID, "params": ["x" * 2**18]}
-        response = httpx.post(url + "/v3/unknown", json=request)
+        response = web.post(url + "/v3/unknown", json=request)
         assert response.status_code == 401
         assert response.json()["id"] is None
 
@@ -320,7 +319,7 @@ def test_long_answer_is_compressed_where_that_is_accepted(
 ):
     request = {**CHAIN_ID, "method": "eth_getBlockByHash", "params": [BLOCK_HASH, True]}
     headers = {"accept-encoding": accepted}
-    with httpx.stream(
+    with web.stream(
         "POST", base_url + "/v3/good", json=request, headers=headers
     ) as response:
         body = b"".join(response.iter_raw())
@@ -331,13 +330,13 @@ def test_long_answer_is_compressed_where_that_is_accepted(
 
 def test_short_answer_is_not_compressed(base_url):
     headers = {"accept-encoding": "gzip"}
-    response = httpx.post(base_url + "/v3/good", json=CHAIN_ID, headers=headers)
+    response = web.post(base_url + "/v3/good", json=CHAIN_ID, headers=headers)
     assert "content-encoding" not in response.headers
 
 
 def test_very_long_answer_is_compressed_too(base_url):
     call = {**CHAIN_ID, "method": "eth_getBlockByHash", "params": [BLOCK_HASH, True]}
-    response = httpx.post(base_url + "/v3/good", json=[call] * 100)
+    response = web.post(base_url + "/v3/good", json=[call] * 100)
     assert response.headers["content-encoding"] == "gzip"
     assert len(response.json()) == 100
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 
-import httpx
 import pytest
 
 from keys.models import KeyVersionUse, UsageBucket
 from keys.services import get_or_create_customer, grant_entitlement, issue_key
 from keys.services.limits import set_limits
 from networks.models import Network
+from tests.support import web
 from tests.support.live import live_service, request
 from tests.support.rows import make_network
 
@@ -160,7 +160,7 @@ def test_clients_of_two_processes_never_exceed_the_bound(live):
         path = f"{live.base_url}/v3/{issued.secret}"
         while time.monotonic() < started + seconds:
             # A connection each time, so that both processes get some.
-            with httpx.Client(headers={"origin": "http://page"}) as http:
+            with web.Client(headers={"origin": "http://page"}) as http:
                 for _ in range(20):
                     response = http.post(path, json=request("eth_chainId"))
                     workers.add(response.headers["x-request-id"].partition("-")[0])

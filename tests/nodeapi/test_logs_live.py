@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-import httpx
 import psycopg
 import pytest
 
 from keys.models import User
-from tests.support import chains, sample
+from tests.support import chains, sample, web
 from tests.support.live import JSON_HEADERS, Live, live_service, request
 from tests.support.service import test_database_url
 
@@ -71,7 +70,7 @@ def test_no_request_writes_its_key_into_the_log(live: Live, key: str) -> None:
         {"x-request-id": key, "user-agent": key},
     ]
     bodies = [CALL, "{", f'["{key}"]', json.dumps(request(key, key)), ""]
-    with httpx.Client(base_url=live.base_url, timeout=10) as client:
+    with web.Client(base_url=live.base_url) as client:
         for path in paths(key):
             for method in ("POST", "GET", "OPTIONS", "PUT"):
                 client.request(method, path, content=CALL, headers=JSON_HEADERS)
@@ -123,7 +122,7 @@ def test_failing_page_writes_no_key_into_the_log(
     """A crash in a page is logged with its traceback, but not with what was sent."""
     with (
         psycopg.connect(test_database_url(), autocommit=True) as connection,
-        httpx.Client(base_url=live.base_url, timeout=10) as client,
+        web.Client(base_url=live.base_url) as client,
     ):
         before = live.log()
         connection.execute("ALTER TABLE keys_user RENAME TO keys_user_away")

@@ -24,7 +24,7 @@ from keys.services import (
 from keys.services.limits import set_limits
 from networks.models import Network
 from networks.services import configure_network
-from tests.support import chains, sample
+from tests.support import chains, sample, web
 from tests.support.live import Live, live_service, request
 
 ORIGIN = "https://dapp.example"
@@ -250,12 +250,11 @@ def send(
         "content-type": "application/json",
         "accept-encoding": "identity",
     }
-    return httpx.request(
+    return web.request(
         method,
         f"{live.base_url}/alpha/v3/{key}",
         content=content,
         headers={**own, **(headers or {})},
-        timeout=30,
     )
 
 

@@ -19,6 +19,7 @@ import pytest
 
 from config import server
 from config.server import Server
+from tests.support import web
 from tests.support.live import Api, request
 
 MEBIBYTE = 2**20
@@ -123,7 +124,7 @@ def test_answer_that_breaks_is_a_broken_transfer(
     call = request("broken", LONG, LONG // 2)
     headers = {"content-type": "application/json", "accept-encoding": encoding}
     with pytest.raises(httpx.RemoteProtocolError):
-        httpx.post(f"{service.base_url}/v3/good", json=call, headers=headers)
+        web.post(f"{service.base_url}/v3/good", json=call, headers=headers)
 
 
 def test_what_came_of_a_broken_answer_is_no_json(service: Server) -> None:

@@ -15,6 +15,7 @@ import httpx
 
 from config.server import Server
 from keys.services import get_or_create_customer, issue_key
+from tests.support import web
 from tests.support.service import run_service
 
 JSON_HEADERS = {"content-type": "application/json"}
@@ -31,10 +32,9 @@ class Api:
     """
 
     def __init__(self, base_url: str, path: str, **headers: str) -> None:
-        self._client = httpx.Client(
+        self._client = web.Client(
             base_url=base_url,
             headers={**JSON_HEADERS, **headers},
-            timeout=30,
             limits=httpx.Limits(max_keepalive_connections=64),
         )
         self._path = path

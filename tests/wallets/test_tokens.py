@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.support import web
 from tests.support.dapps import Owner, orm, run
 from tests.support.live import Live, live_service
 from tests.support.wallet import BY_USER, served_chains
@@ -43,7 +44,7 @@ def owner(live: Live) -> Owner:
 
 def post(live: Live, origin: str | None = PAGE, **form: str) -> httpx.Response:
     headers = {} if origin is None else {"Origin": origin}
-    return httpx.post(f"{live.base_url}/wallet/token", data=form, headers=headers)
+    return web.post(f"{live.base_url}/wallet/token", data=form, headers=headers)
 
 
 def page_code(owner: Owner) -> str:
@@ -132,6 +133,6 @@ def test_a_blocked_page_is_told_so(live: Live, owner: Owner) -> None:
 def test_what_is_no_form_with_a_code_is_refused(live: Live, owner: Owner) -> None:
     assert post(live, code="").status_code == 400
     assert post(live, code="x" * 5000).status_code == 413
-    assert httpx.get(f"{live.base_url}/wallet/token").status_code == 405
+    assert web.get(f"{live.base_url}/wallet/token").status_code == 405
     address = f"{live.base_url}/wallet/token"
-    assert httpx.post(address, json={"code": "x"}).status_code == 400
+    assert web.post(address, json={"code": "x"}).status_code == 400

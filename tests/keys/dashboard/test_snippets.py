@@ -10,7 +10,6 @@ import subprocess
 import sys
 from html import unescape
 
-import httpx
 import pytest
 from django.test import Client
 
@@ -18,6 +17,7 @@ from keys.dashboard.snippets import VARIABLE, export_line, snippets
 from keys.models import User
 from keys.services import create_key
 from tests.keys.dashboard.conftest import shown_secret
+from tests.support import web
 from tests.support.live import live_service
 from tests.support.rows import add_block, make_network, set_head
 
@@ -86,7 +86,7 @@ def test_examples_work_with_the_line_that_is_shown(shown) -> None:
     base = connect[0]
     body = {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
     headers = {"Authorization": f"Bearer {secret}"}
-    assert httpx.post(base, json=body, headers=headers).json()["result"] == "0x7"
+    assert web.post(base, json=body, headers=headers).json()["result"] == "0x7"
 
 
 def test_examples_are_the_same_call_with_the_key_or_with_the_variable() -> None:
