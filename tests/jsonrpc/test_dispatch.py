@@ -10,6 +10,7 @@ from jsonrpc.answers import Reply
 from jsonrpc.dispatch import Dispatcher, Limits
 from tests.jsonrpc import support
 from tests.jsonrpc.support import call, error, respond, told
+from tests.support.waiting import until
 
 INVALID = {"code": -32600, "message": "invalid request"}
 
@@ -205,7 +206,8 @@ def test_batch_of_a_million_is_refused_without_looking_at_each_message():
     body = b"[" + b"1," * 1_500_000 + b"1]"
     started = time.process_time()
     assert told(body) == [error(-32600, "batch too large", call_id=None)]
-    assert time.process_time() - started < 0.5
+    # Far more than a slow machine takes, far less than a look at each would.
+    assert time.process_time() - started < 5
 
 
 def test_calls_of_a_batch_are_under_way_together():
@@ -251,10 +253,11 @@ def test_rest_of_a_batch_is_timed_out_at_the_deadline():
 
 def test_calls_are_given_up_with_the_request():
     registry = support.MethodRegistry()
-    given_up = []
+    begun, given_up = [], []
 
     @registry.method("wait", result={}, summary="Waits.")
     async def wait(context: support.Caller) -> bytes:
+        begun.append(True)
         try:
             return await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -265,7 +268,7 @@ def test_calls_are_given_up_with_the_request():
         dispatcher = Dispatcher(registry, Limits(), {})
         body = support.orjson.dumps([call("wait")] * 3)
         task = asyncio.ensure_future(dispatcher.respond(body, support.Caller()))
-        await asyncio.sleep(0.01)
+        await until(lambda: len(begun) == 3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -23,7 +23,8 @@ def test_no_body_takes_long_to_be_refused(body: bytes) -> None:
     started = time.process_time()
     with pytest.raises(ParseError):
         parse(body)
-    assert time.process_time() - started < 0.5
+    # Far more than a slow machine takes; quadratic work would take minutes.
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])

@@ -10,6 +10,7 @@ import pytest
 
 from config.embedded import postgres
 from config.embedded.postgres import PostgresServer
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,33 @@ def conninfo(server: PostgresServer) -> str:
     """The address of that server, which runs."""
     server.start()
     return postgres.address(server.folder.parent)
+
+
+class Gate:
+    """Holds up the queries that pass through it, until it is opened."""
+
+    SQL = "LATERAL (SELECT pg_advisory_xact_lock_shared(7)) gate"
+
+    def __init__(self, sql: psycopg.Connection[tuple[object, ...]]) -> None:
+        self._sql = sql
+        sql.execute("SELECT pg_advisory_lock(7)")
+
+    def open(self) -> None:
+        """Let all go on, and whoever comes."""
+        self._sql.execute("SELECT pg_advisory_unlock(7)")
+
+    async def holds(self, count: int) -> None:
+        """Wait until so many queries wait."""
+        waiting = (
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        )
+        await until(lambda: self._sql.execute(waiting).fetchone() == (count,))
+
+
+@pytest.fixture
+def gate(sql: psycopg.Connection[tuple[object, ...]]) -> Gate:
+    """A gate, shut."""
+    return Gate(sql)
 
 
 @pytest.fixture

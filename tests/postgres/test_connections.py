@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -15,9 +12,11 @@ from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import INT8, Statement, read_int8
+from tests.support.waiting import in_time, until
 
 ONE = Statement("SELECT 1::int8")
 MINE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'connections'"
+FOR_EVER = Statement("SELECT pg_sleep(600)")
 
 
 def lookup_on(
@@ -29,13 +28,6 @@ def lookup_on(
         [("number", INT8)],
         lambda row: read_int8(row[0] or b""),
     )
-
-
-@contextmanager
-def took(less_than: float, at_least: float = 0.0) -> Iterator[None]:
-    start = time.monotonic()
-    yield
-    assert at_least <= time.monotonic() - start < less_than
 
 
 def test_no_connection_is_opened_before_it_is_needed(
@@ -59,11 +51,13 @@ def test_never_more_connections_than_configured(
         sleeping = Statement("SELECT pg_sleep(0.02)")
         waiting = [asyncio.create_task(connections.fetch(sleeping)) for _ in range(40)]
         most = 0
-        while not all(task.done() for task in waiting):
-            await asyncio.sleep(0.01)
+        is_over = False
+        while not is_over:
+            is_over = all(task.done() for task in waiting)
             row = sql.execute(MINE).fetchone()
             assert row is not None
             most = max(most, int(str(row[0])))
+            await asyncio.sleep(0.01)
         await asyncio.gather(*waiting)
         await connections.close()
         assert most == 3
@@ -73,9 +67,9 @@ def test_never_more_connections_than_configured(
 
 def test_query_that_takes_too_long_is_given_up(conninfo: str) -> None:
     async def scenario() -> None:
-        connections = Connections(conninfo, query_timeout=0.2)
-        with took(less_than=1.0), pytest.raises(Unavailable, match="timeout"):
-            await connections.fetch(Statement("SELECT pg_sleep(5)"))
+        connections = Connections(conninfo, query_timeout=1.5)
+        with pytest.raises(Unavailable, match="timeout"):
+            await in_time(connections.fetch(FOR_EVER))
         assert await connections.fetch(ONE) == [((1).to_bytes(8),)]
         await connections.close()
 
@@ -87,15 +81,12 @@ def test_killed_connection_fails_its_query_and_is_replaced(
 ) -> None:
     async def scenario() -> None:
         connections = Connections(f"{conninfo}?application_name=connections", size=1)
-        sleeper = asyncio.create_task(
-            connections.fetch(Statement("SELECT pg_sleep(5)"))
-        )
-        while sql.execute(MINE).fetchone() == (0,):
-            await asyncio.sleep(0.005)
-        await asyncio.sleep(0.05)
+        sleeper = asyncio.create_task(connections.fetch(FOR_EVER))
+        asleep = f"{MINE} AND wait_event = 'PgSleep'"
+        await until(lambda: sql.execute(asleep).fetchone() == (1,))
         sql.execute(MINE.replace("count(*)", "pg_terminate_backend(pid)"))
-        with took(less_than=1.0), pytest.raises(Unavailable):
-            await sleeper
+        with pytest.raises(Unavailable):
+            await in_time(sleeper)
         assert await connections.fetch(ONE) == [((1).to_bytes(8),)]
         await connections.close()
 
@@ -105,14 +96,10 @@ def test_killed_connection_fails_its_query_and_is_replaced(
 def test_closing_fails_what_waits(conninfo: str) -> None:
     async def scenario() -> None:
         connections = Connections(conninfo, size=1)
-        waiting = [
-            asyncio.create_task(connections.fetch(Statement("SELECT pg_sleep(5)")))
-            for _ in range(3)
-        ]
+        waiting = [asyncio.create_task(connections.fetch(FOR_EVER)) for _ in range(3)]
         await asyncio.sleep(0.1)
-        with took(less_than=0.5):
-            await connections.close()
-            outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        await connections.close()
+        outcomes = await in_time(asyncio.gather(*waiting, return_exceptions=True))
         assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
         with pytest.raises(Unavailable, match="closed"):
             await connections.fetch(ONE)
@@ -160,18 +147,16 @@ def test_while_the_database_is_down_there_is_one_attempt_per_interval(
             f"host={tmp_path} user=x dbname=x", probe_interval=0.2
         )
         lookup = lookup_on(connections)
-        outcomes: Counter[str] = Counter()
-        end = time.monotonic() + 0.9
-        while time.monotonic() < end:
-            with took(less_than=0.2):
-                results = await asyncio.gather(
+        started = time.monotonic()
+        while attempts < 4:
+            results = await in_time(
+                asyncio.gather(
                     *(lookup.get((i,)) for i in range(20)), return_exceptions=True
                 )
-            outcomes.update(type(result).__name__ for result in results)
+            )
+            assert {type(result) for result in results} == {Unavailable}
             await asyncio.sleep(0.001)
-        assert set(outcomes) == {"Unavailable"}
-        assert outcomes["Unavailable"] > 1_000
-        assert 3 <= attempts <= 6
+        assert attempts <= (time.monotonic() - started) / 0.2 + 2
         await connections.close()
         fake.close()
         await fake.wait_closed()
@@ -194,8 +179,8 @@ def test_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
         connections = Connections(
             f"host={tmp_path} user=x dbname=x", connect_timeout=0.2
         )
-        with took(less_than=0.6), pytest.raises(Unavailable, match="cannot connect"):
-            await connections.fetch(ONE)
+        with pytest.raises(Unavailable, match="cannot connect"):
+            await in_time(connections.fetch(ONE))
         await connections.close()
         released.set()
         fake.close()
@@ -210,7 +195,7 @@ def test_restarted_database_is_found_again_under_load(
     async def scenario() -> None:
         connections = Connections(conninfo, probe_interval=0.2)
         lookup = lookup_on(connections)
-        outcomes: list[tuple[float, bool]] = []
+        outcomes: list[tuple[float, float, bool]] = []
         stopped = False
 
         async def client(first: int) -> None:
@@ -219,35 +204,32 @@ def test_restarted_database_is_found_again_under_load(
                 asked = time.monotonic()
                 number += 100
                 try:
-                    answer = await lookup.get((number,))
+                    answer = await in_time(lookup.get((number,)))
                 except Unavailable:
-                    outcomes.append((time.monotonic(), False))
+                    outcomes.append((asked, time.monotonic(), False))
                     await asyncio.sleep(0.01)
                 else:
                     assert answer == number
-                    outcomes.append((time.monotonic(), True))
-                assert time.monotonic() - asked < 1.0, "nobody waits for long"
+                    outcomes.append((asked, time.monotonic(), True))
 
         clients = [asyncio.create_task(client(i)) for i in range(16)]
-        await asyncio.sleep(0.2)
+        await until(lambda: len(outcomes) > 100)
         await asyncio.to_thread(server.stop)
+        await asyncio.sleep(0.1)  # what has come before is taken in
         down = time.monotonic()
         await asyncio.sleep(0.5)
         restarting = time.monotonic()
         await asyncio.to_thread(server.start)
         up = time.monotonic()
-        while not any(good for at, good in outcomes if at > up):
-            assert time.monotonic() < up + 2.0, "it does not recover"
-            await asyncio.sleep(0.01)
+        await until(lambda: any(good for _, at, good in outcomes if at > up))
         recovered = time.monotonic()
-        await asyncio.sleep(0.1)
+        await until(lambda: any(asked > recovered for asked, _, _ in outcomes))
         stopped = True
         await asyncio.gather(*clients)
         await connections.close()
-        assert any(good for at, good in outcomes if at < down)
-        between = [good for at, good in outcomes if down < at < restarting]
+        assert any(good for _, at, good in outcomes if at < down)
+        between = [good for _, at, good in outcomes if down < at < restarting]
         assert between and not any(between)
-        after = [good for at, good in outcomes if at > recovered]
-        assert after and all(after)
+        assert all(good for asked, _, good in outcomes if asked > recovered)
 
     asyncio.run(scenario())

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import psycopg
 import pytest
 
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import INT8, Row, read_int8
+from tests.postgres.conftest import Gate
 
 TENFOLD = "SELECT k.n, k.number * 10, (SELECT count(*) FROM k) FROM k"
 """Ten times the key, and how many keys the query had."""
@@ -79,17 +81,16 @@ def test_batches_are_no_larger_than_allowed(conninfo: str) -> None:
 
 
 def test_lookups_gather_while_as_many_queries_as_allowed_are_under_way(
-    conninfo: str,
+    conninfo: str, gate: Gate
 ) -> None:
-    slow = f"{TENFOLD}, LATERAL (SELECT pg_sleep(0.1 / (SELECT count(*) FROM k))) s"
-
     async def scenario(connections: Connections) -> None:
-        lookup = numbers(connections, slow, batch=8, queries=1)
+        lookup = numbers(connections, f"{TENFOLD}, {gate.SQL}", batch=8, queries=1)
         answers = [lookup.get((0,))]
-        await asyncio.sleep(0.05)
+        await gate.holds(1)
         for i in range(1, 13):
             answers.append(lookup.get((i,)))
             await asyncio.sleep(0)  # a chance for a query of its own
+        gate.open()
         found = await asyncio.gather(*answers)
         assert found == [(0, 1), *((i * 10, 8 if i < 9 else 4) for i in range(1, 13))]
         assert await lookup.get((99,)) == (990, 1)
@@ -113,45 +114,48 @@ def test_queries_that_fail_make_room_for_others(conninfo: str) -> None:
     run(conninfo, scenario)
 
 
-def test_lookups_gather_while_all_connections_are_busy(conninfo: str) -> None:
+def test_lookups_gather_while_all_connections_are_busy(
+    conninfo: str, gate: Gate
+) -> None:
     async def scenario(connections: Connections) -> None:
-        busy = numbers(
-            connections,
-            "SELECT k.n, k.number, 0::int8 FROM k, LATERAL (SELECT pg_sleep(0.05)) s",
-        )
+        busy = numbers(connections, f"SELECT k.n, k.number, 0::int8 FROM k, {gate.SQL}")
         lookup = numbers(connections)
-        sleepers = []
+        held_up = []
         for i in range(2):  # as many as there are connections
-            sleepers.append(busy.get((i,)))
-            await asyncio.sleep(0.005)
+            held_up.append(busy.get((i,)))
+            await gate.holds(i + 1)
         answers = []
         for i in range(3):
             answers.append(lookup.get((i,)))
             await asyncio.sleep(0)
+        gate.open()
         assert await asyncio.gather(*answers) == [(0, 3), (10, 3), (20, 3)]
-        await asyncio.gather(*sleepers)
+        await asyncio.gather(*held_up)
 
     run(conninfo, scenario)
 
 
-SLOW = (
-    "SELECT k.n, k.number, (extract(epoch FROM clock_timestamp()) * 1000000)::int8"
-    " FROM k, LATERAL (SELECT pg_sleep(0.05)) s"
+HELD_UP = (
+    "SELECT k.n, k.number, (extract(epoch FROM statement_timestamp()) * 1000000)::int8"
+    f" FROM k, {Gate.SQL}"
 )
-"""The key, and when it was read in microseconds, both after a while."""
+"""The key, and when it was asked for in microseconds."""
 
 
 @pytest.mark.parametrize("is_immutable", [True, False])
 def test_only_what_never_changes_joins_a_query_under_way(
-    conninfo: str, is_immutable: bool
+    conninfo: str, gate: Gate, is_immutable: bool
 ) -> None:
     async def scenario(connections: Connections) -> None:
         lookup: Numbers = Lookup(
-            connections, SLOW, [("number", INT8)], pair, is_immutable=is_immutable
+            connections, HELD_UP, [("number", INT8)], pair, is_immutable=is_immutable
         )
         first = lookup.get((1,))
-        await asyncio.sleep(0.02)
-        others = await asyncio.gather(*(lookup.get((1,)) for _ in range(3)))
+        await gate.holds(1)
+        joining = [lookup.get((1,)) for _ in range(3)]
+        await gate.holds(1 if is_immutable else 2)
+        gate.open()
+        others = await asyncio.gather(*joining)
         assert len(set(others)) == 1
         assert ((await first) == others[0]) is is_immutable
         assert (await lookup.get((1,))) != others[0]  # nothing is remembered
@@ -160,30 +164,28 @@ def test_only_what_never_changes_joins_a_query_under_way(
 
 
 def test_who_joined_a_query_that_found_nothing_has_one_of_his_own(
-    conninfo: str,
+    conninfo: str, sql: psycopg.Connection[tuple[object, ...]], gate: Gate
 ) -> None:
-    import psycopg
-
     async def scenario(connections: Connections) -> None:
-        with psycopg.connect(conninfo, autocommit=True) as other:
-            other.execute("DROP TABLE IF EXISTS coming")
-            other.execute("CREATE TABLE coming (value int8)")
-            lookup: Numbers = Lookup(
-                connections,
-                "SELECT k.n, coming.value, 0::int8 FROM k"
-                " CROSS JOIN LATERAL (SELECT pg_sleep(0.05)) s"
-                " JOIN coming ON coming.value = k.number",
-                [("number", INT8)],
-                pair,
-                is_immutable=True,
-            )
-            early = lookup.get((1,))
-            await asyncio.sleep(0.02)
-            other.execute("INSERT INTO coming VALUES (1)")
-            late = [lookup.get((1,)), lookup.get((1,))]
-            assert await early is None
-            assert await asyncio.gather(*late) == [(1, 0), (1, 0)]
-            other.execute("DROP TABLE coming")
+        sql.execute("DROP TABLE IF EXISTS coming")
+        # With a row, so that there is something to join, and the gate to pass through.
+        sql.execute("CREATE TABLE coming AS SELECT 99::int8 AS value")
+        lookup: Numbers = Lookup(
+            connections,
+            f"SELECT k.n, coming.value, 0::int8 FROM (SELECT k.* FROM k, {gate.SQL}"
+            " OFFSET 0) k JOIN coming ON coming.value = k.number",
+            [("number", INT8)],
+            pair,
+            is_immutable=True,
+        )
+        early = lookup.get((1,))
+        await gate.holds(1)
+        sql.execute("INSERT INTO coming VALUES (1)")
+        late = [lookup.get((1,)), lookup.get((1,))]
+        gate.open()
+        assert await early is None
+        assert await asyncio.gather(*late) == [(1, 0), (1, 0)]
+        sql.execute("DROP TABLE coming")
 
     run(conninfo, scenario)
 
@@ -262,16 +264,12 @@ def test_nothing_can_be_written(conninfo: str) -> None:
         with pytest.raises(Unavailable, match="read-only"):
             await writing.get((1,))
 
-    import psycopg
-
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("CREATE SEQUENCE IF NOT EXISTS lookup_test")
     run(conninfo, scenario)
 
 
 def test_table_may_change_between_two_queries(conninfo: str) -> None:
-    import psycopg
-
     async def scenario(connections: Connections) -> None:
         with psycopg.connect(conninfo, autocommit=True) as other:
             other.execute("DROP TABLE IF EXISTS changing")

@@ -13,6 +13,7 @@ from typing import Any
 
 from nodeapi.service import Service, build_service
 from nodeapi.store.base import settled
+from tests.support.waiting import until
 
 
 class Serving:
@@ -55,15 +56,9 @@ class Serving:
 
         return self._runner.run(call())
 
-    def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    def until(self, condition: Callable[[], object]) -> None:
         """Let the event loop run until a condition holds."""
-
-        async def wait() -> None:
-            async with asyncio.timeout(seconds):
-                while not condition():
-                    await asyncio.sleep(0.002)
-
-        self._runner.run(wait())
+        self._runner.run(until(condition))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from redis import Redis
 
 from keys.limiter.buckets import Away, Buckets
 from keys.limiter.gcra import DAY, MAX_RATE, SECOND, Bucket, Limits, take
+from tests.support.waiting import PATIENCE_SECONDS
 
 ids = count(1_000_000)
 
@@ -36,7 +37,7 @@ def runner():
 
 @pytest.fixture
 def buckets(runner, redis_url):
-    buckets = Buckets(redis_url, timeout=5)
+    buckets = Buckets(redis_url, timeout=PATIENCE_SECONDS)
     yield buckets
     runner.run(buckets.close())
 
