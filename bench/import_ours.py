@@ -40,9 +40,6 @@ def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
         questions() as asking,
         chain.blocks() as raw_blocks,
     ):
-        if not watches:
-            for session in (connection, writer):
-                session.execute("SET session_replication_role = replica")
         network_id, config = open_network(
             connection, folder.name, genesis=chain.genesis()
         )

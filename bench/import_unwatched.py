@@ -2,8 +2,8 @@
 
     python -m bench.import_unwatched FOLDER BATCH
 
-As `bench.import_ours`, but for that. The constraint that every transaction has its
-records is off in its sessions.
+As `bench.import_ours`, but for that: receipts are stored on both sides, in rows of the
+same table, because they are answered whether or not anybody watched.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from nodeapi.documents import block_document, pack_full_block, transaction_docum
 from nodeapi.evm.blocks import encode_body
 from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.receipts import stored_receipts
-from nodeapi.tracers.record import compress_records
+from nodeapi.tracers.record import NOTHING_RECORDED, compress_records
 from postgres.statement import BYTEA, array
 
 if TYPE_CHECKING:
@@ -290,6 +290,10 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
     block, outcome = verified.block, verified.outcome
     header = block.header
     receipts = stored_receipts(block, outcome.receipts, verified.fork)
+    records = outcome.records
+    if records is None:
+        # Receipts are stored all the same, and a trace is an error that says why.
+        records = [NOTHING_RECORDED] * len(receipts)
     document, offset = block_document(block, verified.total_difficulty)
     transactions = [
         (transaction.hash, transaction_document(transaction, header, index))
@@ -312,7 +316,5 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
             document, offset, (one for _, one in transactions)
         ),
         transactions=transactions,
-        records=[]
-        if outcome.records is None
-        else list(zip(receipts, outcome.records, strict=True)),
+        records=list(zip(receipts, records, strict=True)),
     )

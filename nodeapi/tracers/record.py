@@ -73,6 +73,9 @@ class TransactionRecord(NamedTuple):
     """The same of prestateTracer's."""
 
 
+NOTHING_RECORDED = TransactionRecord(TOO_LARGE, TOO_LARGE, TOO_LARGE, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class CodeHole:
     """Stands where the hex digits of a contract's code go."""

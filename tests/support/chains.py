@@ -16,6 +16,7 @@ from nodeapi.chain.importer import Importer
 from nodeapi.chain.networks import open_network
 from nodeapi.chain.sources import with_next
 from nodeapi.evm.blocks import Block, encode_block
+from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 
 # What must be equal after the same blocks, however they came in. Ids are not named.
 _ROWS = {
@@ -26,7 +27,9 @@ _ROWS = {
     "transactions": "SELECT block.hash, index, t.hash, t.document"
     " FROM nodeapi_transaction AS t JOIN nodeapi_block AS block ON block.id = block_id"
     " WHERE network_id = %(id)s",
-    "records": "SELECT block.hash, index, calls_size, prestate_size, receipt, calls,"
+    "receipts": "SELECT block.hash, index, receipt FROM nodeapi_transactionrecord"
+    " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
+    "records": "SELECT block.hash, index, calls_size, prestate_size, calls,"
     " prestate, details FROM nodeapi_transactionrecord"
     " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
     "accounts": "SELECT address, block_number, nonce, balance, code_hash, storage_root"
@@ -34,7 +37,7 @@ _ROWS = {
     "slots": "SELECT address, slot, block_number, value"
     " FROM nodeapi_storageversion WHERE network_id = %(id)s",
     "nodes": "SELECT owner, path, node FROM nodeapi_trienode WHERE network_id = %(id)s",
-    "side diffs": "SELECT block.hash FROM nodeapi_sidediff"
+    "side diffs": "SELECT block.hash, diff FROM nodeapi_sidediff"
     " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
     "head": "SELECT head_number, head_hash FROM networks_network WHERE id = %(id)s",
 }
@@ -47,6 +50,7 @@ def importer(
     *,
     forkchoice: Forkchoice | None = None,
     batch_blocks: int = 8,
+    record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
 ) -> Iterator[Importer]:
     """Give an importer into a network, made from its genesis when it is new."""
     with (
@@ -64,6 +68,7 @@ def importer(
                 batch_blocks=batch_blocks,
                 writer=writer,
                 questions=asking,
+                record_limit_bytes=record_limit_bytes,
             )
             try:
                 yield target
@@ -115,6 +120,12 @@ def rows(slug: str) -> dict[str, str]:
             digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
             digests[name] = f"{len(lines)} rows, {digest}"
         return digests
+
+
+def codes() -> set[bytes]:
+    """Return the hashes of the code that is stored, of whatever network."""
+    with importer_connection() as connection:
+        return {row[0] for row in connection.execute("SELECT hash FROM nodeapi_code")}
 
 
 def head(slug: str) -> tuple[int, bytes]:

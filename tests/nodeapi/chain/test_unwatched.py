@@ -1,0 +1,45 @@
+"""An import that records nothing of what transactions do is the same import."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeapi.chain.database import importer_connection
+from nodeapi.errors import TraceTooLarge
+from nodeapi.evm.blocks import decode_block
+from nodeapi.store.base import settled
+from tests.support import chains, sample
+from tests.support.serving import serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_watching_changes_no_row_but_the_records() -> None:
+    genesis, blocks = sample.genesis(), sample.raw_blocks()
+    chains.import_blocks("unwatched", genesis, blocks, record_limit_bytes=None)
+    codes = chains.codes()
+    chains.import_blocks("watched", genesis, blocks)
+    watched, unwatched = chains.rows("watched"), chains.rows("unwatched")
+    # Blocks with all their roots, documents, receipts, every version, every trie node.
+    assert watched.pop("records") != unwatched.pop("records")
+    assert watched == unwatched
+    assert chains.codes() == codes
+    assert chains.audit_all("unwatched") == len(blocks) + 1
+
+
+def test_traces_of_what_nobody_watched_are_refused() -> None:
+    blocks = sample.raw_blocks()
+    chains.import_blocks("unwatched", sample.genesis(), blocks, record_limit_bytes=None)
+    first = next(block for block in map(decode_block, blocks) if block.transactions)
+    with importer_connection() as connection:
+        network_id = chains.network_id(connection, "unwatched")
+    with serving() as running:
+        store = running.service.store
+
+        async def trace() -> object:
+            return await settled(
+                store.block_trace(network_id, first.header.hash, "calls")
+            )
+
+        with pytest.raises(TraceTooLarge):
+            running.ask(trace)
