@@ -31,8 +31,7 @@ dapp's side of both, for programs. What a socket does with the rest:
 What the pages do: `services` for all that is decided, `consents.get_consent` with its
 digest for the consent page, `watch.follow_user` for the inbox.
 
-Methods that ask the user (signatures) are registered in `methods.catalog.chain_methods`,
-with names that `permissions` knows; they are offered from then on. They ask with
-`services.requests.ask_user`, wait with `Wallet.decision`, and check whose account it is
-with `Invocation.require_account`.
+A signature is a request of its own kind (`signatures`, `services.signatures`), asked by
+`methods.confirmed`, shown and signed by `pages.signatures` with the key in the account's
+keystore (`services.keystores`). `signing` knows what is signed, and no Django.
 """

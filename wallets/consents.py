@@ -9,7 +9,7 @@ from hashlib import sha256
 from wallets import proposals, scopes
 from wallets.caip import Address
 from wallets.models import Account, ConsentRequest, Session
-from wallets.offers import wallet_offer
+from wallets.offers import offer_to
 from wallets.proposals import Proposal
 from wallets.scopes import Scopes
 
@@ -49,7 +49,8 @@ def get_consent(request: ConsentRequest) -> Consent:
     session = Session.objects.select_related("dapp").get(dapp_id=request.dapp_id)
     accounts = list(Account.objects.filter(user_id=request.dapp.user_id))
     own = [account.named for account in accounts]
-    asked = proposals.together(session.scopes, proposal, wallet_offer())
+    offer = offer_to(request.dapp.user_id)
+    asked = proposals.together(session.scopes, proposal, offer)
     ticked = proposals.preselected(session.scopes, proposal.addresses, own)
     return Consent(
         request=request,

@@ -10,20 +10,44 @@ from networks.models import Network
 from nodeapi.methods import registry as node_methods
 from wallets import internal_key
 from wallets.caip import EIP155, WALLET, evm_scope
-from wallets.methods import chain, own
 from wallets.methods.catalog import chain_methods, own_methods
-from wallets.permissions import CHAIN_METHODS, EVM_WALLET_METHODS, SUBSCRIPTION
+from wallets.models import Keystore
+from wallets.permissions import (
+    CHAIN_METHODS,
+    EVM_WALLET_METHODS,
+    SIGNING_METHODS,
+    SUBSCRIPTION,
+    without_signing,
+)
 from wallets.proposals import Known, Offer
-
-__all__ = ["chain", "own", "wallet_offer"]  # both fill the registers
+from wallets.scopes import Scopes
 
 EVM_WALLET = f"{WALLET}:{EIP155}"
 """The scope of what goes to the wallet itself under the conventions of EVM chains."""
 
 
-def wallet_offer() -> Offer:
+def offer_to(user_id: int) -> Offer:
+    """Return what the dapps of a user may be granted."""
+    with_key = Keystore.objects.filter(account__user_id=user_id)
+    return wallet_offer(can_sign=with_key.exists())
+
+
+def as_far_as_keys_go(user_id: int, granted: Scopes) -> Scopes:
+    """Return scopes without the methods that sign where no account of them has a key."""
+    keystores = Keystore.objects.filter(account__user_id=user_id)
+    with_key = set(keystores.values_list("account__address", flat=True))
+    return {
+        name: scope
+        if any(account.rpartition(":")[2] in with_key for account in scope.accounts)
+        else without_signing(scope)
+        for name, scope in granted.items()
+    }
+
+
+def wallet_offer(*, can_sign: bool) -> Offer:
     """Return what dapps may be granted, the networks in the order of their making.
 
+    can_sign: whether any of the accounts has a key.
     Traces are offered where staff have granted them to the wallet's own API key.
     """
     api_key = internal_key.find()
@@ -35,7 +59,7 @@ def wallet_offer() -> Offer:
     offer: dict[str, Known] = {}
     for network in networks:
         traces = _traces() if network.pk in traced else ()
-        known = Known(_chain_methods(), (SUBSCRIPTION,), traces)
+        known = Known(_chain_methods(can_sign), (SUBSCRIPTION,), traces)
         # Of two networks with the same chain id the older one is the chain.
         offer.setdefault(evm_scope(network.chain_id), known)
     methods = tuple(name for name in EVM_WALLET_METHODS if own_methods.find(name))
@@ -43,12 +67,13 @@ def wallet_offer() -> Offer:
 
 
 @cache
-def _chain_methods() -> tuple[str, ...]:
+def _chain_methods(can_sign: bool) -> tuple[str, ...]:
     """Return what can be granted on a chain and is really answered."""
     return tuple(
         name
         for name in CHAIN_METHODS
-        if chain_methods.find(name) or node_methods.find(name)
+        if (chain_methods.find(name) or node_methods.find(name))
+        and (can_sign or name not in SIGNING_METHODS)
     )
 
 

@@ -77,6 +77,11 @@ What would show or change a state of EIP-1193 that sessions don't have (eth_acco
 wallet_switchEthereumChain, …) is not among them.
 """
 
+SIGNING_METHODS = frozenset(
+    {"personal_sign", "eth_signTypedData_v4", "wallet_sendCalls", "eth_sendTransaction"}
+)
+"""What takes the key of an account, and hence none that is watch-only."""
+
 EVM_WALLET_METHODS = ("wallet_addEthereumChain",)
 """What may be granted in the scope `wallet:eip155`."""
 
@@ -92,6 +97,12 @@ def groups_of(scopes: Iterable[ScopeObject]) -> frozenset[Group]:
         {group_of(method) for scope in scopes for method in scope.methods}
         | {Group.NOTIFY for scope in scopes if scope.notifications}
     )
+
+
+def without_signing(scope: ScopeObject) -> ScopeObject:
+    """Return what stays of a scope for accounts that have no key."""
+    left = (name for name in scope.methods if name not in SIGNING_METHODS)
+    return replace(scope, methods=tuple(left))
 
 
 def only(scope: ScopeObject, groups: Iterable[Group]) -> ScopeObject:

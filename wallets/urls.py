@@ -11,6 +11,7 @@ from wallets.pages import (
     keystores,
     pairing,
     requests,
+    signatures,
 )
 from wallets.tokens import exchange
 
@@ -18,11 +19,11 @@ app_name = "wallet"
 urlpatterns = [
     path("", requests.inbox, name="inbox"),
     path("requests/<int:pk>", requests.consent, name="consent"),
+    path("signatures/<int:pk>", signatures.signature, name="signature"),
     path("accounts", accounts.accounts, name="accounts"),
     path("accounts/create", keystores.create, name="account_create"),
     path("accounts/import", keystores.bring, name="account_import"),
     path("accounts/<int:pk>/key", keystores.key, name="key"),
-    path("accounts/<int:pk>/key/save", keystores.save, name="key_save"),
     path("accounts/<int:pk>/key/delete", keystores.delete, name="key_delete"),
     path("accounts/<int:pk>/rename", accounts.rename, name="rename"),
     path("accounts/<int:pk>/move", accounts.move, name="move"),

@@ -116,12 +116,14 @@ class Rig:
         """Make a call that must fail; return the error's number."""
         return int(self.error(socket, method, params).code)
 
-    def start(self, socket: Socket, params: Any) -> asyncio.Task[Answer]:
-        """Begin a wallet_createSession, and return when it waits for the user."""
+    def start(
+        self, socket: Socket, params: Any, method: str = "wallet_createSession"
+    ) -> asyncio.Task[Answer]:
+        """Begin a call, and return when it waits for the user, or is over."""
 
         async def begin() -> asyncio.Task[Answer]:
             context = Context(RequestId(), socket, self.wallet)
-            call = answer(context, "wallet_createSession", params)
+            call = answer(context, method, params)
             task = asyncio.create_task(call)
             dapps = self.wallet.watch._dapps
             before = set(dapps.get(socket.dapp_id, ()))

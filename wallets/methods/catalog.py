@@ -1,4 +1,4 @@
-"""The registers of methods; the modules beside this one add to them."""
+"""The registers of methods; the modules beside this one add to them, at the start."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ choice, or MetaMask's code differs, dapps expect what that does
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -17,12 +16,12 @@ from jsonrpc.params import Param
 from wallets import scopes
 from wallets.context import Answer, Context
 from wallets.errors import InvalidParams, InvalidSessionProperties, UserRejected
+from wallets.methods.asking import decision_on
 from wallets.methods.catalog import session_methods
 from wallets.models import RequestState
 from wallets.proposals import decode_properties, wanted_expiry
 from wallets.scopes import RequestedScope, Scopes, ShapeError
 from wallets.services.consent import request_session
-from wallets.services.requests import withdraw_requests
 from wallets.services.sessions import revoke_session
 from wallets.store import RequestOutcome, SessionState
 from wallets.threads import in_thread
@@ -84,22 +83,12 @@ async def create_session(
     """
     if properties is not None and not properties:
         raise InvalidSessionProperties
-    asked = asyncio.ensure_future(
-        in_thread(
-            request_session,
-            dapp_id=context.peer.dapp_id,
-            wanted=_merged(required or {}, optional or {}),
-            expires_at=wanted_expiry(properties or {}, datetime.now(UTC)),
-            cause=context.cause,
-        )
+    outcome = await decision_on(
+        context,
+        request_session,
+        wanted=_merged(required or {}, optional or {}),
+        expires_at=wanted_expiry(properties or {}, datetime.now(UTC)),
     )
-    try:
-        outcome = await context.wallet.decision(await asyncio.shield(asked))
-    except asyncio.CancelledError:
-        # The socket has gone. A request that is just being made would outlive it.
-        await asyncio.wait([asked])
-        await in_thread(withdraw_requests, socket=context.peer.socket)
-        raise
     if outcome.state != RequestState.APPROVED:
         raise UserRejected
     return _granted(context, outcome)

@@ -9,13 +9,19 @@ from wallets.models.dapps import Dapp
 
 
 class RequestState(models.TextChoices):
-    """What became of a request; only pending ones can be decided."""
+    """What became of a request; only pending ones can be decided.
+
+    A transaction that was approved is being sent, until its node has said what came of
+    that: then it is approved or failed.
+    """
 
     PENDING = "pending", "pending"
     APPROVED = "approved", "approved"
     REJECTED = "rejected", "rejected"
     EXPIRED = "expired", "expired"
     WITHDRAWN = "withdrawn", "withdrawn"
+    SENDING = "sending", "being sent"
+    FAILED = "failed", "failed"
 
 
 CREATE_SESSION = "wallet_createSession"

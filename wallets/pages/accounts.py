@@ -118,4 +118,8 @@ def _own(request: HttpRequest, pk: int) -> Account:
 
 def _chains(namespace: str) -> list[str]:
     """Return the scopes of the chains on which an account exists."""
-    return [scope for scope in wallet_offer() if scope.startswith(f"{namespace}:")]
+    return [
+        scope
+        for scope in wallet_offer(can_sign=False)
+        if scope.startswith(f"{namespace}:")
+    ]

@@ -19,7 +19,7 @@ from django.views.decorators.http import (
 )
 
 from wallets.models import Account, Dapp, LiveSocket
-from wallets.offers import wallet_offer
+from wallets.offers import offer_to
 from wallets.pages.choices import current_choice, read_choice, session_options
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.words import identity, scope_names
@@ -149,7 +149,9 @@ def _show(
         "dapp": dapp,
         "identity": identity(dapp),
         "session": session,
-        "options": session_options(session.scopes, wallet_offer(), accounts, choice),
+        "options": session_options(
+            session.scopes, offer_to(dapp.user_id), accounts, choice
+        ),
         "fault": fault,
     }
     return render(request, "wallets/connection.html", context, status=status)

@@ -14,11 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_http_methods, require_POST
 
 from wallets.models import Account
 from wallets.pages.policy import cause_of, user_of, wallet_page
@@ -120,20 +116,14 @@ def bring(request: HttpRequest) -> HttpResponse:
 
 
 @wallet_page
-@require_safe
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
 @after_recent_login
 def key(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what can be done with an account's key."""
-    return _show(request, _own(request, pk), PassphraseForm())
-
-
-@wallet_page
-@sensitive_post_parameters()
-@require_POST
-@after_recent_login
-def save(request: HttpRequest, pk: int) -> HttpResponse:
-    """Send the keystore as a file, for the passphrase."""
+    """Show what can be done with an account's key; send it as a file."""
     account = _own(request, pk)
+    if request.method != "POST":
+        return _show(request, account, PassphraseForm())
     form = PassphraseForm(request.POST)
     if form.is_valid():
         with unlocking(form, account):

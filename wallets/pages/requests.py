@@ -5,22 +5,21 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from keys.models import User
-from wallets.changes import Cause
 from wallets.consents import get_consent
 from wallets.models import CREATE_SESSION, ConsentRequest, ConsentRequestQuerySet
 from wallets.pages.choices import consent_options, first_choice, read_choice
 from wallets.pages.policy import cause_of, user_of, wallet_page, with_own_scripts
 from wallets.pages.recent import after_recent_login
-from wallets.pages.words import identity
+from wallets.pages.words import ASKS, identity
 from wallets.proposals import Choice, NothingChosen
 from wallets.services.consent import approve_session
-from wallets.services.dapps import block_dapp
+from wallets.services.dapps import reject_and_block
 from wallets.services.requests import NotPending, reject_request
 from wallets.services.sessions import Stale
 
@@ -30,8 +29,17 @@ from wallets.services.sessions import Stale
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """Show what waits for the user, the oldest first."""
-    waiting = _own(user_of(request)).pending().order_by("id")
-    lines = [(found, identity(found.dapp)) for found in waiting]
+    own = ConsentRequest.objects.filter(dapp__user=user_of(request))
+    waiting = own.pending().select_related("dapp").order_by("id")
+    lines = [
+        {
+            "found": found,
+            "identity": identity(found.dapp),
+            "asks": ASKS[found.method],
+            "page": page_of(found),
+        }
+        for found in waiting
+    ]
     return render(request, "wallets/inbox.html", {"lines": lines})
 
 
@@ -62,28 +70,47 @@ def _decide(request: HttpRequest, found: ConsentRequest) -> str:
 
     Raises: NotPending, Stale, NothingChosen.
     """
+    if request.POST.get("decision") != "approve":
+        return deny(request, found)
+    approve_session(
+        request_id=found.pk,
+        user=user_of(request),
+        digest=request.POST.get("digest", ""),
+        choice=read_choice(request.POST),
+        cause=cause_of(request),
+    )
+    return f"{found.dapp.name} may now do what you have left ticked."
+
+
+def deny(request: HttpRequest, found: ConsentRequest) -> str:
+    """Say no to a request of any kind, and return what has been done.
+
+    Raises: NotPending.
+    """
     user, cause, name = user_of(request), cause_of(request), found.dapp.name
-    decision = request.POST.get("decision")
-    if decision == "approve":
-        approve_session(
-            request_id=found.pk,
-            user=user,
-            digest=request.POST.get("digest", ""),
-            choice=read_choice(request.POST),
-            cause=cause,
-        )
-        return f"{name} may now do what you have left ticked."
-    if decision == "block":
-        _reject_for_good(found, user, cause)
+    if request.POST.get("decision") == "block":
+        reject_and_block(request_id=found.pk, user=user, cause=cause)
         return f"Denied. {name} is blocked."
     reject_request(request_id=found.pk, user=user, cause=cause)
     return f"Denied. {name} was told no."
 
 
-@transaction.atomic
-def _reject_for_good(found: ConsentRequest, user: User, cause: Cause) -> None:
-    reject_request(request_id=found.pk, user=user, cause=cause)
-    block_dapp(dapp=found.dapp, cause=cause)
+def page_of(found: ConsentRequest) -> str:
+    """Return the address of the page on which a request is decided."""
+    kind = "consent" if found.method == CREATE_SESSION else "signature"
+    return reverse(f"wallet:{kind}", args=[found.pk])
+
+
+def show_over(
+    request: HttpRequest, found: ConsentRequest, status: HTTPStatus
+) -> HttpResponse:
+    """Return the page of a request of which nothing can be decided any more."""
+    context = {
+        "found": found,
+        "identity": identity(found.dapp),
+        "is_session": found.method == CREATE_SESSION,
+    }
+    return render(request, "wallets/over.html", context, status=status)
 
 
 def _show(
@@ -97,17 +124,15 @@ def _show(
 
     After a choice of nothing the boxes are as the user has left them.
     """
-    who = identity(found.dapp)
     if not ConsentRequest.objects.pending().filter(pk=found.pk).exists():
-        context = {"found": found, "identity": who}
-        return render(request, "wallets/over.html", context, status=status)
+        return show_over(request, found, status)
     asked = get_consent(found)
     choice = first_choice(asked)
     if status == HTTPStatus.BAD_REQUEST:
         choice = _left(request, choice)
     context = {
         "found": found,
-        "identity": who,
+        "identity": identity(found.dapp),
         "consent": asked,
         "options": consent_options(asked, choice),
         "is_first": not asked.session.version,
@@ -125,6 +150,6 @@ def _left(request: HttpRequest, otherwise: Choice) -> Choice:
 
 
 def _own(user: User) -> ConsentRequestQuerySet:
-    """Return the requests to a user that these pages show."""
+    """Return the requests to a user for sessions."""
     own = ConsentRequest.objects.filter(dapp__user=user, method=CREATE_SESSION)
     return own.select_related("dapp")

@@ -43,12 +43,12 @@ class PassphraseForm(forms.Form):
 
 
 @contextmanager
-def unlocking(form: PassphraseForm, account: Account) -> Iterator[None]:
+def unlocking(form: PassphraseForm, account: Account | None) -> Iterator[None]:
     """Write into a form why its passphrase has opened nothing."""
     try:
         yield
     except WrongPassphrase:
-        left = tries_left(account)
+        left = 0 if account is None else tries_left(account)
         more = f"{left} more and" if left else "Now"
         fault = f"This is not the passphrase. {more} the account is locked for a while."
         form.add_error("passphrase", fault)

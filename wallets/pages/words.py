@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from networks.models import Network
 from wallets.caip import EIP155, WALLET, evm_scope
-from wallets.models import Dapp, DappKind
+from wallets.models import CREATE_SESSION, Dapp, DappKind
 from wallets.permissions import Group
 
 NEW = timedelta(days=1)
@@ -32,17 +32,26 @@ GROUPS = {
         "Blocks, transactions, balances, contract calls: what everybody can read.",
     ),
     Group.SIGN: GroupWords(
-        "Ask you to sign messages", "You are asked again for each signature."
+        "Ask you to sign messages",
+        "You are asked again for each signature, with your passphrase.",
     ),
     Group.SEND: GroupWords(
-        "Send transactions",
-        "You are asked for each one that your accounts sign. Transactions that were "
-        "signed elsewhere (eth_sendRawTransaction) are passed on without asking you.",
+        "Ask you to send transactions",
+        "You are asked again for each one, with your passphrase.",
     ),
     Group.NOTIFY: GroupWords(
         "Live notifications", "New blocks and logs, as long as it is connected."
     ),
 }
+
+
+ASKS = {
+    CREATE_SESSION: "wants to connect",
+    "personal_sign": "asks you to sign a message",
+    "eth_signTypedData_v4": "asks you to sign structured data",
+    "eth_sendTransaction": "asks you to send a transaction",
+}
+"""What a dapp does that waits for the user, by the method that it has called."""
 
 
 def scope_names() -> Mapping[str, str]:

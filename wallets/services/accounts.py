@@ -10,6 +10,7 @@ from keys.models import User
 from wallets import caip, scopes
 from wallets.changes import Cause, announce_user, record
 from wallets.models import Account, Event, Session
+from wallets.offers import as_far_as_keys_go
 from wallets.services.sessions import write_session
 
 MAX_ACCOUNTS = 100
@@ -79,7 +80,7 @@ def move_account(*, account: Account, position: int, cause: Cause) -> None:
         if other.position != place:
             other.position = place
             other.save(update_fields=["position"])
-    _follow(account.user_id, cause)
+    follow_accounts(account.user_id, cause)
     announce_user(account.user_id)
 
 
@@ -94,12 +95,12 @@ def remove_account(*, account: Account, cause: Cause) -> None:
     user, address = account.user, account.address
     account.delete()
     record(Event.ACCOUNT_REMOVED, cause, user, {"address": address})
-    _follow(user.pk, cause)
+    follow_accounts(user.pk, cause)
     announce_user(user.pk)
 
 
-def _follow(user_id: int, cause: Cause) -> None:
-    """Bring the accounts in a user's sessions in line with those that he has."""
+def follow_accounts(user_id: int, cause: Cause) -> None:
+    """Bring a user's sessions in line with his accounts, and with their keys."""
     sessions = (
         Session.objects.select_for_update(of=["self"])
         .select_related("dapp")
@@ -112,7 +113,7 @@ def _follow(user_id: int, cause: Cause) -> None:
         # Read behind the lock: a grant that came first may have named any of them.
         own = [account.named for account in Account.objects.filter(user_id=user_id)]
         left = [address for address in own if address in shown]
-        new = scopes.with_addresses(old, left)
+        new = as_far_as_keys_go(user_id, scopes.with_addresses(old, left))
         if new != old:
             new = scopes.worth_keeping(new)
             event = Event.CHANGED if new else Event.REVOKED

@@ -19,7 +19,7 @@ from wallets.models import (
     RequestState,
     Session,
 )
-from wallets.offers import wallet_offer
+from wallets.offers import as_far_as_keys_go, offer_to
 from wallets.proposals import Choice
 from wallets.scopes import Scopes
 from wallets.services.locks import lock_session
@@ -42,8 +42,8 @@ def request_session(
     wanted: scopes as `wallets.scopes.merge` returns them.
     Raises: ScopesNotSupported, AlreadyPending, BlockedAsSpam, LimitExceeded.
     """
-    proposal = proposals.plan(wanted, wallet_offer(), expires_at)
     dapp = lock_session(dapp_id).dapp
+    proposal = proposals.plan(wanted, offer_to(dapp.user_id), expires_at)
     now = timezone.now()
     waiting = dapp.requests.filter(state=RequestState.PENDING, method=CREATE_SESSION)
     expire(waiting.filter(expires_at__lte=now))
@@ -67,7 +67,8 @@ def approve_session(
     consent = get_consent(request)
     if consent.digest != digest:
         raise Stale("What is asked has changed meanwhile.")
-    granted = proposals.grant(consent.asked, choice, consent.own)
+    chosen = proposals.grant(consent.asked, choice, consent.own)
+    granted = as_far_as_keys_go(user.pk, chosen)
     session = consent.session
     cause = Cause(cause.actor, cause.remote_address, request.socket)
     write_session(

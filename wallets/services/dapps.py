@@ -8,6 +8,7 @@ from django.utils import timezone
 from keys.models import User
 from wallets.changes import Cause, announce_dapp, record
 from wallets.models import BlockedDapp, Dapp, DappToken, Event
+from wallets.services.requests import reject_request
 from wallets.services.sessions import revoke_session
 
 
@@ -37,6 +38,16 @@ def block_dapp(*, dapp: Dapp, cause: Cause) -> None:
     ):
         record(Event.BLOCKED, cause, dapp)
         announce_dapp(dapp)
+
+
+@transaction.atomic
+def reject_and_block(*, request_id: int, user: User, cause: Cause) -> None:
+    """Tell a dapp no, for good.
+
+    Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending.
+    """
+    request = reject_request(request_id=request_id, user=user, cause=cause)
+    block_dapp(dapp=request.dapp, cause=cause)
 
 
 @transaction.atomic

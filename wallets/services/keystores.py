@@ -19,8 +19,9 @@ from keys.models import User
 from wallets import conf
 from wallets.caip import EIP155
 from wallets.changes import Cause, announce_user, record
-from wallets.models import Account, Event, Keystore
-from wallets.services.accounts import add_account
+from wallets.models import Account, ConsentRequest, Event, Keystore
+from wallets.services.accounts import add_account, follow_accounts
+from wallets.services.requests import withdraw
 from wallets.signing import keys
 from wallets.signing.keys import TooBusy, WrongPassphrase
 
@@ -131,12 +132,17 @@ def save_key(*, account: Account, passphrase: str, cause: Cause) -> dict[str, An
 def delete_key(*, account: Account, cause: Cause) -> None:
     """Make an account a watch-only one; nothing happens to one that is.
 
-    Its user need not know the passphrase: he may have forgotten it.
+    Signatures that are asked of it are withdrawn. Its user need not know the
+    passphrase: he may have forgotten it.
     """
+    user, address = account.user, account.address
     deleted, _ = Keystore.objects.filter(account=account).delete()
     if deleted:
-        record(Event.KEY_DELETED, cause, account.user, {"address": account.address})
-        announce_user(account.user_id)
+        record(Event.KEY_DELETED, cause, user, {"address": address})
+        follow_accounts(user.pk, cause)  # locks all of the user's sessions
+        waiting = ConsentRequest.objects.pending().select_related("dapp")
+        withdraw(waiting.filter(dapp__user=user, body__address=address), cause)
+        announce_user(user.pk)
 
 
 def tries_left(account: Account) -> int:

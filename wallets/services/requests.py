@@ -28,7 +28,8 @@ QUIET = timedelta(seconds=60)
 """For how long."""
 
 ASKED_AT_MOST = 20
-"""Requests of a dapp within the lifetime of one, those that it took back included."""
+"""Requests of a dapp within the lifetime of one that the user did not say yes to, those
+that it took back included."""
 
 
 class NotPending(Exception):
@@ -92,7 +93,8 @@ def ask_user(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequ
     Raises: LimitExceeded when too many wait for the user, or the dapp asks too often.
     """
     recently = timezone.now() - conf.request_lifetime()
-    if dapp.requests.filter(created_at__gt=recently).count() >= ASKED_AT_MOST:
+    in_vain = dapp.requests.exclude(state=RequestState.APPROVED)
+    if in_vain.filter(created_at__gt=recently).count() >= ASKED_AT_MOST:
         raise LimitExceeded
     # Requests of other dapps are counted too: one after the other, for the same user.
     User.objects.select_for_update(no_key=True).get(pk=dapp.user_id)

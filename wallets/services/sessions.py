@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from wallets import proposals, scopes
 from wallets.changes import THE_WALLET, Cause, announce_dapp, record
-from wallets.models import Account, Dapp, Event, Session
-from wallets.offers import wallet_offer
+from wallets.models import CREATE_SESSION, Account, Dapp, Event, Session
+from wallets.offers import as_far_as_keys_go, offer_to
 from wallets.proposals import Choice
 from wallets.scopes import Scopes
 from wallets.services.locks import lock_session
 from wallets.services.requests import withdraw
+from wallets.signatures import is_allowed
 
 EXPIRED_AT_ONCE = 100
 """Sessions that one transaction ends."""
@@ -36,6 +37,7 @@ def write_session(
     """Give a locked session other scopes; none end it.
 
     The version counts only what has changed, and nothing is said of what has not.
+    Signatures that wait for the user and that it allows no longer are withdrawn.
     """
     old = session.scopes
     stored = scopes.to_stored(granted)
@@ -47,6 +49,8 @@ def write_session(
         session.changed_by = cause.socket
         session.changed_at = timezone.now()
         session.save()
+        waiting = session.dapp.requests.pending().exclude(method=CREATE_SESSION)
+        withdraw((one for one in waiting if not is_allowed(one, granted)), cause)
     details = scopes.difference(old, granted)
     if has_changed or event == Event.GRANTED:
         record(event, cause, session.dapp, details)
@@ -85,7 +89,8 @@ def edit_session(*, dapp: Dapp, choice: Choice, version: int, cause: Cause) -> S
     if session.version != version or not session.scopes:
         raise Stale("The session has changed meanwhile.")
     own = [account.named for account in Account.objects.filter(user_id=dapp.user_id)]
-    edited = proposals.edited(session.scopes, wallet_offer(), choice, own)
+    chosen = proposals.edited(session.scopes, offer_to(dapp.user_id), choice, own)
+    edited = as_far_as_keys_go(dapp.user_id, chosen)
     if edited != session.scopes or list(edited) != list(session.scopes):
         event = Event.CHANGED if edited else Event.REVOKED
         expires_at = session.expires_at

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
+from tests.support.signing import add_key
 from tests.support.wallet import A1, A2, BY_USER, new_user, served_chains
-from wallets.models import ConsentRequest, Dapp, DappKind
+from wallets.models import Account, ConsentRequest, Dapp, DappKind, Event
 from wallets.scopes import ScopeObject
 from wallets.services.accounts import add_account
 from wallets.services.consent import request_session
 from wallets.services.pairing import pair_dapp
+from wallets.services.sessions import write_session
+from wallets.services.signatures import request_signature
 
 
 class Person:
@@ -26,6 +31,37 @@ class Person:
 
     def pair(self, origin: str) -> Dapp:
         return pair_dapp(user=self.user, kind=DappKind.WEB, ident=origin, cause=BY_USER)
+
+    def with_key(self) -> Account:
+        """Return an account with a key, which P may have sign; made when it is new."""
+        found = Account.objects.filter(user=self.user, keystore__isnull=False).first()
+        if found is not None:
+            return found
+        account = add_key(self.user)
+        write_session(
+            self.dapp.session,
+            {
+                "eip155:1": ScopeObject(
+                    ("personal_sign", "eth_signTypedData_v4", "eth_sendTransaction"),
+                    accounts=(f"eip155:1:{account.address}", f"eip155:1:{A1}"),
+                )
+            },
+            event=Event.GRANTED,
+            cause=BY_USER,
+        )
+        return account
+
+    def asked_to_sign(
+        self, method: str = "personal_sign", **subject: Any
+    ) -> ConsentRequest:
+        """Return a request of P for a signature, of a message if nothing else is said."""
+        body = {"scope": "eip155:1", "address": self.with_key().address, **subject}
+        return request_signature(
+            dapp_id=self.dapp.pk,
+            method=method,
+            body=body if subject else body | {"message": "0x48656c6c6f"},
+            cause=BY_USER,
+        )
 
     def asked(self, *scopes: str, dapp: Dapp | None = None) -> ConsentRequest:
         """Return a request of a dapp for all that can be done in some scopes."""

@@ -24,7 +24,11 @@ def address(name: str, person: Person) -> str:
     route = str(ROUTES[name].pattern)
     if "<int:pk>" not in route:
         return reverse(f"wallet:{name}")
-    if route.startswith("requests"):
+    if route.startswith("signatures"):
+        pk = (person.dapp.requests.first() or person.asked_to_sign()).pk
+    elif "/key" in route:
+        pk = person.with_key().pk
+    elif route.startswith("requests"):
         pk = (person.dapp.requests.first() or person.asked()).pk
     else:
         pk = person.account1.pk if route.startswith("accounts") else person.dapp.pk

@@ -1,0 +1,221 @@
+"""Case 131 for signatures, and what their page says."""
+
+from __future__ import annotations
+
+import copy
+import re
+from http import HTTPStatus
+
+import pytest
+from django.test import Client
+
+from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
+from tests.support.wallet import BY_USER
+from tests.wallets.pages.conftest import Person
+from wallets.models import ConsentRequest, Dapp, Keystore, RequestState
+from wallets.pages.recent import MAX_LOGIN_AGE
+from wallets.services.keystores import MAX_TRIES, delete_key
+from wallets.services.requests import withdraw_requests
+from wallets.services.sessions import revoke_session
+from wallets.signing.typed_data import read_typed_data
+
+
+@pytest.fixture
+def signing(person: Person) -> Person:
+    """Return a person whose dapp may have an account with a key sign."""
+    person.account3 = person.with_key()
+    return person
+
+
+def asked(person: Person, message: bytes | str = b"Hello") -> ConsentRequest:
+    raw = message if isinstance(message, bytes) else message.encode()
+    return person.asked_to_sign(message="0x" + raw.hex())
+
+
+def asked_data(person: Person, **message: object) -> ConsentRequest:
+    document = copy.deepcopy(MAIL)
+    document["message"] |= message
+    text = read_typed_data(document).to_text()
+    return person.asked_to_sign("eth_signTypedData_v4", data=text)
+
+
+def address(request: ConsentRequest) -> str:
+    return f"/wallet/signatures/{request.pk}"
+
+
+def page_of(person: Person, request: ConsentRequest) -> str:
+    return person.client.get(address(request)).content.decode()
+
+
+def digest_in(page: str) -> str:
+    found = re.search(r'name="digest" value="([0-9a-f]{64})"', page)
+    assert found
+    return found[1]
+
+
+def approve(person: Person, request: ConsentRequest, passphrase=PASSPHRASE, **given):
+    digest = digest_in(page_of(person, request))
+    given = {"decision": "approve", "digest": digest, "passphrase": passphrase} | given
+    return person.client.post(address(request), given)
+
+
+def state(request: ConsentRequest) -> str:
+    return ConsentRequest.objects.get(pk=request.pk).state
+
+
+def test_inbox_says_what_waits(signing: Person):
+    one, other = asked(signing), asked_data(signing)
+    inbox = signing.client.get("/wallet/").content.decode()
+    for waiting, words in ((one, "sign a message"), (other, "sign structured data")):
+        assert f'href="{address(waiting)}"' in inbox
+        assert words in inbox
+
+
+def test_message_is_shown_and_signed(signing: Person):
+    waiting = asked(signing, "Say <b>yes</b>\nto all")
+    page = page_of(signing, waiting)
+    assert "Say &lt;b&gt;yes&lt;/b&gt;\nto all" in page
+    assert '<span class="rest">https://</span>p.example' in page
+    assert f"Spending <code>{SIGNER}</code>" in page
+    assert "Main <code>eip155:1</code>" in page
+    response = approve(signing, waiting)
+    assert response.status_code == HTTPStatus.FOUND
+    waiting.refresh_from_db()
+    signature = waiting.outcome["result"]
+    assert signer_of(b"Say <b>yes</b>\nto all", signature) == SIGNER
+
+
+def test_bytes_that_are_no_text_are_called_so(signing: Person):
+    page = page_of(signing, asked(signing, b"\xff\x00" * 16))
+    assert "The message is no text" in page
+    assert "ff00" * 16 in page
+
+
+def test_hidden_characters_are_shown(signing: Person):
+    page = page_of(signing, asked(signing, "pay \u202e100"))
+    assert "pay ⟨U+202E⟩100" in page
+    assert "can&#x27;t be seen" in page or "can't be seen" in page
+
+
+@pytest.mark.parametrize(
+    ("host", "warns"), [("p.example", False), ("bank.example", True)]
+)
+def test_log_in_elsewhere_is_warned_of(signing: Person, host, warns):
+    text = f"{host} wants you to sign in with your Ethereum account:\n{SIGNER}\n"
+    page = page_of(signing, asked(signing, text))
+    assert f"logs you in to <strong>{host}</strong>" in page
+    assert ("another one asks for it" in page) == warns
+
+
+def test_typed_data_is_shown_as_a_tree_with_its_domain(signing: Person):
+    page = page_of(signing, asked_data(signing, contents="x\u200by <i>"))
+    for text in ("Ether Mail", "chainId", "Mail", "Cow", "x⟨U+200B⟩y &lt;i&gt;"):
+        assert text in page
+    assert page.index("Ether Mail") < page.index("Cow")
+    assert "0xcd2a3d9f938e13cd947ec05abc7fe734df8dd826" in page
+
+
+@pytest.mark.parametrize("decision", ["reject", "", "APPROVE", "block"])
+def test_whatever_is_not_approved_is_refused(signing: Person, decision):
+    waiting = asked(signing)
+    assert approve(signing, waiting, decision=decision).status_code == HTTPStatus.FOUND
+    assert state(waiting) == RequestState.REJECTED
+    blocked = Dapp.objects.get(pk=signing.dapp.pk).blocked_at is not None
+    assert blocked == (decision == "block")
+
+
+def test_wrong_passphrase_is_told_and_the_request_waits(signing: Person):
+    waiting = asked(signing)
+    response = approve(signing, waiting, "a wrong one")
+    assert response.status_code == HTTPStatus.BAD_REQUEST
+    page = response.content.decode()
+    assert f"{MAX_TRIES - 1} more and the account is locked" in page
+    assert "a wrong one" not in page
+    assert approve(signing, waiting, "").status_code == HTTPStatus.BAD_REQUEST
+    assert state(waiting) == RequestState.PENDING
+    approve(signing, waiting)
+    assert state(waiting) == RequestState.APPROVED
+
+
+@pytest.mark.parametrize("digest", ["", "0" * 64])
+def test_case_131_stale_digest_signs_nothing(signing: Person, digest):
+    waiting = asked(signing)
+    response = approve(signing, waiting, digest=digest)
+    assert response.status_code == HTTPStatus.CONFLICT
+    assert "What is asked has changed meanwhile" in response.content.decode()
+    assert state(waiting) == RequestState.PENDING
+    assert Keystore.objects.get().tries == 0
+
+
+def test_case_131_post_without_token_signs_nothing(signing: Person):
+    waiting = asked(signing)
+    digest = digest_in(page_of(signing, waiting))
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(signing.user)
+    given = {"decision": "approve", "digest": digest, "passphrase": PASSPHRASE}
+    response = client.post(address(waiting), given)
+    assert response.status_code == HTTPStatus.FORBIDDEN
+    assert state(waiting) == RequestState.PENDING
+
+
+def test_case_131_another_user_finds_nothing(signing: Person, stranger: Person):
+    waiting = asked(signing)
+    given = {"decision": "approve", "passphrase": PASSPHRASE}
+    for response in (
+        stranger.client.get(address(waiting)),
+        stranger.client.post(address(waiting), given),
+        signing.client.get(f"/wallet/requests/{waiting.pk}"),
+        signing.client.get(f"/wallet/signatures/{signing.asked().pk}"),
+    ):
+        assert response.status_code == HTTPStatus.NOT_FOUND
+    assert state(waiting) == RequestState.PENDING
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (lambda person: approve(person, ConsentRequest.objects.get()), "has got your"),
+        (
+            lambda person: revoke_session(dapp_id=person.dapp.pk, cause=BY_USER),
+            "may not ask for it any more",
+        ),
+        (lambda person: withdraw_requests(socket=""), "Nothing was signed"),
+    ],
+    ids=["approved", "revoked", "socket closed"],
+)
+def test_request_that_is_over_is_signed_no_more(signing: Person, end, words):
+    waiting = asked(signing)
+    digest = digest_in(page_of(signing, waiting))
+    end(signing)
+    before = ConsentRequest.objects.get()
+    given = {"decision": "approve", "digest": digest, "passphrase": PASSPHRASE}
+    response = signing.client.post(address(waiting), given)
+    assert response.status_code == HTTPStatus.CONFLICT
+    assert words in response.content.decode()
+    after = ConsentRequest.objects.get()
+    assert (after.state, after.outcome) == (before.state, before.outcome)
+
+
+def test_key_that_was_deleted_is_told_of(signing: Person):
+    waiting = asked(signing)
+    delete_key(account=signing.account3, cause=BY_USER)
+    assert "Nothing was signed" in page_of(signing, waiting)
+
+
+def test_old_log_in_signs_nothing(signing: Person):
+    waiting = asked(signing)
+    digest = digest_in(page_of(signing, waiting))
+    session = signing.client.session
+    session["logged_in_at"] -= MAX_LOGIN_AGE + 1
+    session.save()
+    given = {"decision": "approve", "digest": digest, "passphrase": PASSPHRASE}
+    response = signing.client.post(address(waiting), given)
+    assert response["Location"].startswith("/account/login")
+    assert state(waiting) == RequestState.PENDING
+
+
+def test_page_stays_out_of_frames_and_caches(signing: Person):
+    response = signing.client.get(address(asked(signing)))
+    assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
+    assert response["X-Frame-Options"] == "DENY"
+    assert "no-store" in response["Cache-Control"]

@@ -1,0 +1,129 @@
+"""What a chain's scope has that the user confirms each time: signatures.
+
+Source: https://docs.metamask.io/wallet/reference/json-rpc-methods/personal_sign/,
+https://eips.ethereum.org/EIPS/eip-712; order and errors as MetaMask has them
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from jsonrpc.errors import InvalidParams
+from jsonrpc.params import Param
+from jsonrpc.text import dump
+from wallets.caip import Address
+from wallets.errors import Unauthorized, UserRejected
+from wallets.methods.asking import decision_on
+from wallets.methods.catalog import chain_methods
+from wallets.methods.invocation import Invocation
+from wallets.models import RequestState
+from wallets.services.signatures import request_signature, require_key
+from wallets.signatures import PERSONAL_SIGN, SIGN_TYPED_DATA
+from wallets.signing.messages import read_message
+from wallets.signing.typed_data import read_typed_data
+from wallets.threads import in_thread
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_TEXT = {"type": "string"}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("expected a string")
+    return value
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+@chain_methods.method(
+    PERSONAL_SIGN,
+    params=[
+        Param("message", _text, _TEXT),
+        Param("address", _text, _TEXT),
+        Param("ignored", _anything, required=False, summary="Dapps send a password."),
+    ],
+    result=_TEXT,
+    summary="Has the user sign a message, 0x… or text (EIP-191).",
+    is_slow=True,
+)
+async def personal_sign(
+    invocation: Invocation, message: str, address: str, _: Any
+) -> bytes:
+    """Return the signature of a message.
+
+    Raises: Unauthorized, InvalidParams, UserRejected and as `request_signature`.
+    """
+    if _ADDRESS.fullmatch(message) and not _ADDRESS.fullmatch(address):
+        message, address = address, message  # the order of eth_sign
+    account = await _signer(invocation, address)
+    try:
+        subject = read_message(message)
+    except ValueError as error:
+        raise InvalidParams(str(error)) from error
+    return await _signature(
+        invocation, PERSONAL_SIGN, account, message="0x" + subject.hex()
+    )
+
+
+@chain_methods.method(
+    SIGN_TYPED_DATA,
+    params=[
+        Param("address", _text, _TEXT),
+        Param("data", _anything, {"type": ["object", "string"]}),
+    ],
+    result=_TEXT,
+    summary="Has the user sign typed data, an object or its JSON (EIP-712).",
+    is_slow=True,
+)
+async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> bytes:
+    """Return the signature of typed data.
+
+    Raises: Unauthorized, InvalidParams, UserRejected and as `request_signature`.
+    """
+    account = await _signer(invocation, address)
+    try:
+        subject = read_typed_data(data)
+    except ValueError as error:
+        raise InvalidParams(str(error)) from error
+    network = invocation.network
+    if network is None or subject.chain_id not in (None, network.chain_id):
+        raise InvalidParams("domain.chainId: is not the chain of the scope")
+    return await _signature(
+        invocation, SIGN_TYPED_DATA, account, data=subject.to_text()
+    )
+
+
+async def _signer(invocation: Invocation, address: str) -> Address:
+    """Return an account that the dapp may have sign.
+
+    Raises: Unauthorized.
+    """
+    account = invocation.require_account(address)
+    dapp_id = invocation.context.peer.dapp_id
+    await in_thread(require_key, dapp_id=dapp_id, address=account.address)
+    return account
+
+
+async def _signature(
+    invocation: Invocation, method: str, account: Address, **subject: Any
+) -> bytes:
+    """Ask the user, and return what the method is answered with.
+
+    Raises: UserRejected; Unauthorized when the session was changed meanwhile.
+    """
+    outcome = await decision_on(
+        invocation.context,
+        request_signature,
+        method=method,
+        body={"scope": invocation.scope, "address": account.address, **subject},
+    )
+    if outcome.state == RequestState.WITHDRAWN:
+        raise Unauthorized
+    if outcome.state != RequestState.APPROVED:
+        raise UserRejected
+    return dump(orjson.loads(outcome.outcome)["result"])

@@ -1,0 +1,133 @@
+"""The page on which a user signs: what he is asked, in words, and his passphrase."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from wallets.models import CREATE_SESSION, ConsentRequest, Keystore
+from wallets.pages.policy import cause_of, user_of, wallet_page
+from wallets.pages.recent import after_recent_login
+from wallets.pages.requests import deny, show_over
+from wallets.pages.unlocking import PassphraseForm, unlocking
+from wallets.pages.words import ASKS, Identity, identity, scope_names
+from wallets.services.requests import NotPending
+from wallets.services.sessions import Stale
+from wallets.services.signatures import approve_signature
+from wallets.signatures import Question, get_question
+from wallets.signing.messages import login_host, readable
+from wallets.signing.text import hides_something
+from wallets.signing.typed_data import Field, TypedData
+
+
+@wallet_page
+@sensitive_post_parameters()
+@require_http_methods(["GET", "HEAD", "POST"])
+@after_recent_login
+def signature(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what a dapp wants signed; decide it."""
+    own = ConsentRequest.objects.filter(dapp__user=user_of(request))
+    asked = own.exclude(method=CREATE_SESSION).select_related("dapp")
+    found = get_object_or_404(asked, pk=pk)
+    if request.method != "POST":
+        return _show(request, found, PassphraseForm())
+    form = PassphraseForm(request.POST)
+    try:
+        if request.POST.get("decision") != "approve":
+            message = deny(request, found)
+        elif _has_signed(request, found, form):
+            message = f"Signed for {found.dapp.name}."
+        else:
+            return _show(request, found, form, status=HTTPStatus.BAD_REQUEST)
+    except NotPending:
+        found.refresh_from_db()
+        return _show(request, found, PassphraseForm(), status=HTTPStatus.CONFLICT)
+    except Stale:
+        fault = "What is asked has changed meanwhile. Please look at it again."
+        form = PassphraseForm()
+        return _show(request, found, form, fault=fault, status=HTTPStatus.CONFLICT)
+    messages.success(request, message)
+    return redirect("wallet:inbox")
+
+
+def _has_signed(
+    request: HttpRequest, found: ConsentRequest, form: PassphraseForm
+) -> bool:
+    """Sign with the passphrase of a form; why not is written there.
+
+    Raises: NotPending, Stale.
+    """
+    if form.is_valid():
+        with unlocking(form, get_question(found).account):
+            approve_signature(
+                request_id=found.pk,
+                user=user_of(request),
+                digest=request.POST.get("digest", ""),
+                passphrase=form.cleaned_data["passphrase"],
+                cause=cause_of(request),
+            )
+    return form.is_valid()
+
+
+def _show(
+    request: HttpRequest,
+    found: ConsentRequest,
+    form: PassphraseForm,
+    *,
+    fault: str = "",
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    """Return the page, or what became of the request when it is over."""
+    if not ConsentRequest.objects.pending().filter(pk=found.pk).exists():
+        return show_over(request, found, status)
+    question = get_question(found)
+    who = identity(found.dapp)
+    context = {
+        "identity": who,
+        "asks": ASKS[found.method],
+        "question": question,
+        "network": scope_names().get(question.scope, question.scope),
+        "can_sign": Keystore.objects.filter(account=question.account).exists(),
+        "form": form,
+        "fault": fault,
+        **_subject(question, who),
+    }
+    return render(request, "wallets/signature.html", context, status=status)
+
+
+def _subject(question: Question, who: Identity) -> dict[str, Any]:
+    """Return what the page says of what is signed."""
+    subject = question.subject
+    if isinstance(subject, TypedData):
+        domain, fields = subject.domain_fields(), subject.fields()
+        return {
+            "data": subject,
+            "domain": domain,
+            "fields": fields,
+            "hides": any(map(hides_something, _texts((*domain, *fields)))),
+        }
+    text = readable(subject)
+    host = None if text is None else login_host(text)
+    return {
+        "message": subject,
+        "hex": "0x" + subject.hex(),
+        "text": text,
+        "hides": text is not None and hides_something(text),
+        "login_host": host,
+        "is_elsewhere": host not in (None, who.host, who.host + who.after),
+    }
+
+
+def _texts(fields: Iterable[Field]) -> Iterable[str]:
+    """Yield all that a dapp has written into fields."""
+    for field in fields:
+        yield field.name
+        yield field.value or ""
+        yield from _texts(field.fields)
