@@ -234,9 +234,11 @@ class Rows:
                 (*map(_ByteaArray.of, removed), self._network_id),
             )
         if kept[0]:
+            # In the index's order, neighbours find its pages in the processor's cache.
             self._connection.execute(
                 "INSERT INTO nodeapi_trienode (network_id, owner, path, node)"
                 " SELECT %b, * FROM unnest(%b::bytea[], %b::bytea[], %b::bytea[])"
+                " AS row (owner, path, node) ORDER BY owner, path"
                 " ON CONFLICT (network_id, owner, path) DO UPDATE"
                 " SET node = EXCLUDED.node",
                 (self._network_id, *map(_ByteaArray.of, kept)),

@@ -36,6 +36,7 @@ from nodeapi.evm.trie_nodes import (
     extension_path_rlp,
     from_nibbles,
     hash_reference,
+    leaf_path_rlp,
     leaf_rlp,
     list_rlp,
     melt,
@@ -262,9 +263,10 @@ class PathTrie:
             spine.append((reference, rlp, at))
             reference = rlp[at : at + HASHED_SIZE]
             depth += 1
-        if hash_reference(leaf_rlp((leaf[0], string_rlp(value)), depth)) != reference:
+        path_rlp = leaf_path_rlp(leaf[0], depth)
+        if hash_reference(list_rlp(path_rlp + string_rlp(value))) != reference:
             return None  # a node that has to be read, or what is remembered is wrong
-        rlp = leaf_rlp(leaf, depth)
+        rlp = list_rlp(path_rlp + leaf[1])
         if len(rlp) < 32:
             return None
         rows = self._rows
