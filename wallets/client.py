@@ -1,6 +1,7 @@
 """A dapp's side of the wallet, for programs and bots.
 
     token = await pair("https://wallet.example", "ABCD-EFGH")  # once; keep it
+    token = await renew("https://wallet.example", token)  # at each start; keep it, too
     async with await connect("wss://wallet.example/ws/dapp", token) as wallet:
         session = await wallet.call("wallet_createSession", {"optionalScopes": …})
         number = await wallet.invoke("eip155:1", "eth_blockNumber")
@@ -59,7 +60,10 @@ class Disconnected(Exception):
 
 
 class PairingRefused(Exception):
-    """Raised for a code that is wrong, used or too old, or after too many wrong ones."""
+    """Raised for a code that is wrong, used or too old, or after too many wrong ones.
+
+    And for a token that the user has revoked, or that nobody has used for months.
+    """
 
 
 class WalletClient:
@@ -209,14 +213,25 @@ async def pair(wallet: str, code: str) -> str:
     wallet: its address, `https://wallet.example`.
     Raises: PairingRefused; OSError when the wallet can't be reached.
     """
-    return await asyncio.to_thread(_exchange, f"{wallet}/wallet/token", code)
+    return await asyncio.to_thread(_exchange, wallet, code=code)
 
 
-def _exchange(url: str, code: str) -> str:
-    form = urllib.parse.urlencode({"code": code}).encode()
+async def renew(wallet: str, token: str) -> str:
+    """Exchange a token for a fresh one; for the same one while it is younger than a day.
+
+    It is to be kept before it is used: with its first use the former one is over.
+    Raises: PairingRefused; OSError when the wallet can't be reached.
+    """
+    return await asyncio.to_thread(_exchange, wallet, token=token)
+
+
+def _exchange(wallet: str, **form: str) -> str:
+    url, body = f"{wallet}/wallet/token", urllib.parse.urlencode(form).encode()
     try:
-        with urllib.request.urlopen(url, form, timeout=30) as response:
+        with urllib.request.urlopen(url, body, timeout=30) as response:
             return str(json.load(response)["token"])
     except urllib.error.HTTPError as error:
         with error:
+            if error.code not in (400, 403):
+                raise
             raise PairingRefused(json.load(error).get("error", "")) from error

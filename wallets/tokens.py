@@ -1,9 +1,10 @@
-"""`POST /wallet/token`: a code becomes a connection token.
+"""`POST /wallet/token`: a code becomes a connection token, a token a fresh one.
 
-The form has `code` and, from a page, `code_verifier`; the answer is `{"token": …}`. Of a
-page the browser names the origin; whoever names none is a program. Errors are those of
-OAuth's token endpoint. No cookie is looked at, so there is nothing to forge.
-Source: RFC 6749 section 5, RFC 7636
+The form has `code` and, from a page, `code_verifier`; or it has the `token`. The answer is
+`{"token": …}`. Of a page the browser names the origin; whoever names none is a program.
+Errors are those of OAuth's token endpoint. No cookie is looked at, so there is nothing to
+forge.
+Source: RFC 6749 sections 5 and 6, RFC 7636
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from wallets.services.pairing import (
     redeem_page_code,
     redeem_program_code,
 )
+from wallets.services.tokens import renew_token
 
 MAX_FORM_BYTES = 4096
 """Code and verifier have less than 300."""
@@ -34,7 +36,7 @@ MAX_FORM_BYTES = 4096
 @require_POST
 @cache_control(no_store=True)
 def exchange(request: HttpRequest) -> HttpResponse:
-    """Answer with the token for a code, which is used up."""
+    """Answer with the token for a code, which is used up, or in place of a token."""
     response = _answer(request)
     origin = _origin(request)
     response["Vary"] = "Origin"
@@ -46,15 +48,18 @@ def exchange(request: HttpRequest) -> HttpResponse:
 def _answer(request: HttpRequest) -> HttpResponse:
     if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_FORM_BYTES:
         return _refuse("invalid_request", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-    if not request.POST.get("code"):
-        return _refuse("invalid_request")
     try:
-        issued = _redeem(request)
+        if token := request.POST.get("token"):
+            secret = renew_token(secret=token, origin=request.headers.get("Origin"))
+        elif request.POST.get("code"):
+            secret = _redeem(request).secret
+        else:
+            return _refuse("invalid_request")
     except PairingRefused:
         return _refuse("invalid_grant")
     except DappBlocked:
         return _refuse("access_denied", HTTPStatus.FORBIDDEN)
-    return JsonResponse({"token": issued.secret})
+    return JsonResponse({"token": secret})
 
 
 def _redeem(request: HttpRequest) -> IssuedToken:

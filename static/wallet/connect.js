@@ -15,7 +15,7 @@
   const NOTHING = { sessionScopes: {}, sessionProperties: {} };
   const FIRST_PAUSE = 500; // milliseconds before a lost socket is opened again, then twice …
   const LONGEST_PAUSE = 30_000;
-  const NO_HOPE_PAUSE = 4_000; // so far apart, tries may as well be refused for good
+  const TOKEN_AGE = 86_400_000; // milliseconds after which the wallet gives a fresh token
   const TOKEN_REVOKED = 4401; // the wallet's code when it closes a socket for good
 
   const REJECTED = { code: 4001, message: "User rejected the request." };
@@ -82,13 +82,15 @@
     });
     wallet.location.href = `${WALLET}/wallet/connect?${asked}`;
     const code = await answerFrom(wallet, state);
-    const response = await fetch(`${WALLET}/wallet/token`, {
-      method: "POST",
-      credentials: "omit",
-      body: new URLSearchParams({ code, code_verifier: verifier }),
-    });
+    const response = await exchange({ code, code_verifier: verifier });
     if (!response.ok) throw new Error("the wallet gave no token");
-    keep({ token: (await response.json()).token, session: undefined });
+    const { token } = await response.json();
+    keep({ token, tokenSince: Date.now(), session: undefined });
+  }
+
+  function exchange(form) {
+    const body = new URLSearchParams(form);
+    return fetch(`${WALLET}/wallet/token`, { method: "POST", credentials: "omit", body });
   }
 
   function answerFrom(wallet, state) {
@@ -115,45 +117,78 @@
     });
   }
 
+  // Renewal: by one page of this origin at a time, as a token is good until its successor was
+  // shown. The wallet's answer also tells whether the token is good at all.
+
+  function renew({ inAnyCase = false } = {}) {
+    return navigator.locks.request(STORE, async () => {
+      kept = read() ?? kept; // another page may just have done it
+      const isFresh = Date.now() - (kept.tokenSince ?? 0) < TOKEN_AGE;
+      if (!kept.token || (isFresh && !inAnyCase)) return;
+      const response = await exchange({ token: kept.token });
+      if (response.status === 400) forget();
+      if (!response.ok) return;
+      const { token } = await response.json();
+      if (token !== kept.token || !isFresh) keep({ token, tokenSince: Date.now() });
+    });
+  }
+
+  function forget() {
+    keep({ token: undefined });
+    take(NOTHING);
+  }
+
   // The socket: one for all that is on the page.
 
   const calls = new Map(); // what waits for an answer, by id
   const listeners = new Set(); // are called with every notification
   let lastId = 0;
   let pause = FIRST_PAUSE;
+  let retry; // the timer of the next try
   let opening = null; // the promise of an open socket
 
   function connected() {
-    opening ??= new Promise((resolve, reject) => {
-      const address = `${WALLET.replace("http", "ws")}/ws/dapp`;
-      const socket = new WebSocket(address, ["multichain.v1", `token.${kept.token}`]);
-      socket.onopen = () => {
-        pause = FIRST_PAUSE;
-        resolve(socket);
-        refresh(socket);
-      };
-      socket.onmessage = (event) => receive(JSON.parse(event.data));
-      socket.onclose = (event) => {
-        opening = null;
-        reject(new Error("the socket is closed"));
-        lose(event.code);
-      };
+    opening ??= openSocket().catch((error) => {
+      opening = null;
+      tryLater();
+      throw error;
     });
     return opening;
   }
 
+  async function openSocket() {
+    await renew().catch(() => {}); // the token that there is may do
+    if (!kept.token) throw new Error("the token is good no more");
+    const address = `${WALLET.replace("http", "ws")}/ws/dapp`;
+    const socket = new WebSocket(address, ["multichain.v1", `token.${kept.token}`]);
+    socket.onmessage = (event) => receive(JSON.parse(event.data));
+    const isOpen = await new Promise((resolve) => {
+      socket.onopen = () => resolve(true);
+      socket.onclose = () => resolve(false);
+    });
+    if (!isOpen) {
+      await renew({ inAnyCase: true }).catch(() => {}); // pages don't learn why it was refused
+      throw new Error("the socket does not open");
+    }
+    socket.onclose = (event) => lose(event.code);
+    pause = FIRST_PAUSE;
+    refresh(socket);
+    return socket;
+  }
+
   function lose(code) {
+    opening = null;
     for (const answer of calls.values()) answer({ error: UNREACHABLE });
     calls.clear();
-    if (code === TOKEN_REVOKED) {
-      keep({ token: undefined });
-      take(NOTHING);
-    } else if (kept.token) {
-      // Pages don't learn why a socket was refused. One that may not ask any more asks anew.
-      if (pause >= NO_HOPE_PAUSE) take(NOTHING);
-      setTimeout(() => kept.token && connected().catch(() => {}), pause);
-      pause = Math.min(2 * pause, LONGEST_PAUSE);
-    }
+    if (code === TOKEN_REVOKED) forget();
+    else tryLater();
+  }
+
+  function tryLater() {
+    if (!kept.token) return;
+    clearTimeout(retry);
+    retry = setTimeout(() => kept.token && connected().catch(() => {}), pause);
+    pause = Math.min(2 * pause, LONGEST_PAUSE);
   }
 
   function receive(frame) {
@@ -219,7 +254,7 @@
       if (isCreation) socket = await asking();
       else socket = await connected();
     } catch {
-      return { error: isCreation ? REJECTED : UNREACHABLE };
+      return { error: kept.token ? UNREACHABLE : isCreation ? REJECTED : UNAUTHORIZED };
     }
     const answer = await send(socket, method, params);
     if (answer.result && isCreation) keep({ session: answer.result });
@@ -227,15 +262,15 @@
     return answer;
   }
 
-  // Before the user is asked: his wallet comes into view, and a token that opens no socket
-  // any more is replaced.
+  // Before the user is asked: his wallet comes into view, and a token that is good no more is
+  // replaced.
   async function asking() {
     if (kept.token) {
       openWindow(`${WALLET}/wallet/`);
       try {
         return await connected();
-      } catch {
-        keep({ token: undefined });
+      } catch (error) {
+        if (kept.token) throw error;
       }
     }
     await pair();

@@ -7,25 +7,29 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from django.utils import timezone
+from websockets.exceptions import InvalidStatus
 
 from tests.support import web
-from tests.support.dapps import Owner, orm, run
+from tests.support.dapps import Owner, orm, page_token, run
 from tests.support.live import Live, live_service
 from tests.support.wallet import BY_USER, served_chains
 from wallets import internal_key
-from wallets.client import PairingRefused, connect, pair
-from wallets.models import FailedPairing, Pairing
-from wallets.services.dapps import block_dapp
+from wallets.client import PairingRefused, connect, pair, renew
+from wallets.models import DappToken, FailedPairing, Pairing
+from wallets.services.dapps import block_dapp, disconnect_all
 from wallets.services.pairing import (
     MAX_GUESSES,
     pair_dapp,
     start_page_pairing,
     start_program_pairing,
 )
+from wallets.services.tokens import RENEWED_AFTER
 
 VERIFIER = "v" * 43
 CHALLENGE = "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM"
 PAGE = "https://dapp.example"
+EMPTY = {"sessionScopes": {}, "sessionProperties": {}}
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +132,57 @@ def test_a_blocked_page_is_told_so(live: Live, owner: Owner) -> None:
     block_dapp(dapp=dapp, cause=BY_USER)
     answer = post(live, code=code, code_verifier=VERIFIER)
     assert (answer.status_code, answer.json()["error"]) == (403, "access_denied")
+
+
+def test_a_token_is_renewed_while_its_socket_stays_open(
+    live: Live, owner: Owner
+) -> None:
+    async def scenario() -> None:
+        url, old = live.base_url, owner.token
+        async with await owner.connect() as before:
+            assert await renew(url, old) == old  # it is young
+            await orm(make_old, owner)
+            fresh = await renew(url, old)
+            assert fresh != old
+            async with await connect(owner.url, old):  # the answer may have been lost
+                pass
+            async with await connect(owner.url, fresh) as after:
+                assert await after.call("wallet_getSession") == EMPTY
+            with pytest.raises(InvalidStatus):
+                await connect(owner.url, old)
+            with pytest.raises(PairingRefused):
+                await renew(url, old)
+            assert await before.call("wallet_getSession") == EMPTY
+            assert await renew(url, fresh) == fresh
+
+    run(scenario())
+
+
+def make_old(owner: Owner) -> None:
+    tokens = DappToken.objects.filter(dapp__user=owner.user)
+    tokens.update(renewed_at=timezone.now() - RENEWED_AFTER)
+
+
+def test_a_token_is_renewed_for_whose_it_is_alone(live: Live, owner: Owner) -> None:
+    page = page_token(owner.user, PAGE)
+    make_old(owner)
+    for origin, token in [
+        (None, page),
+        ("https://evil.example", page),
+        ("null", page),
+        (PAGE, owner.token),
+        (None, "x" * 43),
+        (None, "\0"),
+    ]:
+        answer = post(live, origin, token=token)
+        assert (answer.status_code, answer.json()) == (400, {"error": "invalid_grant"})
+    answer = post(live, PAGE, token=page)
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    assert "no-store" in answer.headers["cache-control"]
+    assert answer.json()["token"] not in ("", page)
+    disconnect_all(user=owner.user, cause=BY_USER)
+    assert post(live, PAGE, token=answer.json()["token"]).status_code == 400
+    assert page not in live.log()
 
 
 def test_what_is_no_form_with_a_code_is_refused(live: Live, owner: Owner) -> None:

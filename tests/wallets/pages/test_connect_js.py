@@ -15,15 +15,17 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocketRoute
 
 from config.server import Server
 from tests.support.browser import log_in, needs_chromium, running_chromium
 from tests.support.wallet import BY_USER, served_chains
 from tests.wallets.pages.conftest import Person
-from wallets.models import Dapp
+from wallets.models import ConsentRequest, Dapp, DappToken, LiveSocket
 from wallets.services.dapps import disconnect_all
 from wallets.services.pairing import redeem_page_code
+from wallets.services.tokens import RENEWED_AFTER
 
 pytestmark = needs_chromium
 
@@ -32,6 +34,13 @@ SCOPES = {
 }
 SESSION = {"sessionScopes": SCOPES, "sessionProperties": {}}
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
+MAKE_OLD = """() => {
+    const [name] = Object.keys(localStorage);
+    const kept = JSON.parse(localStorage.getItem(name));
+    localStorage.setItem(name, JSON.stringify({ ...kept, tokenSince: 0 }));
+}"""
+"""Has the page take its token for an old one; other pages of the origin, too."""
+
 PROVIDER = "metamask-multichain-provider"
 
 DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect</button>
@@ -382,6 +391,44 @@ def test_token_that_was_revoked_while_nobody_looked_opens_nothing(stage: Stage):
     assert stage.notified()[0]["params"] == {"sessionScopes": {}}
     stage.ask(2, "wallet_getSession")
     assert stage.heard(2)["result"] == NO_SESSION
+
+
+def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
+    """Ten pages come back at once after two days, over the service's own addresses."""
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    stage.until(ConsentRequest.objects.pending().exists)
+    DappToken.objects.update(renewed_at=timezone.now() - RENEWED_AFTER)
+    old = DappToken.objects.get().digest
+    renewals: list[str] = []
+    stage.context.on(
+        "request", lambda one: renewals.append(one.url) if "token" in one.url else None
+    )
+    pages = [stage.page, *(stage.open() for _ in range(9))]
+    for page in pages:
+        page.evaluate(MAKE_OLD)
+    for page in pages:
+        page.reload(wait_until="commit")
+    stage.until(lambda: LiveSocket.objects.count() == len(pages))
+    token = DappToken.objects.get()
+    assert token.digest != old
+    assert token.former_digest == ""  # the fresh one was shown
+    assert len(renewals) == 1
+
+
+def test_outage_is_waited_out_with_token_and_session(stage: Stage):
+    stage.pair()
+    stage.answer("wallet_createSession", SESSION)
+    stage.heard(1)
+    stage.page.evaluate(MAKE_OLD)
+    stage.context.route("**/wallet/token", lambda route: route.abort())
+    stage.sockets[-1].close(code=1012)
+    stage.until(lambda: len(stage.sockets) == 2)  # with the token that it has
+    stage.answer("wallet_getSession", SESSION)
+    stage.ask(5, "wallet_getSession")
+    assert stage.heard(5)["result"] == SESSION
+    assert stage.notified() == []
 
 
 def test_transport_times_out_as_clients_expect(stage: Stage):
