@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-pages = get_asgi_application()  # sets Django up: the imports below need that
+django.setup(set_prefix=False)  # the imports below need that
 
 from django.conf import settings  # noqa: E402
 
 from config.gateway import Gateway  # noqa: E402
 from config.health import Health, Readiness, livez  # noqa: E402
 from config.metrics import Metrics  # noqa: E402
+from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
@@ -34,7 +35,7 @@ log = RequestLog(
 )
 application = Gateway(
     endpoint,
-    pages,
+    Pages(),
     around=None if settings.REQUEST_LOG == "off" else log.around,
     sockets={"ws/dapp": DappSockets(hub), "ws/ui": inboxes},
     lean={

@@ -13,10 +13,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
@@ -118,6 +120,16 @@ def _leave_with_supervisor() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _open_as_many_as_allowed() -> None:
+    """Raise the limit on open files, sockets among them, to what this user may have.
+
+    What a shell starts with is often 1024: a thousand dapps.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS says "no limit" and allows less
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def main(application: str, drain_seconds: float, ready: int, *listeners: int) -> None:
     """Serve `package.module:name` until told to stop."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -125,6 +137,7 @@ def main(application: str, drain_seconds: float, ready: int, *listeners: int) ->
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
     catch_everything()
+    _open_as_many_as_allowed()
     threading.Thread(target=_leave_with_supervisor, daemon=True).start()
     sockets = [socket.socket(fileno=listener) for listener in listeners]
     inner_port = sockets[1].getsockname()[1] if len(sockets) > 1 else 0

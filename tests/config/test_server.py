@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 
 import httpx
 import pytest
@@ -110,3 +112,19 @@ def test_workers_do_not_outlive_a_killed_supervisor():
         assert web.get(url).text in pids
         supervisor.kill()
     wait_until(lambda: not any(is_alive(int(pid)) for pid in pids))
+
+
+def test_workers_may_open_as_many_files_as_their_user():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(512, hard), hard))
+    try:
+        listeners = server.listen("127.0.0.1", 0, 1)
+        application = "tests.support.applications:process_id"
+        with server.Server(listeners, application=application) as running:
+            limits = Path(f"/proc/{running.pids[0]}/limits")
+            if not limits.exists():
+                pytest.skip("limits are read from /proc")
+            (line,) = [x for x in limits.read_text().splitlines() if "open files" in x]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert line.split()[3:5] == [str(hard)] * 2
