@@ -19,6 +19,7 @@ from wallets import internal_key
 from wallets.caip import EIP155, is_evm_reference, parse_scope
 from wallets.errors import InternalError
 from wallets.models import ConsentRequest, RequestState
+from wallets.services.abandoned import abandoned_requests, withdraw_abandoned
 from wallets.services.requests import expire_request
 from wallets.services.sessions import end_expired_sessions
 from wallets.store import RequestOutcome, WalletStore
@@ -29,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 EXPIRY_INTERVAL = 1.0
 """Seconds between two looks for sessions whose time is over."""
+
+ABANDONED_SECONDS = 10.0
+"""For so long a process must seem dead until what its sockets wait for is taken back:
+after an outage of the database it may need some moments to be seen again."""
 
 RETRY_SECONDS = 1.0
 """Pause before a reading that has failed is tried again."""
@@ -48,8 +53,8 @@ class Wallet:
     _sweep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to end sessions that expire; works as well while the database is down."""
-        self._sweep = asyncio.create_task(self._end_expired_sessions())
+        """Begin to end what is over; works as well while the database is down."""
+        self._sweep = asyncio.create_task(self._end_what_is_over())
 
     async def stop(self) -> None:
         """Leave that to other processes."""
@@ -105,16 +110,32 @@ class Wallet:
         finally:
             unfollow()
 
-    async def _end_expired_sessions(self) -> None:
+    async def _end_what_is_over(self) -> None:
+        """End sessions at their time, and requests for which nobody waits any more."""
         while True:
             try:
                 await in_thread(internal_key.ensure)
+                abandoned: dict[int, float] = {}
                 while True:
                     await in_thread(end_expired_sessions)
+                    abandoned = await self._withdraw_abandoned(abandoned)
                     await asyncio.sleep(EXPIRY_INTERVAL)
             except DatabaseError as error:
                 logger.info("sessions are not ended: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
+
+    async def _withdraw_abandoned(self, before: dict[int, float]) -> dict[int, float]:
+        """Withdraw requests that seem abandoned for long enough.
+
+        before: since when which requests do, on the monotonic clock; returned anew.
+        """
+        now = time.monotonic()
+        found = await in_thread(abandoned_requests)
+        since = {request_id: before.get(request_id, now) for request_id in found}
+        due = [key for key, first in since.items() if now - first >= ABANDONED_SECONDS]
+        if due:
+            await in_thread(withdraw_abandoned, due)
+        return since
 
 
 def build_wallet(node: Service) -> Wallet:

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any
@@ -36,11 +36,15 @@ SILENCE = 0.5
 """Seconds after which nothing more is expected."""
 
 
+MINUTES = 5
+"""For a scenario that takes seconds where nobody else works."""
+
+
 def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a test's scenario on an event loop of its own, for a minute at most."""
+    """Run a test's scenario on an event loop of its own, for some minutes at most."""
 
     async def bounded() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(60 * MINUTES):
             await scenario
 
     asyncio.run(bounded())
@@ -193,25 +197,36 @@ def page_token(user: User, origin: str) -> str:
 
 
 @asynccontextmanager
-async def sockets_apart(owner: Owner) -> AsyncIterator[tuple[WalletClient, ...]]:
-    """Open two sockets of a dapp that are served by two processes."""
-    opened: list[WalletClient] = []
-    by_process: dict[int, WalletClient] = {}
-    known: set[str] = set()
+async def sockets_apart(
+    owner: Owner, tokens: Sequence[str] = ()
+) -> AsyncIterator[list[WalletClient]]:
+    """Open two sockets that are served by two processes.
+
+    tokens: of two programs of the owner; without them both are sockets of the first.
+    """
+    kept: list[tuple[WalletClient, int]] = []
+    known = set(await orm(list, _socket_names(owner)))
     try:
-        for _ in range(60):
-            opened.append(client := await owner.connect())
-            rows = LiveSocket.objects.filter(dapp=owner.dapp).exclude(name__in=known)
-            ((name, process),) = await orm(list, rows.values_list("name", "process"))
-            known.add(name)
-            if by_process.setdefault(process, client) is not client:
-                opened.pop()
+        for token in tokens or [owner.token] * 2:
+            for _ in range(60):
+                client = await owner.connect(token=token)
+                rows = LiveSocket.objects.filter(dapp__user=owner.user)
+                new = rows.exclude(name__in=known).values_list("name", "process")
+                ((name, process),) = await orm(list, new)
+                known.add(name)
+                if process not in {other for _, other in kept}:
+                    kept.append((client, process))
+                    break
                 await client.close()
-            if len(by_process) == 2:
-                break
-        yield tuple(by_process.values())
+        assert len(kept) == 2
+        yield [client for client, _ in kept]
     finally:
-        await asyncio.gather(*(client.close() for client in opened))
+        await asyncio.gather(*(client.close() for client, _ in kept))
+
+
+def _socket_names(owner: Owner) -> Any:
+    rows = LiveSocket.objects.filter(dapp__user=owner.user)
+    return rows.values_list("name", flat=True)
 
 
 async def failure(call: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> CallFailed:

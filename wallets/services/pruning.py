@@ -44,8 +44,9 @@ def prune(now: datetime | None = None) -> dict[str, int]:
     for request_id in overdue.values_list("pk", flat=True)[:AT_ONCE]:
         expire_request(request_id=request_id)
     decided = ConsentRequest.objects.exclude(state=RequestState.PENDING)
+    waiting = ConsentRequest.objects.pending().values("socket")  # see `abandoned`
     return {
-        "sockets": _delete(LiveSocket.objects.left()),
+        "sockets": _delete(LiveSocket.objects.left().exclude(name__in=waiting)),
         "codes": _delete(Pairing.objects.filter(expires_at__lt=moment - USED_CODES)),
         "tokens": _delete(
             DappToken.objects.filter(Q(revoked_at__lt=dead) | Q(expires_at__lt=dead))

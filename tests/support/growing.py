@@ -1,0 +1,49 @@
+"""A network of a running service that gets blocks when a test wants it to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.evm.blocks import Block
+from tests.support import chains
+from tests.support.dapps import next_event, orm
+from wallets.client import WalletClient
+
+
+class GrowingChain:
+    """An empty chain of one block, imported under a name made of its number."""
+
+    def __init__(self, chain_id: int) -> None:
+        self.scope = f"eip155:{chain_id}"
+        self._slug = f"net{chain_id}"
+        self._genesis = make_genesis(
+            chain_id=chain_id, first_blocks=from_genesis("shanghai"), alloc={}
+        )
+        self._builder = ChainBuilder(self._genesis)
+        self._block()
+        chains.import_blocks(self._slug, self._genesis, self._builder.blocks)
+
+    async def grow(self) -> str:
+        """Bring one more block; return its hash."""
+        block = self._block()
+        await orm(chains.import_blocks, self._slug, self._genesis, [block])
+        return "0x" + block.header.hash.hex()
+
+    def _block(self) -> Block:
+        """Return one more block; those of two chains would be alike but for its text."""
+        return self._builder.block(extra_data=self.scope.encode())
+
+
+async def subscribed(client: WalletClient, scope: str) -> str:
+    """Subscribe to the new heads of a chain; return the subscription's id."""
+    name: str = await client.invoke(scope, "eth_subscribe", "newHeads")
+    return name
+
+
+async def next_head(client: WalletClient) -> tuple[str, str, str]:
+    """Return scope, subscription and hash of the head that a client is told of next."""
+    event = await next_event(client)
+    inner: Any = event["params"]["notification"]["params"]
+    return event["params"]["scope"], inner["subscription"], inner["result"]["hash"]

@@ -1,0 +1,1 @@
+"""Parts of the service that fail, and dapps that mean harm, with two web processes."""

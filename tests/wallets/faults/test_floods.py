@@ -1,0 +1,249 @@
+"""Floods of what dapps may send: nobody else notices, and nothing is granted by it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.dapps import Owner, exchange, orm, scenario, sockets_apart
+from tests.support.growing import GrowingChain, next_head, subscribed
+from tests.support.live import Live, live_service
+from tests.support.wallet import M0, served_chains
+from wallets import conf, internal_key
+from wallets.client import CallFailed
+from wallets.models import ConsentRequest, DappToken, FailedPairing, LiveSocket, Session
+from wallets.services.pairing import MAX_GUESSES, start_program_pairing
+from wallets.services.presence import MAX_SOCKETS
+
+ONE = {"optionalScopes": {"eip155:1": M0}}
+
+
+@pytest.fixture(scope="module")
+def chain(module_db: None) -> GrowingChain:
+    served_chains()
+    internal_key.ensure()
+    return GrowingChain(7)
+
+
+@pytest.fixture(scope="module")
+def live(chain: GrowingChain) -> Iterator[Live]:
+    with live_service(workers=2) as live:
+        yield live
+
+
+@pytest.fixture
+def owner(live: Live) -> Owner:
+    return Owner(live.base_url)
+
+
+@pytest.fixture
+def victim(live: Live) -> Owner:
+    """Return another user, who notices nothing."""
+    return Owner(live.base_url)
+
+
+@scenario
+async def test_flood_of_requests_fills_one_inbox_with_five(
+    owner: Owner, victim: Owner
+) -> None:
+    """Ten programs of a user ask thirty times each, on sockets of both processes."""
+    tokens = await orm(lambda: [owner.new_token(f"bot {n}") for n in range(10)])
+    clients = [await owner.connect(token=token) for token in tokens for _ in range(2)]
+
+    async def ask(client: Any) -> int:
+        try:
+            await client.call("wallet_createSession", ONE)
+        except CallFailed as error:
+            return error.code
+        raise AssertionError("granted")
+
+    asked = [asyncio.create_task(ask(client)) for client in clients for _ in range(15)]
+    async with await victim.connect() as calm:
+        assert (await victim.granted(calm, ONE))["sessionScopes"]
+        assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
+    most = conf.max_pending_requests()
+    pending = ConsentRequest.objects.pending().filter(dapp__user=owner.user)
+    async with asyncio.timeout(40):
+        while sum(not call.done() for call in asked) > most:
+            await asyncio.sleep(0.1)
+    assert await orm(pending.count) == most
+    refused = Counter(call.result() for call in asked if call.done())
+    assert set(refused) == {-32002, -32005}
+    await asyncio.gather(*(client.close() for client in clients))
+    await asyncio.gather(*asked, return_exceptions=True)
+    async with asyncio.timeout(40):
+        while await orm(pending.exists):
+            await asyncio.sleep(0.1)
+    theirs = Session.objects.filter(dapp__user=owner.user)
+    assert await orm(lambda: set(theirs.values_list("version", flat=True))) == {0}
+
+
+@scenario
+async def test_flood_of_guesses_pairs_nothing_and_locks_nobody_else_out(
+    live: Live, owner: Owner, victim: Owner
+) -> None:
+    await orm(FailedPairing.objects.all().delete)
+    before = await orm(DappToken.objects.count)
+    code = await orm(start_program_pairing, user=owner.user, label="late")
+    address = f"{live.base_url}/wallet/token"
+    async with httpx.AsyncClient(timeout=60) as http:
+        guesses = [
+            http.post(address, data={"code": f"BCDF-{number:04}"})
+            for number in range(200)
+        ]
+        answers = await asyncio.gather(*guesses, victim_goes_on(victim))
+        assert {answer.status_code for answer in answers[:-1]} == {400}
+        assert (await http.post(address, data={"code": code})).status_code == 400
+        elsewhere = {"X-Forwarded-For": "192.0.2.77"}
+        paired = await http.post(address, data={"code": code}, headers=elsewhere)
+        assert paired.status_code == 200
+    assert await orm(DappToken.objects.count) == before + 1
+    assert await orm(FailedPairing.objects.count) <= MAX_GUESSES
+    await orm(FailedPairing.objects.all().delete)
+
+
+async def victim_goes_on(victim: Owner) -> None:
+    """Make a session and use it, on both processes."""
+    async with sockets_apart(victim) as clients:
+        await victim.create(clients[0])
+        for client in clients:
+            assert await client.invoke("eip155:1", "eth_chainId") == "0x1"
+
+
+# A thousand sockets that never read
+
+DAPPS = 50
+ASKED = 8
+NAME_BYTES = 30_000
+
+
+def text_frame(payload: bytes) -> bytes:
+    """Return a client's text frame; its mask is zero, which leaves the payload alone."""
+    size = len(payload)
+    assert 125 < size < 2**16
+    return b"\x81\xfe" + size.to_bytes(2) + bytes(4) + payload
+
+
+class Deaf:
+    """A socket whose answers are never taken, with the smallest of buffers."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        self._socket.setblocking(False)
+        self._address = (host, port)
+
+    async def open(self, token: str) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(self._socket, self._address)
+        lines = [
+            "GET /ws/dapp HTTP/1.1",
+            f"Host: {self._address[0]}:{self._address[1]}",
+            *("Connection: Upgrade", "Upgrade: websocket"),
+            *("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "=="),
+            f"Authorization: Bearer {token}",
+        ]
+        await loop.sock_sendall(self._socket, "\r\n".join([*lines, "", ""]).encode())
+        answer = await loop.sock_recv(self._socket, 1024)
+        assert b" 101 " in answer, answer
+
+    async def send(self, frames: bytes) -> None:
+        with suppress(OSError):  # it was cut off already
+            await asyncio.get_running_loop().sock_sendall(self._socket, frames)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@scenario
+async def test_thousand_sockets_that_never_read_are_cut_off_unnoticed(
+    live: Live, owner: Owner, victim: Owner, chain: GrowingChain
+) -> None:
+    """Each asks for a quarter of a megabyte, and takes nothing of it."""
+    host, port = live.base_url.removeprefix("http://").split(":")
+    tokens = await orm(lambda: [owner.new_token(f"deaf {n}") for n in range(DAPPS)])
+    every = tokens * MAX_SOCKETS
+    deaf = [Deaf(host, int(port)) for _ in every]
+    live_rows = LiveSocket.objects.open().filter(dapp__user=owner.user)
+    try:
+        for first in range(0, len(every), 100):
+            batch = zip(
+                deaf[first : first + 100], every[first : first + 100], strict=True
+            )
+            await asyncio.gather(*(one.open(token) for one, token in batch))
+        assert await orm(live_rows.count) == len(every) == 1000
+        before = memory(live)
+        name = "x" * NAME_BYTES  # comes back with each answer
+        call = {"jsonrpc": "2.0", "method": "wallet_getSession"}
+        frames = b"".join(
+            text_frame(json.dumps({**call, "id": f"{n}{name}"}).encode())
+            for n in range(ASKED)
+        )
+        async with sockets_apart(victim) as calm:
+            await victim.create(calm[0], chain.scope)
+            await calm[1].next_event()
+            names = {one: await subscribed(one, chain.scope) for one in calm}
+            flood = asyncio.gather(*(one.send(frames) for one in deaf))
+            for _ in range(5):
+                expected = await chain.grow()
+                for one, name in names.items():
+                    assert await next_head(one) == (chain.scope, name, expected)
+                    assert await one.invoke(chain.scope, "eth_chainId") == "0x7"
+            await flood
+            while await orm(live_rows.exists):  # the scenario's own time is the limit
+                for one in calm:
+                    assert await one.invoke(chain.scope, "eth_chainId") == "0x7"
+                await asyncio.sleep(0.5)
+        assert memory(live) - before < 512 * 2**20
+    finally:
+        for one in deaf:
+            one.close()
+
+
+def memory(live: Live) -> int:
+    """Return the resident bytes of all web processes."""
+    pages = [
+        int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        for pid in live.server.pids
+    ]
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@scenario
+async def test_flood_of_frames_costs_its_sender_the_socket(
+    owner: Owner, victim: Owner
+) -> None:
+    """All that is no call, and calls beyond the limit, from both processes' sockets."""
+    flood = [json.dumps({"jsonrpc": "2.0", "id": n, "method": "x"}) for n in range(50)]
+    flood += ["not json", "[]", "{}", json.dumps([5] * 20)]
+
+    async def send() -> int:
+        async with owner.raw() as raw:
+            assert await exchange(raw, "{}")
+            try:
+                for _ in range(40):
+                    for frame in flood:
+                        await raw.send(frame)
+                while True:
+                    await raw.recv()
+            except Exception:
+                return raw.close_code or 0
+
+    sending = asyncio.gather(*(send() for _ in range(8)))
+    async with sockets_apart(victim) as calm:
+        await victim.create(calm[0])
+        while not sending.done():
+            for one in calm:
+                assert await one.invoke("eip155:1", "eth_chainId") == "0x1"
+            await asyncio.sleep(0.1)
+    assert set(await sending) <= {4429, 4008}
