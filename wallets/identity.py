@@ -6,6 +6,9 @@ Source: https://html.spec.whatwg.org/multipage/browsers.html#ascii-serialisation
 from __future__ import annotations
 
 import re
+from functools import cache
+
+from publicsuffixlist import PublicSuffixList
 
 _ORIGIN = re.compile(
     r"(https?)://"
@@ -29,3 +32,20 @@ def parse_origin(text: str) -> str:
     if found[3] == _DEFAULT_PORTS[found[1]]:
         raise ValueError("not an origin: it names the port that goes without saying")
     return text
+
+
+def registrable_domain(host: str) -> str:
+    """Return the end of a host name that somebody has registered, or got for himself.
+
+    `example.co.uk` of `app.example.co.uk`, `me.github.io` of itself: who has that says
+    what stands before it. All of a host that is an address, or a suffix.
+    Source: https://publicsuffix.org
+    """
+    is_address = host.startswith("[") or host.rpartition(".")[2].isdigit()
+    return host if is_address else _suffixes().privatesuffix(host) or host
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    """Return the list that comes with the package; nothing is fetched."""
+    return PublicSuffixList()

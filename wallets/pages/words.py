@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from networks.models import Network
 from wallets.caip import EIP155, WALLET, evm_scope
+from wallets.identity import registrable_domain
 from wallets.models import CREATE_SESSION, Dapp, DappKind
 from wallets.permissions import Group
 
@@ -74,14 +75,14 @@ class Identity:
     """Who a dapp is, as far as somebody else than the dapp says so.
 
     name: an origin, or the name that the user gave a program.
-    host: the part of an origin to look at, "" for programs.
+    domain: the part of an origin to look at, "" for programs: what is registered.
     before, after: the rest of the origin.
-    in_script: the host in its own script, where that is not Latin; "" elsewhere.
+    in_script: the whole host in its own script, where that is not Latin; "" elsewhere.
     """
 
     dapp: Dapp
     name: str
-    host: str = ""
+    domain: str = ""
     before: str = ""
     after: str = ""
     in_script: str = ""
@@ -99,8 +100,8 @@ class Identity:
     @property
     def is_insecure(self) -> bool:
         """Whether anybody on the way could be the page; nobody is on the way to here."""
-        is_here = self.host in {"localhost", "127.0.0.1", "[::1]"}
-        return self.before == "http://" and not is_here
+        is_here = self.domain in {"localhost", "127.0.0.1", "[::1]"}
+        return self.before.startswith("http://") and not is_here
 
 
 def identity(dapp: Dapp) -> Identity:
@@ -112,7 +113,9 @@ def identity(dapp: Dapp) -> Identity:
     port = urlsplit(dapp.ident).port
     after = "" if port is None else f":{port}"
     host = place.removesuffix(after)
-    return Identity(dapp, dapp.name, host, before, after, _in_script(host))
+    domain = registrable_domain(host)
+    before += host.removesuffix(domain)
+    return Identity(dapp, dapp.name, domain, before, after, _in_script(host))
 
 
 def _in_script(host: str) -> str:

@@ -58,7 +58,7 @@ def test_inbox_shows_who_waits_and_nobody_elses(person: Person, stranger: Person
 def test_page_says_who_asks_whom_for_what(person: Person):
     text = person.client.get(address(person.asked("eip155:1", "eip155:9"))).content
     page = text.decode()
-    assert '<span class="rest">https://</span>p.example' in page
+    assert '<span class="rest">https://</span>p.example<span' in page
     assert str(person.user) in page
     assert "Main <code>eip155:1</code>" in page
     assert 'eip155:9 <span class="badge">not served here' in page
@@ -263,6 +263,28 @@ def test_page_does_not_warn_of_others(person: Person, origin):
     page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
     assert b"without encryption" not in page
     assert b"other letters" not in page
+
+
+@pytest.mark.parametrize(
+    ("origin", "shown"),
+    [
+        ("https://app.example.co.uk:8443", ("https://app.", "example.co.uk", ":8443")),
+        ("https://login.bank.example", ("https://login.", "bank.example", "")),
+        ("https://bank.example.evil.test", ("https://bank.example.", "evil.test", "")),
+        ("https://me.github.io", ("https://", "me.github.io", "")),
+        ("https://github.io", ("https://", "github.io", "")),
+        ("http://localhost:3000", ("http://", "localhost", ":3000")),
+        ("http://192.0.2.7", ("http://", "192.0.2.7", "")),
+        ("http://[::1]:80", ("http://", "[::1]", ":80")),
+    ],
+)
+def test_page_shows_the_domain_that_somebody_has_registered(
+    person: Person, origin, shown
+):
+    before, domain, after = shown
+    page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
+    rest = '<span class="rest">{}</span>'
+    assert rest.format(before) + domain + rest.format(after) in page.decode()
 
 
 def test_decision_is_in_the_log_with_its_address(person: Person):
