@@ -1,0 +1,218 @@
+"""MetaMask's own description of the Multichain API: its examples are sent, answers checked.
+
+Its examples of what is answered are not compared whole: they list methods that MetaMask
+itself has given up, and MetaMask grants all methods whatever is asked for. So scopes,
+accounts and notifications have to be equal, and methods among those of the example.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from networks.models import Network
+from nodeapi.chain.builder import ChainBuilder
+from nodeapi.chain.schedules import from_genesis, make_genesis
+from nodeapi.chain.signers import Signer
+from tests.support import chains
+from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
+from tests.support.live import Live, live_service
+from tests.support.rows import add_block, make_network, set_head
+from tests.support.wallet import A1, M0
+from tests.wallet_clients.conftest import PACKAGES
+from wallets import internal_key
+
+DOCUMENTS = PACKAGES / "api-specs" / "dist" / "build"
+SCOPE = "eip155:1337"
+ALICE = Signer("alice")
+
+
+@cache
+def document(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DOCUMENTS / name).read_text())
+    return found
+
+
+def methods(name: str) -> dict[str, dict[str, Any]]:
+    """Return what a document says of each method."""
+    return {method["name"]: method for method in document(name)["methods"]}
+
+
+def check(name: str, schema: object, value: object) -> None:
+    """Hold a value against a schema of a document."""
+    components = document(name)["components"]
+    rooted = {"allOf": [schema], "components": components}
+    Draft7Validator(rooted).validate(value)
+
+
+def check_result(method: str, value: object) -> None:
+    name = "multichain-openrpc.json"
+    check(name, methods(name)[method]["result"]["schema"], value)
+
+
+def check_params(method: str, params: dict[str, Any]) -> None:
+    name = "multichain-openrpc.json"
+    described = methods(name)[method]["params"]
+    assert set(params) <= {param["name"] for param in described}
+    for param in described:
+        if param.get("required") or param["name"] in params:
+            check(name, param["schema"], params[param["name"]])
+
+
+def examples(method: str) -> list[dict[str, Any]]:
+    """Return the examples of a method of the Multichain API; none without the packages."""
+    if not DOCUMENTS.is_dir():
+        return [{"name": "missing"}]
+    found: list[dict[str, Any]] = methods("multichain-openrpc.json")[method]["examples"]
+    return found
+
+
+def by_name(example: dict[str, Any]) -> dict[str, Any]:
+    return {param["name"]: param["value"] for param in example["params"]}
+
+
+@pytest.fixture(scope="module")
+def block(module_db: None) -> Any:
+    """Serve the chains of the examples; return a block of 1337 with a transaction."""
+    mainnet = make_network("main", chain_id=1)
+    add_block(mainnet, "five", 5)
+    set_head(mainnet, "five", 5)
+    genesis = make_genesis(
+        chain_id=1337,
+        first_blocks=from_genesis("shanghai"),
+        alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
+    )
+    builder = ChainBuilder(genesis)
+    builder.send(ALICE, bytes.fromhex(A1[2:]), b"", value=5)
+    builder.block()
+    chains.import_blocks("dev", genesis, builder.blocks)
+    # The document's blocks have none.
+    Network.objects.filter(slug="dev").update(emit_total_difficulty=False)
+    return builder.blocks[-1]
+
+
+@pytest.fixture(scope="module")
+def live(block: Any) -> Iterator[Live]:
+    internal_key.ensure()
+    with live_service(workers=2) as live:
+        yield live
+
+
+@pytest.fixture
+def owner(live: Live) -> Owner:
+    """Return a user whose first account is that of the examples."""
+    return Owner(live.base_url)
+
+
+@pytest.mark.parametrize(
+    "example", examples("wallet_createSession"), ids=lambda example: example["name"]
+)
+@scenario
+async def test_session_of_an_example_is_granted(
+    owner: Owner, example: dict[str, Any]
+) -> None:
+    async with await owner.connect() as client:
+        empty = await client.call("wallet_getSession")
+        check_result("wallet_getSession", empty)
+        created = await owner.granted(client, by_name(example))
+        check_result("wallet_createSession", created)
+        session = await client.call("wallet_getSession")
+        check_result("wallet_getSession", session)
+        assert session == created
+    expected = example["result"]["value"]
+    assert created["sessionProperties"] == expected["sessionProperties"]
+    shown = expected["sessionScopes"]
+    assert created["sessionScopes"].keys() == shown.keys()
+    for name, scope in created["sessionScopes"].items():
+        assert scope["accounts"] == shown[name]["accounts"]
+        assert scope["notifications"] == shown[name]["notifications"]
+        assert set(scope["methods"]) <= set(shown[name]["methods"])
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"optionalScopes": {"eip155:10124": M0}}, 5100),
+        ({"optionalScopes": {SCOPE: M0}, "sessionProperties": {}}, 5302),
+    ],
+)
+@scenario
+async def test_errors_are_those_that_are_listed(
+    owner: Owner, params: dict[str, Any], code: int
+) -> None:
+    listed = methods("multichain-openrpc.json")["wallet_createSession"]["errors"]
+    assert code in {error.get("code") for error in listed}
+    async with await owner.connect() as client:
+        error = await failure(client.call("wallet_createSession", params))
+        assert error.code == code
+
+
+@scenario
+async def test_other_examples_are_answered(owner: Owner) -> None:
+    """The one call that they make reads a balance, which this node does not serve."""
+    async with await owner.connect() as client:
+        await owner.create(client, "eip155:1")
+        (call,) = examples("wallet_invokeMethod")
+        error = await failure(client.call("wallet_invokeMethod", by_name(call)))
+        assert error.code == 4100
+        for method in ("wallet_getSession", "wallet_revokeSession"):
+            (example,) = examples(method)
+            assert example["params"] == []
+            for params in ([], {}, None):
+                check_result(method, await client.call(method, params))
+
+
+@scenario
+async def test_what_the_wallet_says_by_itself_is_as_described(owner: Owner) -> None:
+    async with sockets_apart(owner) as (client, other):
+        await owner.create(client, SCOPE, "eip155:1", "wallet:eip155", "wallet")
+        event = await next_event(other)
+        assert event["method"] == "wallet_sessionChanged"
+        check_params("wallet_sessionChanged", event["params"])
+        await orm(owner.revoke)
+        check_params("wallet_sessionChanged", (await next_event(client))["params"])
+
+
+CHAIN_METHODS = """
+    web3_clientVersion eth_subscribe eth_unsubscribe eth_blockNumber eth_chainId
+    eth_getBlockByHash eth_getBlockByNumber eth_getBlockTransactionCountByHash
+    eth_getBlockTransactionCountByNumber eth_getStorageAt
+    eth_getTransactionByBlockHashAndIndex eth_getTransactionByBlockNumberAndIndex
+    eth_getTransactionByHash eth_getTransactionReceipt eth_getUncleCountByBlockHash
+    eth_getUncleCountByBlockNumber eth_syncing
+"""
+"""Those of MetaMask's other document that the node serves."""
+
+
+@pytest.mark.parametrize("method", CHAIN_METHODS.split())
+@scenario
+async def test_methods_of_a_chain_answer_their_examples(
+    owner: Owner, block: Any, method: str
+) -> None:
+    """As they stand, and about the block and the transaction that there are."""
+    described = methods("openrpc.json")[method]
+    real = {
+        "Block hash": "0x" + block.header.hash.hex(),
+        "Transaction hash": "0x" + block.transactions[0].hash.hex(),
+        "Transaction index": "0x0",
+        "Block": hex(block.header.number),
+    }
+    async with await owner.connect() as client:
+        await owner.create(client, SCOPE)
+        names = [param["name"] for param in described["params"]]
+        for example in described["examples"]:
+            as_shown = [param["value"] for param in example["params"]]
+            ours = [
+                real.get(name, value)
+                for name, value in zip(names, as_shown, strict=False)
+            ]
+            for given in (as_shown, ours):
+                found = await client.invoke(SCOPE, method, *given)
+                check("openrpc.json", described["result"]["schema"], found)
+            if method.startswith("eth_get"):
+                assert found is not None
