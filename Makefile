@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents audit differential test-wallet-clients lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents audit differential test-clients test-wallet-clients lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -47,11 +47,18 @@ differential: install-dev ## Compare every instruction with another EVM's (ARGS=
 		install --quiet --only-binary :all: --requirement tests/differential/requirements.txt
 	@$(VENV_PYTHON) -m tests.differential $(ARGS)
 
-test-wallet-clients: install-dev ## Other people's clients and dapps against the wallet, with Node and Chromium
+define with_npm
 	@if command -v npm >/dev/null; then \
-		npm ci --prefix tests/wallet_clients --ignore-scripts --no-audit --no-fund && \
-		$(VENV_PYTHON) -m pytest tests/wallet_clients $(ARGS); \
+		npm ci --prefix $(1) --ignore-scripts --no-audit --no-fund && \
+		$(VENV_PYTHON) -m pytest $(1) $(ARGS); \
 	else echo 'Skipped: there is no Node.js with npm here.'; fi
+endef
+
+test-clients: test-wallet-clients ## viem, ethers, cast, curl and web3.py against the node; the next one too
+	$(call with_npm,tests/clients)
+
+test-wallet-clients: install-dev ## Other people's clients and dapps against the wallet, with Node and Chromium
+	$(call with_npm,tests/wallet_clients)
 
 lock: ## Write the pins anew from the ranges in pyproject.toml
 	@$(PYTHON) config/lock.py

@@ -1,0 +1,82 @@
+"""A service that refuses in every way, and clients that are written by somebody else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.clients.programs import CAST, FOLDER, Cast, Curl, Ethers, Program, Viem
+from tests.support import web
+from tests.support.live import Live
+from tests.support.refusals import CHAIN_ID, ORIGIN, refusing_service
+from tests.support.waiting import wait_until
+
+
+class Desk:
+    """The service, with the keys to be refused with, and its log of requests."""
+
+    def __init__(self, live: Live, keys: dict[str, str]) -> None:
+        self.live = live
+        self.keys = keys
+
+    def url(self, key: str) -> str:
+        """Return the address for one of the keys."""
+        return f"{self.live.base_url}/alpha/v3/{self.keys[key]}"
+
+    def headers(self, **more: str) -> dict[str, str]:
+        """Return headers to find the requests again by, which repeated ones keep."""
+        return {"origin": ORIGIN, "x-request-id": uuid4().hex, **more}
+
+    def seen(self, headers: dict[str, str]) -> list[dict[str, Any]]:
+        """Return the lines of the requests with these headers, once all are written."""
+        last = uuid4().hex
+        web.post(self.url("plain"), json=CHAIN_ID, headers={"x-request-id": last})
+        wait_until(lambda: last in self.live.log())
+        wanted = headers["x-request-id"]
+        lines = self.live.log().splitlines()
+        return [json.loads(line) for line in lines if wanted in line]
+
+
+@pytest.fixture(scope="module")
+def desk(module_db: None) -> Iterator[Desk]:
+    if not (FOLDER / "node_modules").is_dir() or shutil.which("node") is None:
+        pytest.skip("`make test-clients` installs the clients")
+    env = {"LOG_FORMAT": "json", "REQUEST_LOG": "all"}
+    with refusing_service(env) as (live, keys):
+        yield Desk(live, keys)
+
+
+@pytest.fixture(scope="module")
+def viem() -> Iterator[Viem]:
+    program = Viem()
+    yield program
+    program.close()
+
+
+@pytest.fixture(scope="module")
+def ethers() -> Iterator[Ethers]:
+    program = Ethers()
+    yield program
+    program.close()
+
+
+@pytest.fixture(scope="module")
+def cast() -> Cast:
+    if not CAST.exists():
+        pytest.skip("npm has cast for Linux on x86-64 alone")
+    return Cast()
+
+
+@pytest.fixture(scope="module")
+def curl() -> Curl:
+    return Curl()
+
+
+@pytest.fixture(params=["viem", "ethers", "cast", "curl"])
+def program(desk: Desk, request: pytest.FixtureRequest) -> Program:
+    return request.getfixturevalue(request.param)
