@@ -166,6 +166,10 @@ class Server:
         """Stop the workers, at once those that do not within their grace."""
         for worker in self._workers:
             worker.send_signal(signal.SIGTERM)
+        # With ours open the kernel would go on taking connections that nobody answers
+        # once the workers have closed theirs; so clients try elsewhere.
+        for listener in [*self.listeners, *self.inner]:
+            listener.close()
         deadline = time.monotonic() + self._drain_seconds + GRACE_SECONDS + 2
         for worker in self._workers:
             try:
@@ -174,8 +178,6 @@ class Server:
                 worker.kill()
                 worker.wait()
             _close_lifeline(worker)
-        for listener in [*self.listeners, *self.inner]:
-            listener.close()
 
     def _start(self, index: int) -> int:
         """Start one worker; returns the pipe on which it says that it serves."""

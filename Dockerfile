@@ -1,0 +1,30 @@
+# The service without a database: PostgreSQL and Redis are given by DATABASE_URL and
+# REDIS_URL. See docs/deploy.md, and compose.yaml for all of it together.
+
+FROM python:3.11-slim-bookworm AS packages
+RUN python -m venv /opt/portcullis
+COPY requirements.txt /tmp/requirements.txt
+# Wheels only: no compiler is needed, here or later.
+RUN /opt/portcullis/bin/pip install --no-cache-dir --only-binary :all: \
+    --requirement /tmp/requirements.txt
+
+FROM python:3.11-slim-bookworm
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin portcullis
+COPY --from=packages /opt/portcullis /opt/portcullis
+ENV PATH=/opt/portcullis/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    HOST=0.0.0.0 \
+    PORT=8000 \
+    VAR_DIR=/var/lib/portcullis
+WORKDIR /srv/portcullis
+COPY . .
+# The key of this one command signs nothing; without it one would be kept in the image.
+RUN python -m compileall -q . && \
+    SECRET_KEY=unused python manage.py collectstatic --no-input --verbosity 0
+
+USER portcullis
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=4s --start-period=60s --retries=3 CMD \
+    ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/livez', timeout=3)"]
+ENTRYPOINT ["python", "manage.py"]
+CMD ["web"]

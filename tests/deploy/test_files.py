@@ -1,0 +1,243 @@
+"""Dockerfile, compose.yaml, nginx.conf and the units agree with the code, and run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from fnmatch import fnmatch
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from config.protocol import KEEP_ALIVE_SECONDS
+from config.websocket import PING_SECONDS
+from config.worker import GRACE_SECONDS
+from jsonrpc.errors import BodyTooLarge, RpcError, ServiceUnavailable
+from nodeapi import conf
+from tests.test_docs import environment_variables
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = sorted((ROOT / "deploy" / "systemd").glob("portcullis*"))
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+OURS = {
+    name: service
+    for name, service in COMPOSE["services"].items()
+    if service["image"] == "portcullis"
+}
+GIVEN = {
+    "POSTGRES_PASSWORD": "p-0",
+    "SECRET_KEY": "r7Gq2vXw9Lk4Tn8Zb1Yc6Hd3Jf5Ms0PpQuEeAaVvWwXxYyZzAb3-",
+    "SITE": "node.example.org",
+}
+"""What a site has to give compose."""
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the Dockerfile's instructions."""
+    text = (ROOT / "Dockerfile").read_text()
+    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", "")
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in lines]
+
+
+def instruction(kind: str) -> str:
+    """Return the last instruction of a kind."""
+    return [rest for name, rest in instructions() if name == kind][-1]
+
+
+def image_environment() -> dict[str, str]:
+    found = dict(word.split("=", 1) for word in shlex.split(instruction("ENV")))
+    return {name: value for name, value in found.items() if name != "PATH"}
+
+
+def filled(value: Any) -> str:
+    """Return a value of compose.yaml with what a site gives."""
+
+    def fill(match: re.Match[str]) -> str:
+        name, kind, default = match.groups()
+        return GIVEN[name] if kind == "?" else GIVEN.get(name, default)
+
+    return re.sub(r"\$\{([A-Z_]+):([?-])([^}]*)\}", fill, str(value))
+
+
+def environment(service: str) -> dict[str, str]:
+    given = OURS[service]["environment"]
+    return {name: filled(value) for name, value in given.items()}
+
+
+def commands() -> set[str]:
+    found = {path.stem for path in ROOT.glob("*/management/commands/*.py")}
+    return found | {"migrate"}
+
+
+def test_image_holds_every_package_and_neither_tests_nor_secrets() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    admitted = {line[1:] for line in lines if line.startswith("!")}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages - {"tests", "bench"} <= admitted
+    assert not admitted & {"tests", "bench", "var", ".env", ".git", ".venv", "deploy"}
+    assert all((ROOT / name).exists() for name in admitted)
+    assert lines.index("*") < lines.index("!config")
+
+
+def test_image_runs_as_nobody_special_on_a_python_that_is_supported() -> None:
+    assert instruction("USER") == "portcullis"
+    bases = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
+    assert {base.partition("-")[0] for base in bases} == {"python:3.11"}
+    names = set(image_environment()) - {"PYTHONUNBUFFERED"}
+    assert names <= environment_variables()
+
+
+def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
+    """Everything that the Dockerfile says but to install, in an empty folder."""
+    context = tmp_path / "image"
+    copy_context(context)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    environ = {
+        **image_environment(),
+        **{"VAR_DIR": str(tmp_path / "var"), "PORT": str(port), "HOST": "127.0.0.1"},
+        **{"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    }
+    subprocess.run(
+        ["sh", "-ec", instruction("RUN")], cwd=context, env=environ, check=True
+    )
+    assert (tmp_path / "var" / "static" / "admin").is_dir()
+    assert not (tmp_path / "var" / "secret_key").exists()
+    healthcheck = json.loads("[" + instruction("HEALTHCHECK").partition("[")[2])
+    start = [*json.loads(instruction("ENTRYPOINT")), *json.loads(instruction("CMD"))]
+    nowhere = {
+        "DATABASE_URL": "postgres://127.0.0.1:9/none",
+        "REDIS_URL": "redis://127.0.0.1:9/0",
+        "SECRET_KEY": GIVEN["SECRET_KEY"],
+    }
+
+    def is_healthy() -> bool:
+        done = subprocess.run(healthcheck, env=environ, capture_output=True)
+        return done.returncode == 0
+
+    assert not is_healthy()
+    with subprocess.Popen(start, cwd=context, env={**environ, **nowhere}) as service:
+        deadline = time.monotonic() + 60
+        while not is_healthy():
+            assert service.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        service.terminate()
+        assert service.wait(timeout=60) == 0
+
+
+def copy_context(folder: Path) -> None:
+    """Copy what .dockerignore lets into the image."""
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    left_out = [line.removeprefix("**/") for line in lines if line.startswith("**/")]
+
+    def ignore(_: str, names: list[str]) -> set[str]:
+        return {n for n in names if any(fnmatch(n, pattern) for pattern in left_out)}
+
+    folder.mkdir()
+    for line in lines:
+        source = ROOT / line[1:]
+        if line.startswith("!") and source.is_dir():
+            shutil.copytree(source, folder / source.name, ignore=ignore)
+        elif line.startswith("!"):
+            shutil.copy(source, folder)
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_compose_sets_nothing_but_settings_and_runs_nothing_but_commands(
+    service: str,
+) -> None:
+    names = set(environment(service))
+    assert names <= environment_variables()
+    told = [*OURS[service].get("entrypoint", []), *OURS[service].get("command", [])]
+    words = set(shlex.split(" ".join(told).replace(";", " ")))
+    assert service == "web" or words & commands()
+
+
+def test_compose_is_ready_for_production() -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=ROOT,
+        env={**os.environ, **environment("web")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_compose_has_web_trust_the_proxy_and_no_other() -> None:
+    place = COMPOSE["services"]["proxy"]["networks"]["front"]["ipv4_address"]
+    (network,) = COMPOSE["networks"]["front"]["ipam"]["config"]
+    assert ip_address(place) in ip_network(network["subnet"])
+    assert environment("web")["FORWARDED_ALLOW_IPS"] == place
+    assert all("ports" not in COMPOSE["services"][name] for name in (*OURS, "database"))
+
+
+def test_workers_have_the_time_to_leave() -> None:
+    needed = int(environment("web")["DRAIN_SECONDS"]) + GRACE_SECONDS + 2
+    assert int(OURS["web"]["stop_grace_period"].removesuffix("s")) > needed
+    unit = (ROOT / "deploy/systemd/portcullis-web@.service").read_text()
+    assert int(re.findall(r"TimeoutStopSec=(\d+)", unit)[0]) > needed
+
+
+def nginx_conf() -> str:
+    return (ROOT / "deploy" / "nginx.conf").read_text()
+
+
+def test_nginx_waits_longer_than_the_service_and_lets_in_as_much() -> None:
+    (body,) = re.findall(r"client_max_body_size (\d+);", nginx_conf())
+    assert int(body) == conf.max_body_bytes()
+    (traces, sockets, _) = re.findall(r"proxy_read_timeout (\d+)s;", nginx_conf())
+    assert int(traces) > conf.slow_request_timeout()
+    assert int(sockets) > 2 * PING_SECONDS
+    (idle,) = re.findall(r"^    keepalive_timeout (\d+)s;\n}", nginx_conf(), re.M)
+    assert int(idle) < KEEP_ALIVE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [("413", BodyTooLarge(conf.max_body_bytes())), ("503", ServiceUnavailable())],
+)
+def test_nginx_refuses_in_our_own_words(status: str, error: RpcError) -> None:
+    (told,) = re.findall(rf"return {status} '(.*)';", nginx_conf())
+    document = json.loads(told)
+    said = {"code": error.code, "message": error.message, "data": error.data}
+    assert document == {"jsonrpc": "2.0", "id": None, "error": said}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_units_name_settings_and_commands_that_exist(unit: Path) -> None:
+    text = unit.read_text()
+    pattern = r"^([A-Z_]+)=" if unit.suffix == ".env" else r"[= ]([A-Z_]{3,})="
+    assert set(re.findall(pattern, text, re.M)) <= environment_variables() | {"TMPDIR"}
+    named = set(re.findall(r"manage\.py (\w+)", text))
+    named |= set(re.findall(r"portcullis@(\w+)", text))
+    assert named <= commands()
+
+
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="there is no systemd here"
+)
+def test_systemd_understands_the_units(tmp_path: Path) -> None:
+    for unit in UNITS:
+        text = unit.read_text().replace("/srv/portcullis/.venv/bin/python", "/bin/sh")
+        (tmp_path / unit.name.replace("@.", "@8001.")).write_text(text)
+    names = [str(path) for path in tmp_path.iterdir() if path.suffix != ".env"]
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *names],
+        capture_output=True,
+        text=True,
+    )
+    complaints = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
+    assert complaints == []

@@ -1,0 +1,287 @@
+"""Two services behind a real nginx, with the configuration that a site would have."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from websockets.asyncio.client import connect as open_socket
+
+from keys.models import ApiKey, User
+from keys.services import set_allowlist
+from tests.deploy.nginx import NGINX, SITE, Proxy, nginx
+from tests.support import chains, sample
+from tests.support.dapps import Owner, orm, run
+from tests.support.live import JSON_HEADERS, Live, live_service, request
+from wallets.models import LiveSocket
+
+pytestmark = pytest.mark.skipif(NGINX is None, reason="there is no nginx here")
+
+HERE, ELSEWHERE = "127.0.0.5", "127.0.0.6"
+"""Where clients come from; to Linux all of 127.0.0.0/8 is this machine."""
+
+BEHIND_TLS = {
+    "HTTPS": "1",
+    "ALLOWED_HOSTS": SITE,
+    "FORWARDED_ALLOW_IPS": "127.0.0.1",
+}
+
+TOO_LONG = 5 * 2**20 + 1
+"""Bytes; one more than the default of NODEAPI_MAX_BODY_BYTES."""
+
+
+@pytest.fixture(scope="module")
+def services(module_db: None) -> Iterator[list[Live]]:
+    chains.import_blocks("alpha", sample.genesis(), sample.raw_blocks()[:2])
+    with ExitStack() as stack:
+        yield [stack.enter_context(live_service(env=BEHIND_TLS)) for _ in range(2)]
+
+
+@pytest.fixture(scope="module")
+def proxy(services: list[Live]) -> Iterator[Proxy]:
+    with nginx([live.server.listeners[0].getsockname()[1] for live in services]) as it:
+        yield it
+        log = it.log()
+    assert log
+    for live in services:
+        for secret in live.secrets:
+            assert secret[7:-4] not in log
+
+
+def client(proxy: Proxy, source: str = HERE, **headers: str) -> httpx.Client:
+    """Return a client of the proxy that comes from an address."""
+    transport = httpx.HTTPTransport(verify=proxy.tls, local_address=source)
+    return httpx.Client(
+        base_url=proxy.url, transport=transport, headers=headers, timeout=60
+    )
+
+
+def ask(http: httpx.Client, key: str, method: str, *params: Any) -> httpx.Response:
+    body = json.dumps(request(method, *params))
+    return http.post(f"/v3/{key}", content=body, headers=JSON_HEADERS)
+
+
+def test_calls_reach_both_services(services: list[Live], proxy: Proxy) -> None:
+    key = services[0].new_key()
+    with client(proxy, origin="https://page.example") as http:
+        answers = [ask(http, key, "eth_blockNumber") for _ in range(20)]
+        by_network = http.post(
+            "/alpha/v3",
+            json=request("eth_chainId"),
+            headers={"authorization": f"Bearer {key}"},
+        )
+    assert {answer.json()["result"] for answer in answers} == {"0x2"}
+    workers = {answer.headers["x-request-id"].partition("-")[0] for answer in answers}
+    assert len(workers) == 2
+    assert by_network.json()["result"]
+
+
+def test_the_address_of_a_client_is_its_own_whatever_it_claims(
+    services: list[Live], proxy: Proxy
+) -> None:
+    key = services[0].new_key()
+    api_key = ApiKey.objects.latest("id")
+    set_allowlist(api_key=api_key, kind="ip", values=[HERE])
+    for claim in ({}, {"X-Forwarded-For": ELSEWHERE}, {"X-Forwarded-For": "garbage,"}):
+        with client(proxy, HERE, **claim) as http:
+            assert ask(http, key, "eth_chainId").status_code == 200
+    for claim in ({}, {"X-Forwarded-For": HERE}, {"Forwarded": f"for={HERE}"}):
+        with client(proxy, ELSEWHERE, **claim) as http:
+            answer = ask(http, key, "eth_chainId")
+        assert answer.status_code == 403
+        assert answer.json()["error"]["data"]["reason"] == "ip_not_allowed"
+
+
+def test_who_comes_past_the_proxy_can_claim_nothing(services: list[Live]) -> None:
+    key = services[0].new_key()
+    set_allowlist(api_key=ApiKey.objects.latest("id"), kind="ip", values=[HERE])
+    base_url = services[0].base_url
+    claim = {"X-Forwarded-For": HERE}
+    for source, status in ((HERE, 200), (ELSEWHERE, 403)):
+        transport = httpx.HTTPTransport(local_address=source)
+        with httpx.Client(
+            base_url=base_url, transport=transport, headers=claim
+        ) as http:
+            assert ask(http, key, "eth_chainId").status_code == status
+
+
+def test_long_body_is_refused_as_the_service_does_it(
+    services: list[Live], proxy: Proxy
+) -> None:
+    key = services[0].new_key()
+    body = b" " * TOO_LONG
+    direct = httpx.post(
+        f"{services[0].base_url}/v3/{key}", content=body, headers=JSON_HEADERS
+    )
+    with client(proxy) as http:
+        there = http.post(f"/v3/{key}", content=body, headers=JSON_HEADERS)
+        longest = json.dumps(request("eth_chainId")).encode().ljust(TOO_LONG - 1)
+        fits = http.post(f"/v3/{key}", content=longest, headers=JSON_HEADERS)
+    assert (direct.status_code, there.status_code) == (413, 413)
+    assert there.json() == direct.json()
+    for name in ("content-type", "cache-control", "access-control-allow-origin"):
+        assert there.headers[name] == direct.headers[name]
+    assert fits.json()["result"]
+
+
+def test_staff_log_in_with_forms_that_only_our_pages_can_send(
+    services: list[Live], proxy: Proxy
+) -> None:
+    user = User.objects.create_superuser("staff@example.org")
+    user.password = PBKDF2PasswordHasher().encode("a long password", "salt", 1000)
+    user.save()
+
+    def log_in(http: httpx.Client, origin: str) -> httpx.Response:
+        page = http.get("/admin/login/")
+        (token,) = re.findall(r'csrfmiddlewaretoken" value="(\w+)"', page.text)
+        return http.post(
+            "/admin/login/?next=/admin/",
+            data={
+                "csrfmiddlewaretoken": token,
+                "username": "staff@example.org",
+                "password": "a long password",
+            },
+            headers={"origin": origin, "referer": f"{origin}/admin/login/"},
+        )
+
+    with client(proxy) as http:
+        assert log_in(http, "https://evil.example").status_code == 403
+        assert log_in(http, proxy.url).status_code == 302
+        index = http.get("/admin/")
+        assert index.status_code == 200
+        assert "strict-transport-security" in index.headers
+        assert all(cookie.secure for cookie in http.cookies.jar)
+        (style,) = re.findall(r'href="(/static/admin/css/base[^"]*)"', index.text)
+        assert http.get(style).status_code == 200
+
+
+def test_sockets_pass_with_the_address_of_their_client(
+    services: list[Live], proxy: Proxy
+) -> None:
+    owner = Owner(proxy.url)
+
+    async def scenario() -> None:
+        async with open_socket(
+            owner.url,
+            ssl=proxy.tls,
+            local_addr=(HERE, 0),
+            additional_headers={
+                "Authorization": f"Bearer {owner.token}",
+                "X-Forwarded-For": ELSEWHERE,
+            },
+        ) as dapp:
+            await dapp.send(json.dumps(request("wallet_getSession")))
+            assert json.loads(await dapp.recv())["result"]
+            opened = await orm(LiveSocket.objects.get, dapp=owner.dapp)
+            assert opened.remote_address == HERE
+
+    assert owner.url.startswith("wss://")
+    run(scenario())
+
+
+def test_nothing_is_answered_without_tls_or_under_another_name(
+    services: list[Live], proxy: Proxy
+) -> None:
+    key = services[0].new_key()
+    with httpx.Client(base_url=proxy.plain_url) as http:
+        sent = ask(http, key, "eth_chainId")
+        page = http.get("/account/login?next=/dashboard/")
+        by_address = {"host": "198.51.100.7"}
+        with pytest.raises(httpx.RemoteProtocolError):
+            http.get("/account/login", headers=by_address)
+    assert sent.status_code == 403
+    assert "HTTPS only" in sent.json()["error"]["message"]
+    assert page.status_code == 301
+    assert page.headers["location"] == f"https://{SITE}/account/login?next=/dashboard/"
+    with (
+        socket.create_connection(("127.0.0.1", proxy.port)) as connection,
+        pytest.raises(ssl.SSLError),
+    ):
+        proxy.tls.wrap_socket(connection, server_hostname="other.example")
+
+
+def test_what_is_for_operators_is_kept_from_strangers(
+    services: list[Live], proxy: Proxy
+) -> None:
+    with client(proxy) as http:
+        for path in ("/livez", "/readyz", "/metrics", "/%72eadyz"):
+            assert http.get(path).status_code == 404
+
+
+def test_the_log_has_no_keys_no_links_of_mails_and_no_questions(
+    services: list[Live], proxy: Proxy
+) -> None:
+    key = services[0].new_key()
+    with client(proxy, referer=f"{proxy.url}/v3/{key}") as http:
+        for path in (f"/v3/{key}", f"/alpha/v3/{key}", f"/{key}"):
+            http.post(path, json=request("eth_chainId"))
+        http.get("/account/reset/MQ/c3cr3t-link")
+        http.get("/wallet/?code=s3cr3t")
+    log = proxy.log()
+    assert {'"path":"/v3"', '"path":"/alpha/v3"', '"path":"(other)"'} <= set(
+        re.findall(r'"path":"[^"]*"', log)
+    )
+    assert '"path":"/account"' in log
+    for secret in (key, "c3cr3t", "s3cr3t"):
+        assert secret not in log
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    assert {line["client"] for line in lines} >= {HERE}
+
+
+def test_no_call_is_lost_while_one_service_after_the_other_is_replaced(
+    module_db: None,
+) -> None:
+    chains.import_blocks("rolling", sample.genesis(), sample.raw_blocks()[:1])
+    with ExitStack() as first, ExitStack() as second:
+        lives = [
+            stack.enter_context(live_service(env=BEHIND_TLS))
+            for stack in (first, second)
+        ]
+        key = lives[0].new_key()
+        ports = [live.server.listeners[0].getsockname()[1] for live in lives]
+        with nginx(ports) as proxy:
+            found = asyncio.run(_ask_while(proxy, key, [first.close]))
+            with client(proxy) as http:
+                assert ask(http, key, "eth_chainId").status_code == 200
+                second.close()
+                away = ask(http, key, "eth_chainId")
+            log = proxy.log()
+    assert set(found) == {200}
+    assert len(found) > 50
+    assert away.status_code == 503
+    assert away.headers["retry-after"] == "1"
+    assert away.json()["error"]["code"] == -32603
+    assert key[7:-4] not in log
+
+
+async def _ask_while(proxy: Proxy, key: str, steps: list[Any]) -> list[int]:
+    """Return the statuses of calls that are made while things happen."""
+    found: list[int] = []
+    is_over = False
+    body = json.dumps(request("eth_blockNumber"))
+
+    async def ask_on(http: httpx.AsyncClient) -> None:
+        while not is_over:
+            answer = await http.post(f"/v3/{key}", content=body, headers=JSON_HEADERS)
+            found.append(answer.status_code)
+
+    async with httpx.AsyncClient(
+        base_url=proxy.url, verify=proxy.tls, timeout=60
+    ) as http:
+        clients = [asyncio.create_task(ask_on(http)) for _ in range(8)]
+        await asyncio.sleep(0.5)
+        for step in steps:
+            await asyncio.to_thread(step)
+            await asyncio.sleep(0.5)
+        is_over = True
+        await asyncio.gather(*clients)
+    return found
