@@ -12,13 +12,18 @@ from redis.exceptions import RedisError
 
 from keys.limiter.gcra import DAY, Bucket, Limits, Outcome, Verdict
 
-TIMEOUT_SECONDS = 0.05
-"""A script takes 0.1 ms. Whoever waits longer had better decide by himself."""
+TIMEOUT_SECONDS = 1.0
+"""A script takes 0.1 ms, yet a Redis or a machine with much to do is waited for: who goes
+on alone can't know what the other processes let in. One that is stopped refuses at once.
+"""
 
 MAX_CONNECTIONS = 8
 """Of a process; a connection does thousands of scripts a second."""
 
 _SCRIPT = (Path(__file__).parent / "take.lua").read_text()
+
+
+_FAILURES = (RedisError, OSError, TimeoutError)
 
 
 class Away(Exception):
@@ -59,6 +64,8 @@ class Buckets:
         needed: int,
         lease: int = 0,
         returned: int = 0,
+        backlog: int = 0,
+        used: int = 0,
     ) -> Taken:
         """Do what `gcra.take` does, by Redis' clock.
 
@@ -68,10 +75,10 @@ class Buckets:
         try:
             answer = await self._script(
                 keys=[f"portcullis:bucket:{api_key_id}"],
-                args=[*numbers, needed, lease, returned],
+                args=[*numbers, needed, lease, returned, backlog, used],
             )
-        except (RedisError, OSError, TimeoutError) as error:
-            raise Away(f"{type(error).__name__}: {error}") from error
+        except _FAILURES as error:
+            raise _away(error) from error
         verdict, credits, wait, now, arrival, spent = map(int, answer)
         return Taken(
             Outcome(Verdict(verdict), credits, wait),
@@ -79,6 +86,20 @@ class Buckets:
             now,
         )
 
+    async def look(self) -> None:
+        """Return if Redis answers.
+
+        Raises: Away.
+        """
+        try:
+            await self._redis.ping()
+        except _FAILURES as error:
+            raise _away(error) from error
+
     async def close(self) -> None:
         """Hang up."""
         await self._redis.aclose()
+
+
+def _away(error: Exception) -> Away:
+    return Away(f"{type(error).__name__}: {error}")

@@ -106,18 +106,23 @@ def take(
     needed: int,
     lease: int = 0,
     returned: int = 0,
+    backlog: int = 0,
+    used: int = 0,
 ) -> tuple[Bucket, Outcome]:
     """Take credits from a bucket, or be refused.
 
     now: Unix time in microseconds. needed: credits without which nothing is given.
     lease: credits that are welcome, if there are plenty. returned: credits that were
     taken before and not spent.
+    backlog, used: microseconds that the bucket's moment lies ahead at least, and credits
+    that are spent of the day at least, as a process has counted that was cut off.
     """
     day = now // DAY
-    spent = bucket.spent if bucket.day == day else 0
+    spent = max(bucket.spent if bucket.day == day else 0, used)
     spent = max(0, spent - returned)
+    arrival = max(now + backlog, bucket.arrival)
     # What was returned does not count as time that has passed: hence rounded down.
-    arrival = max(now, bucket.arrival - floor(returned * SECOND / limits.rate))
+    arrival = max(now, arrival - floor(returned * SECOND / limits.rate))
     full = _interval(limits.burst, limits.rate)
     room = min(limits.burst, floor((full - (arrival - now)) * limits.rate / SECOND))
     quota = room if limits.daily is None else limits.daily - spent
@@ -130,6 +135,12 @@ def take(
     credits = max(needed, min(lease, min(room, quota) // LEASE_SHARE))
     arrival += _interval(credits, limits.rate)
     return Bucket(arrival, day, spent + credits), Outcome(Verdict.GIVEN, credits)
+
+
+def lag(bucket: Bucket, now: int) -> dict[str, int]:
+    """Return how empty a bucket is at a time, as `take` is told of it."""
+    used = bucket.spent if bucket.day == now // DAY else 0
+    return {"backlog": max(0, bucket.arrival - now), "used": used}
 
 
 def _interval(credits: int, rate: int) -> int:

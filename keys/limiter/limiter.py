@@ -5,35 +5,30 @@ more than it needs, and spends them without asking. A lease that runs low is fil
 the background, so that requests seldom wait for one. What is admitted in any time is at
 most rate × time + burst + the lease that each process held at the beginning. Credits
 that rest are given back.
+
+While Redis is away, a process goes on from the bucket as it last saw it, and tells Redis
+afterwards how empty that has become. Requests that are let in meanwhile are not counted
+by the other processes: hence a Redis that is merely slow is waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from math import inf
 
 from keys.limiter.buckets import Away, Buckets, Taken
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited, TooCostly
-from keys.limiter.gcra import SECOND, Bucket, Limits, Outcome, Verdict, take
-
-logger = logging.getLogger(__name__)
+from keys.limiter.gcra import SECOND, Bucket, Limits, Outcome, Verdict, lag, take
+from keys.limiter.presence import Presence
 
 SWEEP_SECONDS = 5.0
 """A lease from which nothing was spent for so long is given back."""
 
-PROBE_SECONDS = 1.0
-"""While Redis is away it is asked no oftener, and others do not wait for it."""
-
 MEMORY_SECONDS = 1.0
 """How long a refusal is repeated at most without asking: a flood costs Redis nothing,
 and credits that another process has given back, or a new plan, are soon found."""
-
-COMPLAINT_SECONDS = 60.0
-"""How often the log is told that Redis is away."""
-
 
 LOW_SHARE = 4
 """Part of a lease at which it is filled up: late enough to fetch much at once, early
@@ -46,6 +41,7 @@ class _Lease:
     low: when less is left, more is fetched; -1 while that is under way or in vain.
     limits: as they were when the lease was last renewed. bucket: the shared one as it
     was last seen, by this process' clock; what counts while Redis is away.
+    is_apart: whether it has counted since then, so that the shared one lacks that.
     surplus: credits that came back and are more than a lease may hold.
     is_levelled: whether low or surplus are being seen to.
     users: who is about to take or to spend; nobody may give the lease back meanwhile.
@@ -55,6 +51,7 @@ class _Lease:
 
     __slots__ = (
         "bucket",
+        "is_apart",
         "is_levelled",
         "left",
         "limits",
@@ -74,6 +71,7 @@ class _Lease:
         self.users = 0
         self.limits = limits
         self.bucket = Bucket()
+        self.is_apart = False
         self.rested = -1
         self.lock = asyncio.Lock()
         self.refused: tuple[int, float, Outcome] | None = None
@@ -94,11 +92,10 @@ class Limiter:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._buckets = buckets
+        self._presence = None if buckets is None else Presence(buckets, clock)
         self._clock = clock
         self._wall_clock = wall_clock
         self._leases: dict[int, _Lease] = {}
-        self._away_until = -inf
-        self._complained_at = -inf
         self._sweeping: asyncio.Task[None] | None = None
         self._levelling: set[asyncio.Task[None]] = set()
         self.fallbacks = 0
@@ -137,7 +134,8 @@ class Limiter:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
         await asyncio.gather(*self._levelling)
-        if self._buckets is not None:
+        if self._buckets is not None and self._presence is not None:
+            await self._presence.stop()
             await self._give_back(list(self._leases))
             await self._buckets.close()
 
@@ -165,15 +163,13 @@ class Limiter:
                 continue  # somebody came meanwhile
             del self._leases[api_key_id]
             returned, lease.left = lease.left, 0
-            if not returned or self._buckets is None:
-                continue
-            try:
-                await self._buckets.take(
-                    api_key_id, lease.limits, needed=0, returned=returned
-                )
-            except Away as error:
-                self._note(error)
-                return
+            if returned or lease.is_apart:
+                asked = {"needed": 0, "returned": returned}
+                if (
+                    await self._ask_redis(api_key_id, lease, lease.limits, asked)
+                    is None
+                ):
+                    return
 
     def _lease(self, api_key_id: int, limits: Limits) -> _Lease:
         lease = self._leases.get(api_key_id)
@@ -284,38 +280,42 @@ class Limiter:
         """Take credits in Redis; while it is away, from what was last seen there."""
         lease.limits, lease.refused = limits, None
         asked = {"needed": needed, "lease": welcome, "returned": returned}
-        taken = await self._ask_redis(api_key_id, limits, asked)
-        now = int(self._wall_clock() * SECOND)
+        taken = await self._ask_redis(api_key_id, lease, limits, asked)
+        now = self._now()
         if taken is None:
+            self._count_apart(lease)
             lease.bucket, outcome = take(lease.bucket, limits, now, **asked)
             return outcome
         ahead = now - taken.now
         lease.bucket = taken.bucket._replace(arrival=taken.bucket.arrival + ahead)
+        lease.is_apart = False
         return taken.outcome
 
     async def _ask_redis(
-        self, api_key_id: int, limits: Limits, asked: dict[str, int]
+        self, api_key_id: int, lease: _Lease, limits: Limits, asked: dict[str, int]
     ) -> Taken | None:
-        if self._buckets is None:
+        """Take credits in Redis, and tell it what it has missed; None: it is away."""
+        if self._buckets is None or self._presence is None or self._presence.is_away:
             return None
-        if not self._is_alone():
-            try:
-                return await self._buckets.take(api_key_id, limits, **asked)
-            except Away as error:
-                self._note(error)
-        self.fallbacks += 1
-        return None
+        missed = lag(lease.bucket, self._now()) if lease.is_apart else {}
+        try:
+            return await self._buckets.take(api_key_id, limits, **asked, **missed)
+        except Away as error:
+            self._presence.lost(error)
+            return None
+
+    def _count_apart(self, lease: _Lease) -> None:
+        if self._presence is not None:
+            lease.is_apart = True
+            self.fallbacks += 1
+            self._presence.complain()
 
     def _is_alone(self) -> bool:
-        return self._buckets is None or self._clock() < self._away_until
+        return self._presence is None or self._presence.is_away
 
-    def _note(self, error: Away) -> None:
-        """Leave Redis alone for a while; say so, but not each time."""
-        now = self._clock()
-        self._away_until = now + PROBE_SECONDS
-        if now >= self._complained_at + COMPLAINT_SECONDS:
-            self._complained_at = now
-            logger.warning("limits are counted in each process by itself: %s", error)
+    def _now(self) -> int:
+        """Return the Unix time in microseconds."""
+        return int(self._wall_clock() * SECOND)
 
 
 def _refusal(

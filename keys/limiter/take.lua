@@ -1,10 +1,11 @@
 -- keys.limiter.gcra.take, word for word, on a bucket that all processes share.
 -- KEYS: the bucket, a hash of arrival, day, spent
--- ARGV: rate, burst, daily (0: none), needed, lease, returned
+-- ARGV: rate, burst, daily (0: none), needed, lease, returned, backlog, used
 -- Returns verdict, credits, wait, and for whoever goes on alone: now, arrival, spent.
 local SECOND, DAY, LEASE_SHARE, KEEP_SECONDS = 1000000, 86400000000, 4, 172800
 local rate, burst, daily = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local needed, lease, returned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local backlog, used = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 local function interval(credits)
   return math.ceil(credits * SECOND / rate)
@@ -17,8 +18,9 @@ local bucket = redis.call('HMGET', KEYS[1], 'arrival', 'day', 'spent')
 
 local day = math.floor(now / DAY)
 local spent = tonumber(bucket[2] or 0) == day and tonumber(bucket[3] or 0) or 0
-spent = math.max(0, spent - returned)
-local arrival = math.max(now, tonumber(bucket[1] or 0) - math.floor(returned * SECOND / rate))
+spent = math.max(0, math.max(spent, used) - returned)
+local arrival = math.max(now + backlog, tonumber(bucket[1] or 0))
+arrival = math.max(now, arrival - math.floor(returned * SECOND / rate))
 local full = interval(burst)
 local room = math.min(burst, math.floor((full - (arrival - now)) * rate / SECOND))
 local quota = daily == 0 and room or daily - spent

@@ -26,7 +26,10 @@ requests = st.tuples(
     st.integers(0, 5000) | st.integers(0, 10**9),  # needed
     st.integers(0, 5000),  # lease
     st.just(0) | st.integers(0, 5000),  # returned
+    st.just(0) | st.integers(0, 10**9) | st.integers(0, 10**9 * SECOND),  # backlog
+    st.just(0) | st.integers(0, 20_000) | st.integers(0, 10**12),  # used
 )
+NAMES = ("needed", "lease", "returned", "backlog", "used")
 
 
 @pytest.fixture
@@ -64,8 +67,8 @@ def test_script_and_twin_agree(
         # 10**9 seconds ahead is more than a double holds of what Redis may be asked.
         bucket = Bucket(now + ahead, now // DAY - days_ago, spent)
         redis.hset(f"portcullis:bucket:{api_key_id}", mapping=bucket._asdict())
-        for needed, lease, returned in requests:
-            asked = {"needed": needed, "lease": lease, "returned": returned}
+        for request in requests:
+            asked = dict(zip(NAMES, request, strict=True))
             taken = runner.run(buckets.take(api_key_id, limits, **asked))
             bucket, outcome = take(bucket, limits, taken.now, **asked)
             assert (taken.outcome, taken.bucket) == (outcome, bucket)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keys.limiter.gcra import (
@@ -12,6 +12,7 @@ from keys.limiter.gcra import (
     Bucket,
     Limits,
     Verdict,
+    lag,
     take,
 )
 
@@ -112,6 +113,7 @@ steps = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(limits, steps)
 def test_processes_with_leases_never_admit_more_than_the_bound(limits, steps):
     """In any time: rate × time + burst + what each process held at its beginning."""
@@ -149,3 +151,47 @@ def test_processes_with_leases_never_admit_more_than_the_bound(limits, steps):
     if limits.daily is not None and history:
         days = {moment // DAY for moment, _, _ in history}
         assert sum(spent for _, spent, _ in history) <= limits.daily * len(days)
+
+
+cut_off_steps = st.lists(
+    st.tuples(
+        st.integers(0, 2 * SECOND),  # what passes before
+        st.integers(0, 2),  # who asks
+        st.integers(1, 300),  # what it costs
+        st.booleans(),  # whether the shared bucket is out of reach
+    ),
+    max_size=60,
+)
+
+
+@settings(deadline=None)
+@given(limits, cut_off_steps)
+def test_process_that_is_cut_off_now_and_then_never_admits_more_than_its_bound(
+    limits, steps
+):
+    """In any time: rate × time + burst for each process, whoever is cut off when."""
+    now, shared = NOON, Bucket()
+    own = [Bucket()] * 3
+    is_apart = [False] * 3
+    histories = [[], [], []]
+    for passed, process, cost, is_cut_off in steps:
+        now += passed
+        if is_cut_off:
+            own[process], outcome = take(own[process], limits, now, needed=cost)
+        else:
+            missed = lag(own[process], now) if is_apart[process] else {}
+            shared, outcome = take(shared, limits, now, needed=cost, **missed)
+            assert shared.arrival >= own[process].arrival
+            own[process] = shared
+        is_apart[process] = is_cut_off
+        histories[process].append((now, outcome.credits))
+    for history in histories:
+        for start, (since, _) in enumerate(history):
+            spent = 0
+            for moment, credits in history[start:]:
+                spent += credits
+                most = limits.rate * (moment - since + 1) / SECOND + limits.burst
+                assert spent <= most
+        if limits.daily is not None:
+            days = {moment // DAY for moment, _ in history}
+            assert sum(spent for _, spent in history) <= limits.daily * len(days)

@@ -4,15 +4,18 @@ import asyncio
 import logging
 import math
 import multiprocessing
+import random
 import time
 from itertools import count
 
 import pytest
+from redis.asyncio import Redis
 
 from keys.limiter.buckets import Buckets
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited, TooCostly
 from keys.limiter.gcra import Limits
-from keys.limiter.limiter import COMPLAINT_SECONDS, PROBE_SECONDS, Limiter
+from keys.limiter.limiter import Limiter
+from keys.limiter.presence import COMPLAINT_SECONDS
 from tests.keys.limiter.redis_server import own_redis
 from tests.support.waiting import PATIENCE_SECONDS, until
 
@@ -316,11 +319,100 @@ def test_redis_is_missed_and_found_again():
         assert limiter.fallbacks > 0
         assert admitted <= 100 + 50 * (time.monotonic() - started)
         await asyncio.to_thread(server.start)
-        await asyncio.sleep(PROBE_SECONDS)
+        await is_back(limiter)
         before = limiter.fallbacks
-        await spend(limiter, 1, limits, 50)
+        await asyncio.sleep(0.1)
+        await spend(limiter, 1, limits, 1)
         assert limiter.fallbacks == before
         await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+async def is_back(limiter):
+    """Wait until a limiter has found Redis again."""
+    async with asyncio.timeout(60):
+        while limiter._is_alone():
+            await asyncio.sleep(0.02)
+
+
+def test_redis_is_told_what_was_spent_without_it():
+    limits = Limits(rate=1, burst=1000, daily=1000)
+
+    async def scenario(server):
+        apart, other = (Limiter(Buckets(server.url, timeout=30)) for _ in range(2))
+        await asyncio.to_thread(server.stop)
+        admitted = await count_admitted(apart, 1, limits)
+        await asyncio.to_thread(server.start)  # with nothing in it
+        await is_back(apart)
+        admitted += await count_admitted(apart, 1, limits)
+        admitted += await count_admitted(other, 1, limits)
+        assert admitted == 1000
+        with pytest.raises(DailyQuotaExceeded):
+            await spend(other, 1, limits, 1)
+        for limiter in (apart, other):
+            await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+def test_resting_lease_of_a_process_that_was_alone_is_told_too():
+    limits = Limits(rate=1, burst=1000)
+
+    async def scenario(server):
+        apart, other = (Limiter(Buckets(server.url, timeout=30)) for _ in range(2))
+        started = time.monotonic()
+        await asyncio.to_thread(server.stop)
+        await spend(apart, 1, limits, 900)
+        await asyncio.to_thread(server.start)
+        await is_back(apart)
+        await apart.sweep()
+        await apart.sweep()
+        admitted = await count_admitted(other, 1, limits)
+        assert 99 <= admitted <= 100 + time.monotonic() - started
+        for limiter in (apart, other):
+            await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slow_redis_lets_no_process_admit_more(seed):
+    """It used to be left alone after 50 ms, and each process went on by itself."""
+    limits, seconds = Limits(rate=20, burst=100), 1.5
+
+    async def scenario(server):
+        limiters = [Limiter(Buckets(server.url, timeout=30)) for _ in range(2)]
+        started = time.monotonic()
+        admitted = refused = 0
+
+        async def client(limiter):
+            nonlocal admitted, refused
+            while time.monotonic() < started + seconds or refused < 50:
+                try:
+                    await spend(limiter, 1, limits, 1)
+                    admitted += 1
+                except RateLimited:
+                    refused += 1
+                await asyncio.sleep(0.001)
+
+        async def slow_down(redis):
+            chance = random.Random(seed)
+            while time.monotonic() < started + seconds:
+                milliseconds = chance.randint(60, 300)
+                await redis.execute_command("CLIENT", "PAUSE", milliseconds, "ALL")
+                await asyncio.sleep(chance.uniform(0.05, 0.5))
+
+        async with Redis.from_url(server.url) as redis, asyncio.timeout(60):
+            clients = [client(limiter) for limiter in limiters for _ in range(4)]
+            await asyncio.gather(slow_down(redis), *clients)
+        assert admitted <= limits.rate * (time.monotonic() - started) + limits.burst
+        assert [limiter.fallbacks for limiter in limiters] == [0, 0]
+        for limiter in limiters:
+            await limiter.stop()
 
     with own_redis() as server:
         asyncio.run(scenario(server))
