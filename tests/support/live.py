@@ -146,17 +146,20 @@ class Live:
 
 @contextmanager
 def live_service(
-    workers: int = 1, env: Mapping[str, str] | None = None, may_crash: bool = False
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+    may_crash: bool = False,
+    **options: Any,
 ) -> Iterator[Live]:
     """Serve the test database; afterwards the log must be clean.
 
-    may_crash: whether tracebacks are expected.
+    may_crash: whether tracebacks are expected. options: see `run_service`.
     """
     with tempfile.TemporaryDirectory(prefix="portcullis-live-") as folder:
         log_file = Path(folder) / "service.log"
         with ExitStack() as stack:
             with _output_to(log_file):
-                server = stack.enter_context(run_service(workers, env))
+                server = stack.enter_context(run_service(workers, env, **options))
             live = Live(server, log_file)
             yield live
         live.check_log()

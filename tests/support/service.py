@@ -30,14 +30,23 @@ test_database_url.__test__ = False  # type: ignore[attr-defined]
 
 @contextmanager
 def run_service(
-    workers: int = 1, env: Mapping[str, str] | None = None
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+    *,
+    drain_seconds: float = 0,
+    with_metrics: bool = False,
 ) -> Iterator[server.Server]:
     """Serve the test database from processes of their own; see `.base_url`.
 
     They see what is committed, so that tests need `transactional_db`.
     env: additions to the environment.
+    with_metrics: whether each worker has a socket among `.inner` for `/metrics`.
     """
     listeners = server.listen("127.0.0.1", 0, workers)
+    count = workers if with_metrics else 0
+    inner = [server.listen("127.0.0.1", 0, 1)[0] for _ in range(count)]
     environ = {**os.environ, "DATABASE_URL": test_database_url(), **(env or {})}
-    with server.Server(listeners, environ) as running:
+    with server.Server(
+        listeners, environ, inner=inner, drain_seconds=drain_seconds
+    ) as running:
         yield running
