@@ -12,11 +12,13 @@ import pytest
 from django.core.management import call_command
 from django.db import connections
 from django.test.utils import setup_databases, teardown_databases
+from xdist.workermanage import NodeManager
 
 from config import services
 from config.server import Server
 from tests.support import leftovers
 from tests.support.service import run_service
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="session")
@@ -84,6 +86,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="folder of cases in the format of go-ethereum's tracer tests",
     )
+
+
+def pytest_configure() -> None:
+    """Have pytest-xdist wait for its processes as long as it takes.
+
+    They clean up at their end. Those that are killed for taking more than ten seconds are
+    not waited for, and Python complains of subprocesses that are still running.
+    """
+    NodeManager.EXIT_TIMEOUT = PATIENCE_SECONDS
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

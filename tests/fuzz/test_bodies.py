@@ -58,7 +58,7 @@ def test_every_body_gets_an_answer_in_json_rpc(
     throw(client, BODIES // 5)
     before = resident_bytes(live)
     throw(client, BODIES - BODIES // 5)
-    assert resident_bytes(live) - before < 32 * MEBIBYTE
+    assert resident_bytes(live) - before < 64 * MEBIBYTE
     assert all(psutil.Process(pid).is_running() for pid in workers)
     # Nothing of what a client may send is worth a line.
     assert live.log() == ""

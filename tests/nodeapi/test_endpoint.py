@@ -12,6 +12,7 @@ import pytest
 
 from jsonrpc.dispatch import Limits
 from tests.support import edge, web
+from tests.support.waiting import PATIENCE_SECONDS
 
 JSON = {"content-type": "application/json"}
 CHAIN_ID = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
@@ -21,6 +22,14 @@ ACCOUNT = "0x" + "11" * 20
 
 @pytest.fixture(scope="module")
 def base_url():
+    endpoint = edge.edge(Limits(seconds=PATIENCE_SECONDS), MAX_BODY_BYTES)
+    with edge.serve(endpoint) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def impatient_url():
+    """Return the address of one that gives up soon."""
     endpoint = edge.edge(Limits(seconds=0.3), MAX_BODY_BYTES)
     with edge.serve(endpoint) as url:
         yield url
@@ -258,7 +267,7 @@ def test_declared_length_is_refused_before_the_key_is_looked_at(client):
 
 def connect(base_url) -> socket.socket:
     address = urlsplit(base_url)
-    return socket.create_connection((address.hostname, address.port), timeout=5)
+    return socket.create_connection((address.hostname, address.port), PATIENCE_SECONDS)
 
 
 HEAD = (
@@ -267,8 +276,8 @@ HEAD = (
 )
 
 
-def test_body_that_stops_coming_is_given_up(base_url):
-    with connect(base_url) as client:
+def test_body_that_stops_coming_is_given_up(impatient_url):
+    with connect(impatient_url) as client:
         client.sendall(HEAD + b"{")
         assert b" 408 " in client.recv(10_000)
         assert client.recv(10_000) == b""
@@ -360,7 +369,8 @@ def test_database_that_is_down_makes_the_service_unavailable(client):
     assert response.json()["error"]["message"] == "service temporarily unavailable"
 
 
-def test_slow_call_is_timed_out(client):
-    response = ask(client, "eth_getBlockByHash", hexadecimal(edge.SLOW_HASH), True)
+def test_slow_call_is_timed_out(impatient_url):
+    with web.Client(base_url=impatient_url) as client:
+        response = ask(client, "eth_getBlockByHash", hexadecimal(edge.SLOW_HASH), True)
     assert response.status_code == 200
     assert response.json()["error"] == {"code": -32002, "message": "request timed out"}

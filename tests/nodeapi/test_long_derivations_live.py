@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -132,14 +131,12 @@ def test_others_are_answered_meanwhile(api: Api, live: Live) -> None:
 
     deriving = threading.Thread(target=derive)
     deriving.start()
-    slowest = 0.0
+    answers = 0
     with live.api("net") as other:
         while deriving.is_alive():
-            asked = time.monotonic()
             assert other.result("eth_blockNumber") == "0x1"
-            slowest = max(slowest, time.monotonic() - asked)
-            time.sleep(0.001)
-    assert slowest < 0.25
+            answers += 1
+    assert answers > 5  # one a derivation, if others had to wait for it
 
 
 def test_what_is_not_there_is_told_alike(api: Api) -> None:

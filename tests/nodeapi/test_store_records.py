@@ -304,14 +304,15 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
     ]
     add_recorded_block(network, "one", 1, block)
     del block
-    longest_turn = most = size = 0.0
+    longest_turn = turns = most = size = 0.0
 
     async def watch() -> None:
-        nonlocal longest_turn, most
+        nonlocal longest_turn, turns, most
         while True:
             before = time.thread_time()  # others may have the processor meanwhile
             await asyncio.sleep(0)
-            longest_turn = max(longest_turn, time.thread_time() - before)
+            turn = time.thread_time() - before
+            longest_turn, turns = max(longest_turn, turn), turns + turn
             most = max(most, resident_bytes())
 
     with serving() as running:
@@ -332,11 +333,11 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
 
         running.ask(answer)  # threads and buffers are there now
         size, most, before = 0, 0, resident_bytes()
-        longest_turn = 0
+        longest_turn = turns = 0
         running.ask(answer)
     assert size > 100 * MEBIBYTE
-    assert most - before < 24 * MEBIBYTE
-    assert longest_turn < 0.1, "the event loop was held up"
+    assert most - before < 32 * MEBIBYTE
+    assert longest_turn < turns / 4, "the event loop was held up"
 
 
 def test_an_outage_is_told_while_nothing_was_sent(network: Network) -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    expect,
+    sync_playwright,
+)
 
-# Milliseconds: a page may take its time where other tests run beside.
-expect.set_options(timeout=30_000)
+from tests.support.waiting import PATIENCE_SECONDS, Found
+
+expect.set_options(timeout=1000 * PATIENCE_SECONDS)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -38,6 +46,15 @@ def running_chromium() -> Iterator[Browser]:
             browser.close()
     finally:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+def until(page: Page, condition: Callable[[], Found]) -> Found:
+    """Let a page go on until a condition holds; returns what it says then."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it does not come about"
+        page.wait_for_timeout(25)
+    return found
 
 
 def log_in(context: BrowserContext, base_url: str, session: str) -> None:

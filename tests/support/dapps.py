@@ -17,6 +17,7 @@ from django.db import connection
 from websockets.asyncio.client import connect as open_socket
 
 from keys.models import User
+from tests.support.waiting import PATIENCE_SECONDS
 from tests.support.wallet import A1, A2, BY_USER, M0, new_user
 from wallets.client import CallFailed, WalletClient, connect
 from wallets.consents import get_consent
@@ -36,15 +37,11 @@ SILENCE = 0.5
 """Seconds after which nothing more is expected."""
 
 
-MINUTES = 5
-"""For a scenario that takes seconds where nobody else works."""
-
-
 def run(scenario: Coroutine[Any, Any, None]) -> None:
     """Run a test's scenario on an event loop of its own, for some minutes at most."""
 
     async def bounded() -> None:
-        async with asyncio.timeout(60 * MINUTES):
+        async with asyncio.timeout(5 * PATIENCE_SECONDS):
             await scenario
 
     asyncio.run(bounded())
@@ -158,7 +155,7 @@ class Owner:
     async def until_pending(self) -> None:
         """Wait until a request has come."""
         waiting = ConsentRequest.objects.pending().filter(dapp__user=self.user)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await orm(waiting.exists):
                 await asyncio.sleep(0.02)
 

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import orjson
+from django.db import connection
 
 from jsonrpc.errors import RpcError
 from keys.models import User
@@ -20,6 +21,7 @@ from networks.models import Network
 from nodeapi.http import RequestId
 from nodeapi.service import build_service
 from tests.support.rows import add_block, make_network, set_head
+from tests.support.waiting import in_time, until, wait_until
 from wallets import internal_key
 from wallets.changes import Cause
 from wallets.consents import get_consent
@@ -41,6 +43,9 @@ UNAUTHORIZED = (
     4100,
     "The requested account and/or method has not been authorized by the user.",
 )
+
+_LAST_CHANNEL = "tests_last"
+_heard_last: set[str] = set()
 
 
 class Socket:
@@ -90,9 +95,22 @@ class Rig:
 
     async def _listening(self) -> None:
         """Wait until nothing is missed, whatever a test before has done."""
-        async with asyncio.timeout(5):
-            while not self.wallet.node.directory.is_fresh:
-                await asyncio.sleep(0.002)
+        await until(lambda: self.wallet.node.directory.is_fresh)
+
+    def settle(self) -> None:
+        """Wait until all that was announced so far has been heard.
+
+        Notifications come in the order in which they were committed.
+        """
+        token = uuid4().hex
+
+        def is_heard() -> bool:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_notify(%s, %s)", [_LAST_CHANNEL, token])
+            self.run(asyncio.sleep(0.01))
+            return token in _heard_last
+
+        wait_until(is_heard)
 
     def answer(self, socket: Socket, method: str, params: Any = None) -> Answer:
         """Return a call's answer, or raise its error."""
@@ -127,11 +145,9 @@ class Rig:
             task = asyncio.create_task(call)
             dapps = self.wallet.watch._dapps
             before = set(dapps.get(socket.dapp_id, ()))
-            async with asyncio.timeout(5):
-                while not set(dapps.get(socket.dapp_id, ())) - before:
-                    if task.done():
-                        break
-                    await asyncio.sleep(0.002)
+            await until(
+                lambda: task.done() or set(dapps.get(socket.dapp_id, ())) - before
+            )
             return task
 
         task: asyncio.Task[Answer] = self.run(begin())
@@ -140,12 +156,8 @@ class Rig:
     def finish(self, task: asyncio.Task[Answer]) -> Any:
         """Return the result of a call that was begun, or its error."""
 
-        async def wait() -> Answer:
-            async with asyncio.timeout(5):
-                return await task
-
         try:
-            found: Answer = self.run(wait())
+            found: Answer = self.run(in_time(task))
         except (WalletError, RpcError) as error:
             return error
         return orjson.loads(found.result)
@@ -232,6 +244,7 @@ def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
     internal_key.ensure()
     with asyncio.Runner() as runner:
         service = build_service()
+        service.listener.listen(_LAST_CHANNEL, _heard_last.add)
         wallet = build_wallet(service)
 
         async def start() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -18,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from keys.services.customers import switch_customer
 from tests.support.dapps import SILENCE, Owner, failure, orm, run
 from tests.support.live import Live, live_service
+from tests.support.waiting import PATIENCE_SECONDS, in_time
 from tests.support.wallet import M0, served_chains
 from wallets import internal_key
 from wallets.models import ConsentRequest, RequestState
@@ -28,7 +28,7 @@ from wallets.sockets import limits
 def live(module_db: None) -> Iterator[Live]:
     served_chains()
     internal_key.ensure()
-    with live_service(workers=2, env={"WALLETS_REQUEST_SECONDS": "3"}) as live:
+    with live_service(workers=2) as live:
         yield live
 
 
@@ -65,8 +65,7 @@ def visitor(live: Live) -> Visitor:
 
 
 async def told(socket: ClientConnection) -> None:
-    async with asyncio.timeout(5):
-        assert await socket.recv() == "look"
+    assert await in_time(socket.recv()) == "look"
 
 
 async def silent(socket: ClientConnection) -> None:
@@ -77,7 +76,7 @@ async def silent(socket: ClientConnection) -> None:
 
 async def close_code(socket: ClientConnection) -> int | None:
     """Return the code with which the wallet closes a socket."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with pytest.raises(ConnectionClosed):
             while True:
                 await socket.recv()
@@ -131,9 +130,7 @@ def test_it_tells_of_requests_that_come_and_are_withdrawn(
             wanted = {"optionalScopes": {"eip155:1": M0}}
             call = asyncio.create_task(client.call("wallet_createSession", wanted))
             await visitor.until_pending()
-            began = time.monotonic()
             await told(inbox)
-            assert time.monotonic() - began < 1
             await silent(inbox)
             await client.close()
             await told(inbox)
@@ -146,22 +143,22 @@ def test_it_tells_of_requests_that_come_and_are_withdrawn(
 
 
 @pytest.mark.case(74)
-def test_it_tells_of_requests_that_expire(visitor: Visitor) -> None:
-    async def scenario() -> None:
+def test_it_tells_of_requests_that_expire(live: Live) -> None:
+    async def scenario(visitor: Visitor) -> None:
         async with visitor.open() as inbox:
             await told(inbox)
             client = await visitor.connect()
             wanted = {"optionalScopes": {"eip155:1": M0}}
             call = asyncio.create_task(client.call("wallet_createSession", wanted))
-            await told(inbox)
-            await silent(inbox)
+            await told(inbox)  # that it has come
             await told(inbox)
             request = await orm(ConsentRequest.objects.get, dapp=visitor.dapp)
             assert request.state == RequestState.EXPIRED
             assert (await failure(call)).code == 4001
             await client.close()
 
-    run(scenario())
+    with live_service(env={"WALLETS_REQUEST_SECONDS": "2"}) as hasty:
+        run(scenario(Visitor(hasty.base_url)))
 
 
 def test_every_open_inbox_of_every_process_is_told(visitor: Visitor) -> None:
@@ -239,7 +236,7 @@ def test_a_user_has_no_more_of_them_than_allowed(visitor: Visitor, live: Live) -
         assert await Visitor.status(await orm(Visitor, live.base_url)) == 101
         for socket in opened:
             await socket.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while await visitor.status() != 101:
                 await asyncio.sleep(0.02)
 

@@ -211,7 +211,7 @@ def test_staff_limit_the_wallet_as_any_key(rig: Rig, change):
         else:
             api_key.networks.set(Network.objects.filter(chain_id=137))
         announce_key(api_key)
-        rig.run(asyncio.sleep(0.2))
+        rig.settle()
         error = rig.error(rig.s1, INVOKE, rig.invoke("eip155:1", "eth_chainId"))
         if change == "disabled":
             assert (error.code, error.message) == (-32603, "Internal JSON-RPC error.")
@@ -226,7 +226,7 @@ def test_staff_limit_the_wallet_as_any_key(rig: Rig, change):
         api_key.save()
         api_key.networks.clear()
         announce_key(api_key)
-        rig.run(asyncio.sleep(0.2))
+        rig.settle()
     assert called(rig, "eip155:1", "eth_chainId") == "0x1"
 
 
@@ -245,7 +245,7 @@ def test_reads_are_charged_to_the_wallets_api_key_and_booked(rig: Rig):
     limits = set_limits(
         api_key=api_key, credits_per_second=1, burst=100, credits_per_day=3
     )
-    rig.run(asyncio.sleep(0.2))
+    rig.settle()
     try:
         for _ in range(2):
             called(rig, "eip155:1", "eth_chainId")
@@ -261,7 +261,7 @@ def test_reads_are_charged_to_the_wallets_api_key_and_booked(rig: Rig):
     finally:
         limits.delete()
         announce_key(api_key)
-        rig.run(asyncio.sleep(0.2))
+        rig.settle()
     assert called(rig, "eip155:1", "eth_chainId") == "0x1"
 
 
@@ -287,7 +287,7 @@ def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig)
         found = rig.finish(task)["sessionScopes"]
         assert found["eip155:137"]["methods"] == ["eth_chainId"]
         assert found["eip155:1"]["methods"] == ["eth_chainId", "debug_traceBlockByHash"]
-        rig.run(asyncio.sleep(0.2))
+        rig.settle()
         trace = ("eip155:1", "debug_traceBlockByHash", "0x" + "12" * 32)
         error = rig.error(rig.s1, INVOKE, rig.invoke(*trace))
         assert isinstance(error, RpcError)
@@ -298,7 +298,7 @@ def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig)
         assert "debug_traceBlockByHash" not in str(plain)
     finally:
         withdraw_entitlement(entitlement=entitlement)
-    rig.run(asyncio.sleep(0.2))
+    rig.settle()
     assert refusal(rig, *trace) == UNAUTHORIZED
 
 

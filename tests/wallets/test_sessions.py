@@ -10,6 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from tests.support.waiting import until
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket
 from wallets.caip import Address
 from wallets.changes import Cause
@@ -20,6 +21,9 @@ from wallets.services import accounts, dapps, sessions
 from wallets.store import SessionState
 
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
+
+LOOK = "look"
+"""Names the tasks that announcements lead to."""
 
 
 @pytest.fixture
@@ -32,7 +36,7 @@ def heard(rig: Rig) -> Iterator[list[SessionState]]:
         states.append(await rig.wallet.store.session(rig.dapp.pk))
 
     def changed() -> None:
-        tasks.append(rig._runner.get_loop().create_task(look()))
+        tasks.append(rig._runner.get_loop().create_task(look(), name=LOOK))
 
     unfollow = rig.wallet.watch.follow_dapp(rig.dapp.pk, changed)
     yield states
@@ -41,12 +45,13 @@ def heard(rig: Rig) -> Iterator[list[SessionState]]:
 
 def settle(rig: Rig) -> None:
     """Let announcements that were committed arrive, and what they lead to happen."""
+    rig.settle()
 
-    async def wait() -> None:
-        await rig.wallet.node.directory.refresh()
-        await asyncio.sleep(0.1)
+    async def finish() -> None:
+        looks = (task for task in asyncio.all_tasks() if task.get_name() == LOOK)
+        await asyncio.gather(rig.wallet.node.directory.refresh(), *looks)
 
-    rig.run(wait())
+    rig.run(finish())
 
 
 def edit(rig: Rig, names: set[str], ticked: set[str] | None = None, **more: object):
@@ -268,12 +273,7 @@ def test_session_expires_for_reads_at_once_and_for_listeners_soon(rig: Rig, hear
     rig.approve()
     assert rig.finish(task)["sessionProperties"]
 
-    async def wait() -> None:
-        async with asyncio.timeout(8):
-            while not heard or heard[-1].version < 2:
-                await asyncio.sleep(0.02)
-
-    rig.run(wait())
+    rig.run(until(lambda: heard and heard[-1].version == 2))
     assert rig.session() == NO_SESSION
     assert heard[-1].scopes == {}
     last = Activity.objects.filter(dapp=rig.dapp).latest("id")

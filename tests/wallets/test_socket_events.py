@@ -17,6 +17,7 @@ from nodeapi.chain.signers import Signer
 from tests.support import chains
 from tests.support.dapps import Owner, exchange, nothing_comes, orm, run
 from tests.support.live import Live, live_service
+from tests.support.waiting import in_time
 from tests.support.wallet import A1, A2, served_chains
 from wallets import internal_key
 from wallets.client import CallFailed, WalletClient
@@ -75,7 +76,7 @@ async def build(builder: ChainBuilder, count: int) -> list[Any]:
 async def heads(client: WalletClient, subscription: str, count: int) -> list[Any]:
     found = []
     for _ in range(count):
-        event = await asyncio.wait_for(client.next_event(), 10)
+        event = await in_time(client.next_event())
         assert event["jsonrpc"] == "2.0"
         assert "id" not in event
         assert event["method"] == "wallet_notify"
@@ -101,14 +102,14 @@ def test_every_other_socket_is_told_of_a_dapps_own_change(owner: Owner) -> None:
                 "params": {"sessionScopes": created["sessionScopes"]},
             }
             for client in others:
-                assert await asyncio.wait_for(client.next_event(), 5) == changed
+                assert await in_time(client.next_event()) == changed
             assert await first.call("wallet_revokeSession", {"scopes": ["eip155:1"]})
             for client in others:
-                event = await asyncio.wait_for(client.next_event(), 5)
+                event = await in_time(client.next_event())
                 assert list(event["params"]["sessionScopes"]) == ["eip155:137"]
             await others[0].call("wallet_revokeSession")
             for client in [first, *others[1:]]:
-                event = await asyncio.wait_for(client.next_event(), 5)
+                event = await in_time(client.next_event())
                 assert event["params"] == {"sessionScopes": {}}
             for client in (first, *others):
                 await nothing_comes(client, 0.1)
@@ -126,7 +127,7 @@ def test_all_sockets_are_told_of_a_change_by_the_user(owner: Owner) -> None:
             await orm(owner.edit, "eip155:137", addresses=[A1, A2])
             expected = [f"eip155:137:{A1}", f"eip155:137:{A2}"]
             for client in clients:
-                event = await asyncio.wait_for(client.next_event(), 5)
+                event = await in_time(client.next_event())
                 assert list(event["params"]["sessionScopes"]) == ["eip155:137"]
                 held = event["params"]["sessionScopes"]["eip155:137"]
                 assert held["accounts"] == expected
@@ -135,7 +136,7 @@ def test_all_sockets_are_told_of_a_change_by_the_user(owner: Owner) -> None:
                 await nothing_comes(client, 0.2)
             await orm(owner.revoke)
             for client in clients:
-                event = await asyncio.wait_for(client.next_event(), 5)
+                event = await in_time(client.next_event())
                 assert event["params"] == {"sessionScopes": {}}
 
     run(scenario())
@@ -173,7 +174,7 @@ def test_the_last_thing_told_is_what_holds_however_fast_it_changes(
             final = await clients[3].call("wallet_getSession")
             for client in [*clients[:3], *clients[4:]]:
                 while True:
-                    event = await asyncio.wait_for(client.next_event(), 5)
+                    event = await in_time(client.next_event())
                     if event["params"]["sessionScopes"] == final["sessionScopes"]:
                         break
                 await nothing_comes(client, 0.1)
@@ -271,7 +272,7 @@ def test_nothing_is_told_of_after_the_grant_has_gone(
             await heads(first, name, 1)
             await orm(owner.edit, "eip155:1")
             await build(builder, 1)
-            event = await asyncio.wait_for(first.next_event(), 5)
+            event = await in_time(first.next_event())
             assert list(event["params"]["sessionScopes"]) == ["eip155:1"]
             await nothing_comes(first)
             with pytest.raises(CallFailed) as failed:
@@ -306,16 +307,11 @@ def test_blocks_and_revocations_racing_never_let_a_head_through(
     async def ends_in_silence(client: WalletClient, own: bool) -> None:
         """Check that no head follows the word that the session is over."""
         is_over = own
-        while True:
-            try:
-                event = await asyncio.wait_for(client.next_event(), 0.3)
-            except TimeoutError:
-                break
-            if event["method"] == "wallet_notify":
-                assert not is_over
-            else:
+        while not is_over:
+            event = await in_time(client.next_event())
+            if event["method"] == "wallet_sessionChanged":
                 is_over = event["params"]["sessionScopes"] == {}
-        assert is_over
+        await nothing_comes(client)
 
     run(scenario())
 

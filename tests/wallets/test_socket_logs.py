@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -19,9 +18,11 @@ from nodeapi.evm.signatures import keccak
 from tests.support import chains
 from tests.support.dapps import Owner, nothing_comes, orm, run
 from tests.support.live import live_service
+from tests.support.waiting import in_time
 from tests.support.wallet import served_chains
 from wallets import internal_key
 from wallets.client import Disconnected, WalletClient
+from wallets.models import LiveSocket
 from wallets.sockets.log_filter import LogFilter, read_filter
 
 ALICE, BOB = Signer("alice"), Signer("bob")
@@ -61,7 +62,7 @@ async def bring(blocks: list[Any]) -> None:
 async def results(client: WalletClient, count: int) -> list[Any]:
     found = []
     while len(found) < count:
-        event = await asyncio.wait_for(client.next_event(), 15)
+        event = await in_time(client.next_event())
         found.append(event["params"]["notification"]["params"]["result"])
     return found
 
@@ -169,14 +170,16 @@ def test_blocks_of_an_outage_are_told_of_after_it(trunk: ChainBuilder) -> None:
 
 def test_a_killed_process_takes_its_own_sockets_alone(trunk: ChainBuilder) -> None:
     async def scenario(owner: Owner, pids: list[int]) -> None:
-        clients = [await owner.connect() for _ in range(12)]
+        clients = []
+        sockets = LiveSocket.objects.filter(dapp=owner.dapp)
+        while await orm(sockets.values("process").distinct().count) < len(pids):
+            clients.append(await owner.connect())
         await owner.create(clients[0], SCOPE)
         for client in clients[1:]:
             await client.next_event()
         for client in clients:
             await client.invoke(SCOPE, "eth_subscribe", "newHeads")
         os.kill(pids[0], signal.SIGKILL)
-        await asyncio.sleep(0.3)
         await bring([trunk.block()])
         alive = 0
         for client in clients:

@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.dapps import Owner, case, exchange, orm, run
 from tests.support.live import Live, live_service
+from tests.support.waiting import PATIENCE_SECONDS, in_time
 from tests.support.wallet import BY_USER, M0, UNAUTHORIZED, served_chains
 from wallets import internal_key
 from wallets.client import CallFailed
@@ -114,7 +115,7 @@ def test_a_dapp_has_no_more_sockets_than_allowed_over_all_processes(live: Live) 
         assert {one.response.status_code for one in refused} == {429}
         for socket in opened:
             await socket.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while await status(owner.url, additional_headers=headers) != 101:
                 await asyncio.sleep(0.02)
 
@@ -314,7 +315,7 @@ def test_a_request_is_withdrawn_when_its_socket_goes(owner: Owner) -> None:
         await client.close()
         await asyncio.gather(call, return_exceptions=True)
         requests = ConsentRequest.objects.filter(dapp=owner.dapp)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while (await orm(requests.get)).state != RequestState.WITHDRAWN:
                 await asyncio.sleep(0.02)
 
@@ -326,7 +327,7 @@ def test_a_disconnected_dapp_loses_its_sockets_in_all_processes(owner: Owner) ->
         clients = [await owner.connect() for _ in range(8)]
         await orm(disconnect_dapp, dapp=owner.dapp, cause=BY_USER)
         for client in clients:
-            await asyncio.wait_for(client._socket.wait_closed(), 5)
+            await in_time(client._socket.wait_closed())
             assert client._socket.close_code == 4401
             await client.close()
         bearer = {"Authorization": f"Bearer {owner.token}"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from typing import Any
 
+import psycopg
 import pytest
 
 from nodeapi.chain.audit import AuditFailure, audit_block
@@ -16,6 +17,7 @@ from nodeapi.evm.blocks import decode_block, encode_block
 from nodeapi.evm.chain_config import UnsupportedFork
 from nodeapi.evm.errors import InvalidBlock
 from tests.support import chains, execution_apis
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -187,11 +189,12 @@ def test_the_lock_is_free_again_when_its_connection_ends() -> None:
         with import_lock(first, network):
             first.close()
         # PostgreSQL frees it when it notices, which the closing side does not wait for.
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                with import_lock(second, network):
-                    break
-            except ImportRunning:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+        wait_until(lambda: is_free(second, network))
+
+
+def is_free(connection: psycopg.Connection[Any], network: int) -> bool:
+    try:
+        with import_lock(connection, network):
+            return True
+    except ImportRunning:
+        return False

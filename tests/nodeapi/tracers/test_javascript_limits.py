@@ -13,7 +13,7 @@ from nodeapi.tracers.steps import ExecutionTimeout, TracerError
 from tests.support.programs import cpu_time_within, trace_call
 
 SECONDS = 0.3
-OVERSHOOT = 0.5
+OVERSHOOT = 5.0
 """Far more than the few milliseconds it takes: other load must not fail a test."""
 
 
@@ -94,7 +94,7 @@ def test_a_getter_may_do_what_it_likes():
 
 def test_a_long_source_is_refused():
     with (
-        cpu_time_within(1),
+        cpu_time_within(10),
         pytest.raises(TracerError, match=r"^tracer has 10000000 characters, at most"),
     ):
         JavaScriptTracer(" " * 10**7, "{}", time.monotonic() + 1)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from psycopg.conninfo import make_conninfo
 
@@ -23,6 +24,7 @@ from jsonrpc.errors import ServiceUnavailable
 from nodeapi.chain.database import importer_connection
 from nodeapi.service import database_conninfo
 from nodeapi.tracers.struct_log import StructLogOptions
+from nodeapi.tracing import process
 from nodeapi.tracing.errors import (
     ExecutionTimedOut,
     TooManyConcurrent,
@@ -33,6 +35,7 @@ from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.pool import PoolLimits, TracePool
 from tests.nodeapi.tracing import chain
 from tests.support import chains
+from tests.support.waiting import PATIENCE_SECONDS, until, wait_until
 
 BLOCKS = chain.blocks()
 LOOP, DEEP, WIDE, GREETINGS = (block.header.hash for block in BLOCKS)
@@ -154,18 +157,18 @@ def test_calls_are_traced_1024_deep(network_id: int) -> None:
     run(test, LIMITS)
 
 
-def test_a_transaction_that_takes_too_long_is_given_up(network_id: int) -> None:
+def test_a_transaction_that_takes_too_long_is_given_up(
+    network_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", PATIENCE_SECONDS)
+
     async def test(pool: TracePool) -> None:
-        slow = job(network_id, LOOP, timeout=0.2)
-        (pid,) = [None]
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        (pid,) = children()
         for _ in range(2):
-            begun = time.monotonic()
             with pytest.raises(ExecutionTimedOut, match=r"^execution timeout$"):
-                await pool.trace(slow, "key")
-            if pid is not None:
-                assert time.monotonic() - begun < 1.1
-                assert children() == [pid]  # it noticed by itself
-            (pid,) = children()
+                await pool.trace(job(network_id, LOOP, timeout=0.2), "key")
+            assert children() == [pid]  # it noticed by itself
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
 
     run(test, LIMITS)
@@ -209,7 +212,7 @@ def test_a_worker_that_was_killed_is_replaced(network_id: int) -> None:
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
         (idle,) = children()
         os.kill(idle, signal.SIGKILL)
-        await asyncio.sleep(0.1)
+        await until(lambda: not pool._idle[0].is_alive)
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
 
     run(test, LIMITS)
@@ -387,24 +390,27 @@ def test_a_connection_that_was_cut_meanwhile_is_made_anew(network_id: int) -> No
 
 
 def test_the_event_loop_goes_on(network_id: int) -> None:
-    longest = 0.0
+    longest = executed = 0.0
 
     async def watch() -> None:
         nonlocal longest
         while True:
-            begun = time.perf_counter()
+            begun = time.thread_time()  # others may have the processor meanwhile
             await asyncio.sleep(0.001)
-            longest = max(longest, time.perf_counter() - begun)
+            longest = max(longest, time.thread_time() - begun)
 
     async def test(pool: TracePool) -> None:
+        nonlocal executed
         watching = asyncio.create_task(watch())
         stream = await pool.trace(job(network_id, DEEP), "key")
         async for _ in stream:
             await asyncio.sleep(0)
         watching.cancel()
+        (pid,) = children()
+        executed = psutil.Process(pid).cpu_times().user
 
     run(test, LIMITS)
-    assert longest < 0.1
+    assert longest < executed / 4
 
 
 def test_a_worker_goes_with_the_service(network_id: int) -> None:
@@ -433,10 +439,7 @@ def test_a_worker_goes_with_the_service(network_id: int) -> None:
         assert b"tracing.worker" in (worker / "cmdline").read_bytes()
         time.sleep(1.0)  # by now it executes
         service.kill()
-    deadline = time.monotonic() + 5
-    while worker.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not worker.exists()
+    wait_until(lambda: not worker.exists())
 
 
 def test_a_worker_knows_no_django() -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from nodeapi.chain.database import importer_connection
 from nodeapi.service import database_conninfo
+from nodeapi.tracing import process
 from nodeapi.tracing.errors import ExecutionTimedOut, TraceFailed
 from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
 from nodeapi.tracing.pool import PoolLimits, TracePool
 from tests.nodeapi.tracing import chain
 from tests.support import chains
+from tests.support.waiting import PATIENCE_SECONDS
 
 BLOCKS = chain.blocks()
 BLOCK = BLOCKS[3].header.hash
@@ -98,10 +100,14 @@ def test_no_program_is_an_error_in_every_place(network_id: int) -> None:
     run(test)
 
 
-def test_who_does_not_end_is_stopped_and_the_worker_goes_on(network_id: int) -> None:
+def test_who_does_not_end_is_stopped_and_the_worker_goes_on(
+    network_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "GRACE_SECONDS", PATIENCE_SECONDS)
+
     async def test(pool: TracePool) -> None:
         source = only_second("while (true);")
-        first, second, third = await trace(pool, network_id, source, timeout=0.2)
+        first, second, third = await trace(pool, network_id, source, timeout=2.0)
         assert second == {"txHash": HASHES[1], "error": "execution timeout"}
         assert (first["result"], third["result"]) == ([0, WORD], [2, WORD])
         (pid,) = pool.pids

@@ -19,7 +19,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocketRoute
 
 from config.server import Server
-from tests.support.browser import log_in, needs_chromium, running_chromium
+from tests.support.browser import log_in, needs_chromium, running_chromium, until
 from tests.support.wallet import BY_USER, served_chains
 from tests.wallets.pages.conftest import Person
 from wallets.models import ConsentRequest, Dapp, DappToken, LiveSocket
@@ -116,12 +116,7 @@ class Stage:
 
     def until(self, what: Any) -> Any:
         """Return what a function returns, once that is something."""
-        for _ in range(400):
-            found = what()
-            if found:
-                return found
-            self.page.wait_for_timeout(25)
-        raise AssertionError("it did not happen")
+        return until(self.page, what)
 
     def asked(self, method: str) -> dict[str, Any]:
         """Return the next frame of a method that the script sends."""
@@ -290,7 +285,7 @@ def test_page_that_is_denied_hears_that_the_user_said_no(stage: Stage):
         "code": 4001,
         "message": "User rejected the request.",
     }
-    assert window.is_closed()
+    stage.until(window.is_closed)
     assert stage.exchanges == []
     assert not Dapp.objects.filter(ident=stage.origin).exists()
 
