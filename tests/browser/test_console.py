@@ -6,13 +6,13 @@ import json
 import subprocess
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from config import demo
 from keys.services import get_or_create_customer, issue_key
 from tests.browser.conftest import sign_in
+from tests.support import web
 from tests.support.browser import needs_chromium
 from tests.support.live import Live, live_service
 
@@ -56,14 +56,14 @@ def shown_body(page: Page) -> dict:
 
 
 def test_every_example_of_the_document_finds_something(live: Live) -> None:
-    document = httpx.get(f"{live.base_url}/openrpc.json", timeout=30).json()
+    document = web.get(f"{live.base_url}/openrpc.json").json()
     (server,) = document["servers"]
     headers = {"Authorization": f"Bearer {live.new_key(may_trace=True)}"}
     for method in document["methods"]:
         (example,) = method["examples"]
         params = [one["value"] for one in example["params"]]
         call = {"jsonrpc": "2.0", "id": 1, "method": method["name"], "params": params}
-        answer = httpx.post(server["url"], json=call, headers=headers, timeout=60)
+        answer = web.post(server["url"], json=call, headers=headers)
         assert answer.status_code == 200, (method["name"], answer.text)
         assert answer.json()["result"] not in (None, "0x", []), method["name"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import httpx
 from django.contrib.staticfiles import finders
 
+from tests.support import web
 from tests.support.live import live_service
 
 STYLE = "portcullis/site.css"
@@ -15,7 +15,7 @@ def test_files_come_whole_in_part_and_not_again(transactional_db) -> None:
     assert path is not None
     with open(path, "rb") as file:
         whole = file.read()
-    with live_service() as live, httpx.Client(base_url=live.base_url) as client:
+    with live_service() as live, web.Client(base_url=live.base_url) as client:
         answer = client.get(f"/static/{STYLE}")
         assert answer.content == whole
         assert answer.headers["content-type"] == 'text/css; charset="utf-8"'

@@ -17,7 +17,7 @@ from django.db import connection
 from websockets.asyncio.client import connect as open_socket
 
 from keys.models import User
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.waiting import PATIENCE_SECONDS, in_time, until
 from tests.support.wallet import A1, A2, BY_USER, M0, new_user
 from wallets.client import CallFailed, WalletClient, connect
 from wallets.consents import get_consent
@@ -155,9 +155,7 @@ class Owner:
     async def until_pending(self) -> None:
         """Wait until a request has come."""
         waiting = ConsentRequest.objects.pending().filter(dapp__user=self.user)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await orm(waiting.exists):
-                await asyncio.sleep(0.02)
+        await until(lambda: orm(waiting.exists))
 
     async def asking(self, client: WalletClient, params: Any) -> asyncio.Task[Any]:
         """Return a wallet_createSession that waits for the user."""
@@ -244,8 +242,7 @@ async def exchange(socket: Any, message: Any) -> Any:
 
 async def next_event(client: WalletClient) -> Any:
     """Return what a client is told next; waits as long as a busy machine may need."""
-    async with asyncio.timeout(20):
-        return await client.next_event()
+    return await in_time(client.next_event())
 
 
 async def nothing_comes(client: WalletClient, seconds: float = SILENCE) -> None:

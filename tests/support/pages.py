@@ -8,6 +8,7 @@ import httpx
 from django.test import Client
 
 from keys.models import User
+from tests.support import web
 
 
 def boxes(text: str) -> dict[str, list[str]]:
@@ -28,9 +29,7 @@ class Visit:
         client = Client()
         client.force_login(user)
         self.session = client.cookies["sessionid"].value
-        self._http = httpx.Client(
-            base_url=base_url, cookies={"sessionid": self.session}, timeout=30
-        )
+        self._http = web.Client(base_url=base_url, cookies={"sessionid": self.session})
         self._token = ""
 
     def get(self, path: str) -> httpx.Response:

@@ -26,12 +26,19 @@ def wait_until(condition: Callable[[], Found]) -> Found:
     return found
 
 
-async def until(condition: Callable[[], Found]) -> Found:
-    """Let the event loop run until a condition holds; returns what it says then."""
+async def until(condition: Callable[[], Awaitable[Found] | Found]) -> Found:
+    """Let the event loop run until a condition holds; returns what it says then.
+
+    condition: may have to be awaited.
+    """
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not (found := condition()):
+        while not (found := await _settled(condition())):
             await asyncio.sleep(0.005)
     return found
+
+
+async def _settled(found: Awaitable[Found] | Found) -> Found:
+    return await found if isinstance(found, Awaitable) else found
 
 
 async def in_time(work: Awaitable[Found]) -> Found:

@@ -9,6 +9,7 @@ import pytest
 
 from keys.models import UsageBucket
 from tests.support.dapps import Owner, case, failure, orm, scenario, sockets_apart
+from tests.support.waiting import until
 from tests.support.wallet import UNAUTHORIZED
 from wallets import internal_key
 
@@ -85,9 +86,7 @@ async def test_method_that_was_not_granted_does_not_reach_the_node(
         assert (error.code, error.message) == UNAUTHORIZED
         assert await s1.invoke("eip155:1", "web3_clientVersion")
     booked = UsageBucket.objects.filter(api_key=await orm(internal_key.find))
-    async with asyncio.timeout(40):
-        while not await orm(booked.filter(method="web3_clientVersion").exists):
-            await asyncio.sleep(0.2)
+    await until(lambda: orm(booked.filter(method="web3_clientVersion").exists))
     assert not await orm(booked.filter(method="eth_syncing").exists)
 
 

@@ -19,6 +19,7 @@ from tests.support.dapps import (
     sockets_apart,
 )
 from tests.support.live import Live
+from tests.support.waiting import until
 from tests.support.wallet import A1, A2, BY_USER, M0
 from wallets.caip import parse_account_id
 from wallets.client import WalletClient
@@ -130,9 +131,7 @@ async def test_other_dapp_asks_meanwhile(owner: Owner) -> None:
         first = await owner.asking(s1, ONE)
         second = asyncio.create_task(q.call("wallet_createSession", ONE))
         q_dapp = await orm(owner.user.wallet_dapps.get, label="Q")
-        async with asyncio.timeout(20):
-            while not await orm(q_dapp.requests.pending().exists):
-                await asyncio.sleep(0.02)
+        await until(lambda: orm(q_dapp.requests.pending().exists))
         await orm(owner.approve, dapp=q_dapp)
         assert list((await second)["sessionScopes"]) == ["eip155:1"]
         await orm(owner.reject)

@@ -15,6 +15,7 @@ import pytest
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 
+from tests.support import web
 from tests.support.dapps import (
     Owner,
     failure,
@@ -26,6 +27,7 @@ from tests.support.dapps import (
 )
 from tests.support.live import Live
 from tests.support.pages import Visit, boxes
+from tests.support.waiting import PATIENCE_SECONDS
 from tests.support.wallet import M0
 from wallets.client import Disconnected, WalletClient, connect
 from wallets.models import ConsentRequest, FailedPairing, Pairing, RequestState
@@ -65,7 +67,7 @@ async def test_log_in_opens_no_socket_of_a_dapp(owner: Owner, visit: Visit) -> N
         "Cookie": f"sessionid={visit.session}",
     }
     url = owner.url.replace("ws", "http", 1)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as client:
         for origin in ({}, {"Origin": owner.url[:-8].replace("ws", "http", 1)}):
             response = await client.get(url, headers={**upgrade, **origin})
             assert response.status_code == 401
@@ -99,7 +101,7 @@ def test_pairing_code_is_good_once_for_five_minutes_and_not_after_guesses(
 
     def exchanged(code: str) -> int:
         address = f"{live.base_url}/wallet/token"
-        return httpx.post(address, data={"code": code}, timeout=30).status_code
+        return web.post(address, data={"code": code}).status_code
 
     used = start_program_pairing(user=owner.user, label="once")
     assert [exchanged(used), exchanged(used)] == [200, 400]
