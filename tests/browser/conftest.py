@@ -14,6 +14,7 @@ from keys.models import User
 from tests.support import web
 from tests.support.browser import log_in, running_chromium
 from tests.support.live import Live, live_service
+from tests.support.waiting import wait_until
 
 PASSWORD = "correct horse battery"
 WIDTHS = {"desk": 1280, "phone": 390}
@@ -25,9 +26,9 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture
-def live(transactional_db: None) -> Iterator[Live]:
-    """Serve the sample chain."""
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    """Serve the sample chain to tests that bring users of their own."""
     demo.import_sample_chain()
     with live_service() as running:
         yield running
@@ -56,8 +57,8 @@ def sign_in(context: BrowserContext, live: Live, user: User) -> None:
 
 def mailed_path(live: Live, place: str) -> str:
     """Return the path of the last link below a place that the service has mailed."""
-    links = re.findall(rf"http://127\.0\.0\.1:\d+({place}/\S+)", live.log())
-    return str(links[-1])
+    link = rf"http://127\.0\.0\.1:\d+({place}/\S+)"
+    return str(wait_until(lambda: re.findall(link, live.log()))[-1])
 
 
 def copied(page: Page, what: str) -> str:

@@ -9,22 +9,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from config import demo
 from keys.services import get_or_create_customer, issue_key
 from tests.browser.conftest import sign_in
 from tests.support import web
 from tests.support.browser import needs_chromium
-from tests.support.live import Live, live_service
+from tests.support.live import Live
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    """Serve the sample chain to all of these tests: none of them changes it."""
-    demo.import_sample_chain()
-    with live_service() as running:
-        yield running
 
 
 @pytest.fixture

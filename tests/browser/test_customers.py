@@ -21,6 +21,8 @@ from tests.browser.conftest import (
 )
 from tests.support.browser import needs_chromium
 from tests.support.live import Live
+from tests.support.waiting import wait_until
+from tests.support.wallet import new_user
 
 pytestmark = needs_chromium
 
@@ -70,7 +72,7 @@ def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -
 def test_request_is_approved_and_the_trace_works(
     browser: Browser, context: BrowserContext, live: Live
 ) -> None:
-    user = User.objects.create_user("customer@example.org")
+    user = new_user()
     boss = User.objects.create_superuser("staff@example.org")
     issued = issue_key(owner=user, name="Indexer")
     live.secrets.append(issued.secret)
@@ -118,13 +120,13 @@ def test_request_is_approved_and_the_trace_works(
     page.get_by_role("link", name="Explore").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Explore")
     assert "You have asked" not in page.content()
-    assert "Tracing on sample: approved" in live.log()
+    wait_until(lambda: "Tracing on sample: approved" in live.log())
 
 
 def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(
     context: BrowserContext, live: Live
 ) -> None:
-    user = User.objects.create_user("customer@example.org")
+    user = new_user()
     old = issue_key(owner=user, name="Indexer")
     live.secrets.append(old.secret)
     sign_in(context, live, user)
@@ -174,7 +176,7 @@ PAGES_OF_A_KEY = [
 def test_pages_fit_with_and_without_scripts(
     browser: Browser, live: Live, scheme: str, scripts: bool
 ) -> None:
-    user = User.objects.create_user("customer@example.org")
+    user = new_user()
     key = create_key(owner=user, name="Averyveryverylongnamewithoutanyspaceinit" * 2)
     faults: list[str] = []
     for width in WIDTHS.values():

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from config.server import Server
+from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.wallet import A1, A2, BY_USER, new_user, served_chains
+from wallets import internal_key
 from wallets.models import Account, ConsentRequest, Dapp, DappKind, Event
 from wallets.scopes import ScopeObject
 from wallets.services.accounts import add_account
@@ -71,6 +75,15 @@ class Person:
             expires_at=None,
             cause=BY_USER,
         )
+
+
+@pytest.fixture(scope="module")
+def service(module_db: None) -> Iterator[Server]:
+    """Serve three chains to tests that meet in it with a person of their own each."""
+    served_chains()
+    internal_key.ensure()
+    with run_service() as running:
+        yield running
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from config.server import Server
 from keys.models import User
 from tests.support.browser import log_in, needs_chromium, running_chromium, until
-from tests.support.wallet import BY_USER, served_chains
+from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.changes import announce_user
 from wallets.models import Dapp, RequestState, Session
@@ -30,7 +30,6 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def inhabited(service: Server) -> Person:
     """Return a user of the service."""
-    served_chains()
     return Person()
 
 

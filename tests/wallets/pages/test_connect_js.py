@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocketR
 
 from config.server import Server
 from tests.support.browser import log_in, needs_chromium, running_chromium, until
-from tests.support.wallet import BY_USER, served_chains
+from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.models import ConsentRequest, Dapp, DappToken, LiveSocket
 from wallets.services.dapps import disconnect_all
@@ -198,7 +198,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def stage(browser: Browser, service: Server) -> Iterator[Stage]:
-    served_chains()
     person = Person()
     pages = type("Pages", (DappPages,), {"wallet": service.base_url})
     with HTTPServer(("127.0.0.1", 0), pages) as site:
@@ -287,7 +286,8 @@ def test_page_that_is_denied_hears_that_the_user_said_no(stage: Stage):
     }
     stage.until(window.is_closed)
     assert stage.exchanges == []
-    assert not Dapp.objects.filter(ident=stage.origin).exists()
+    dapps = Dapp.objects.filter(user=stage.person.user, ident=stage.origin)
+    assert not dapps.exists()
 
 
 def test_window_that_is_closed_is_a_no(stage: Stage):
