@@ -95,7 +95,7 @@ class DappAdmin(ReadOnly, _DappAdmin):
         "blocked_at",
         "muted_until",
     ]
-    actions = ["disconnect", "block", "unblock"]
+    actions = ["disconnect", "block", "unblock", "block_for_everybody"]
 
     @admin.display(boolean=True, description="session")
     def has_session(self, dapp: Dapp) -> bool:
@@ -115,6 +115,23 @@ class DappAdmin(ReadOnly, _DappAdmin):
         for dapp in queryset.order_by("pk"):
             block_dapp(dapp=dapp, cause=_cause(request))
         self.message_user(request, "Blocked.", messages.SUCCESS)
+
+    def has_ban_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("wallets.add_blockeddapp")
+
+    @admin.action(description="Block for all users", permissions=["ban"])
+    def block_for_everybody(
+        self, request: HttpRequest, queryset: QuerySet[Dapp]
+    ) -> None:
+        assert isinstance(request.user, User)
+        named = dict.fromkeys(queryset.order_by("pk").values_list("kind", "ident"))
+        banned = 0
+        for kind, ident in named:
+            if not BlockedDapp.objects.filter(kind=kind, ident=ident).exists():
+                blocked = BlockedDapp(kind=kind, ident=ident, blocked_by=request.user)
+                block_for_all(blocked=blocked, cause=_cause(request))
+                banned += 1
+        self.message_user(request, f"Blocked for all: {banned}.", messages.SUCCESS)
 
     @admin.action(description="Let in again", permissions=["end"])
     def unblock(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from keys.models import User
 from tests.support.live_sockets import open_socket_of, serve_process
@@ -11,6 +14,7 @@ from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user
 from wallets import scopes
 from wallets.models import Activity, Actor, BlockedDapp, Dapp, DappKind, Event, Session
+from wallets.overview import DAYS, plots, tiles
 from wallets.scopes import ScopeObject
 from wallets.services import pairing
 from wallets.services.accounts import add_account
@@ -146,3 +150,58 @@ def test_staff_block_an_identity_for_all(staff, dapp):
     assert "blocked already" in staff.post(url, data).content.decode()
     listed = staff.get(reverse("admin:wallets_blockeddapp_changelist"))
     assert ">1<" in listed.content.decode()
+
+
+def test_staff_block_what_they_see_for_all_users(staff, dapp):
+    origin = "https://evil.example"
+    users = [new_user() for _ in range(3)]
+    known = [
+        pairing.pair_dapp(user=user, kind=DappKind.WEB, ident=origin, cause=BY_USER)
+        for user in users
+    ]
+    act(staff, "dapp", "block_for_everybody", *known[:2])
+    act(staff, "dapp", "block_for_everybody", known[2])  # it is already
+    blocked = BlockedDapp.objects.get()
+    assert (blocked.ident, blocked.blocked_by.email) == (origin, "staff@example.org")
+    with pytest.raises(pairing.DappBlocked):
+        pairing.pair_dapp(
+            user=new_user(), kind=DappKind.WEB, ident=origin, cause=BY_USER
+        )
+
+
+def test_overview_counts_what_there_is_and_draws_what_has_happened(staff, dapp):
+    Activity.objects.create(user=dapp.user, event=Event.REJECTED, actor=Actor.USER)
+    old = Activity.objects.create(user=dapp.user, event=Event.EXPIRED, actor=Actor.USER)
+    long_ago = timezone.now() - timedelta(days=DAYS + 1)
+    Activity.objects.filter(pk=old.pk).update(at=long_ago)
+    shown = {tile.name: tile.count for tile in tiles()}
+    assert shown == {
+        "Users with accounts": 1,
+        "Dapps": 1,
+        "Live tokens": 1,
+        "Sessions": 1,
+        "Open sockets": 1,
+        "Waiting requests": 0,
+        "Blocked for all": 0,
+    }
+    requests, connections = plots(timezone.now())
+    assert requests.table[-1].cells == ["1", "1", "0", "0"]
+    assert connections.table[-1].cells == ["1", "0", "0", "0"]
+    assert len(requests.table) == DAYS
+    page = staff.get(reverse("admin:app_list", args=["wallets"])).content.decode()
+    assert page.count('<svg class="canvas"') == 2
+    assert "Open sockets" in page
+    for tile in tiles():
+        link = reverse("admin:app_list", args=["wallets"]) + tile.model + "/"
+        assert f'href="{link}"' in page
+        assert staff.get(link).status_code == 200
+
+
+def test_overview_is_for_those_who_may_see_the_log(dapp):
+    viewer = User.objects.create_user("viewer@example.org", "a password", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_dapp"))
+    client = Client()
+    client.force_login(viewer)
+    page = client.get(reverse("admin:app_list", args=["wallets"])).content.decode()
+    assert "Dapps" in page
+    assert "All wallets" not in page
