@@ -88,6 +88,11 @@ class Identity:
     in_script: str = ""
 
     @property
+    def host(self) -> str:
+        """The whole host name, "" for programs."""
+        return self.before.partition("://")[2] + self.domain
+
+    @property
     def is_program(self) -> bool:
         """Whether the user has paired it with a code."""
         return self.dapp.kind == DappKind.APP
