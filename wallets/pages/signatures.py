@@ -121,8 +121,14 @@ def _subject(question: Question, who: Identity) -> dict[str, Any]:
         "text": text,
         "hides": text is not None and hides_something(text),
         "login_host": host,
-        "is_elsewhere": host not in (None, who.host, who.host + who.after),
+        "is_elsewhere": host not in (None, *_own_hosts(who)),
     }
+
+
+def _own_hosts(who: Identity) -> tuple[str, str]:
+    """Return a web page's host without and with its port."""
+    host = who.name.partition("://")[2]
+    return host.removesuffix(who.after), host
 
 
 def _texts(fields: Iterable[Field]) -> Iterable[str]:
