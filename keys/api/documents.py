@@ -8,18 +8,18 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from keys.agreements import agreement_of
 from keys.models import (
     AccessRequest,
     AllowlistKind,
     ApiKey,
     Entitlement,
     KeyEvent,
-    KeyLimits,
     KeyVersion,
     Plan,
     User,
 )
-from keys.plans import Terms, effective_limits
+from keys.plans import Terms
 from keys.states import State, live_versions, state_of
 from networks.models import Network
 
@@ -196,13 +196,11 @@ class LimitsDocument(serializers.Serializer[ApiKey]):
 
     def to_representation(self, instance: ApiKey) -> dict[str, Any]:
         """Return the key's own terms, and what holds."""
-        own = KeyLimits.objects.select_related("plan").filter(api_key=instance).first()
-        named = own.plan if own else None
-        plan = named or Plan.objects.filter(is_default=True).first()
-        limits = effective_limits(_terms(own), _terms(plan))
+        agreed = agreement_of(instance)
+        limits = agreed.limits
         return {
-            "plan": named.slug if named else None,
-            **_as_fields(_terms(own)),
+            "plan": agreed.plan.slug if agreed.plan and agreed.is_named else None,
+            **_as_fields(agreed.own),
             "effective": _as_fields(
                 Terms(limits.rate, limits.burst, limits.daily) if limits else Terms()
             ),
@@ -247,12 +245,6 @@ class EventDocument(serializers.ModelSerializer[KeyEvent]):
     class Meta:
         model = KeyEvent
         fields = ["id", "at", "type", "key", "actor", "token", "actor_ip", "data"]
-
-
-def _terms(fields: KeyLimits | Plan | None) -> Terms:
-    if fields is None:
-        return Terms()
-    return Terms(fields.credits_per_second, fields.burst, fields.credits_per_day)
 
 
 def _as_fields(terms: Terms) -> dict[str, int | None]:

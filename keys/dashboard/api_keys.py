@@ -15,6 +15,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from keys.agreements import agreement_of
 from keys.dashboard.access import (
     actor_of,
     dashboard_page,
@@ -29,7 +30,7 @@ from keys.selectors import is_held
 from keys.services import delete_key, disable_key, update_key
 from keys.services.own_keys import create_own_key, enable_own_key, may_create_key
 from keys.states import EXPIRING, state_of
-from keys.usage.daily import limits_of, quota_of
+from keys.usage.daily import quota_of
 from networks.models import Network
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
@@ -137,7 +138,7 @@ def key(request: HttpRequest, pk: int) -> HttpResponse:
         "is_held": is_held(key),
         "networks": opened_networks(key),
         "last_used_at": last_used_at(key.versions.all()),
-        "limits": limits_of(key),
+        "agreement": agreement_of(key),
         "quota": quota_of(key),
         "refusals": latest_refusals(key),
         "rename": NameForm({"name": key.name}),

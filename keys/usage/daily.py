@@ -9,10 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from django.db.models import Sum
 from django.utils import timezone
 
+from keys.agreements import agreement_of
 from keys.charts.words import share
-from keys.limiter.gcra import Limits
-from keys.models import ApiKey, DailyUse, KeyLimits, Plan
-from keys.plans import Terms, effective_limits
+from keys.models import ApiKey, DailyUse
 
 NEAR = 0.8
 """Part of a quota from which on it is shown in another colour."""
@@ -64,21 +63,13 @@ def credits_today(keys: Iterable[ApiKey]) -> dict[int, int]:
 
 def quota_of(api_key: ApiKey) -> Quota:
     """Return what a key has spent of today's quota."""
-    limits = limits_of(api_key)
+    limits = agreement_of(api_key).limits
     midnight = datetime.combine(today(), datetime.min.time(), UTC)
     return Quota(
         spent=credits_today([api_key]).get(api_key.pk, 0),
         limit=None if limits is None else limits.daily,
         resets_at=midnight + timedelta(days=1),
     )
-
-
-def limits_of(api_key: ApiKey) -> Limits | None:
-    """Return what a key may spend by its plan and its own terms; None: anything."""
-    own = KeyLimits.objects.filter(api_key=api_key).select_related("plan").first()
-    plan = own.plan if own is not None else None
-    plan = plan or Plan.objects.filter(is_default=True).first()
-    return effective_limits(_terms(own), _terms(plan))
 
 
 def busiest_today(count: int) -> list[DailyUse]:
@@ -105,9 +96,3 @@ def sums_today() -> dict[str, int]:
 def today() -> date:
     """Return the day of UTC."""
     return timezone.now().astimezone(UTC).date()
-
-
-def _terms(limits: KeyLimits | Plan | None) -> Terms:
-    if limits is None:
-        return Terms()
-    return Terms(limits.credits_per_second, limits.burst, limits.credits_per_day)

@@ -13,6 +13,7 @@ from keys.dashboard.access import MAX_CHANGES_AN_HOUR
 from keys.format import is_well_formed
 from keys.models import ApiKey, EventType, KeyEvent, KeyVersion, KeyVersionUse
 from keys.services import Actor, disable_key, issue_key, issue_version
+from keys.services.limits import set_limits, set_plan
 from keys.states import State, state_of
 from tests.keys.dashboard.conftest import Customer, shown_secret, text
 from tests.support.rows import make_network
@@ -62,6 +63,22 @@ def test_list_takes_as_many_queries_for_many_keys_as_for_few(
         for _ in range(5):
             issue_key(owner=customer.user, networks=[alpha])
     assert counts[0] == counts[1]
+
+
+def test_pages_name_the_plan_and_what_it_allows(customer: Customer) -> None:
+    assert "no limits" in customer.page()
+    set_plan(slug="free", name="Free", credits_per_second=1500, is_default=True)
+    assert "Plan <b>Free</b>: 1,500 credits a second, 3,000 at once." in customer.page()
+    assert '<td data-label="plan">Free</td>' in text(customer.client.get(KEYS))
+    gold, _ = set_plan(slug="gold", name="Gold", credits_per_second=9000)
+    set_limits(api_key=customer.key, plan=gold)
+    assert "Plan <b>Gold</b>: 9,000 credits a second, 18,000 at once." in (
+        customer.page()
+    )
+    set_limits(api_key=customer.key, plan=gold, credits_per_second=20)
+    own = "Plan <b>Gold</b>, with terms of your own: 20 credits a second, 100 at once."
+    assert own in customer.page()
+    assert '<td data-label="plan">Gold</td>' in text(customer.client.get(KEYS))
 
 
 def test_customer_makes_so_many_keys_and_no_more(customer: Customer, settings) -> None:
