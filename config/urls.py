@@ -8,6 +8,8 @@ from django.views.generic import RedirectView, TemplateView
 from config import error_pages
 from keys.policy import without_scripts
 from nodeapi.guide import views as guide
+from nodeapi.guide.urls import pages as guide_pages
+from wallets.guide import page as wallet
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
 
@@ -17,6 +19,7 @@ handler404 = error_pages.not_found
 handler500 = error_pages.crashed
 
 home = without_scripts(TemplateView.as_view(template_name="home.html"))
+docs = [*guide_pages, path("wallet", wallet, name="wallet")]
 
 urlpatterns = [
     path("", home, name="home"),
@@ -26,7 +29,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("dashboard/", include("keys.dashboard.urls")),
     path("api/v1/", include("keys.api.urls")),
-    path("docs/", include("nodeapi.guide.urls")),
+    path("docs/", include((docs, "docs"))),
     path("docs/errors", guide.errors, name="errors"),
     path("openrpc.json", guide.openrpc, name="openrpc"),
     path("explore/", include("nodeapi.explore.urls")),

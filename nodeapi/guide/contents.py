@@ -20,6 +20,7 @@ PAGES = [
     Page("limits", "Limits and credits"),
     Page("errors", "Errors"),
     Page("rotation", "Rotate a key"),
+    Page("wallet", "The wallet"),
     Page("management", "Management API"),
     Page("changelog", "Changelog"),
 ]

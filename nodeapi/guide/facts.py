@@ -58,7 +58,7 @@ def _bytes(size: int) -> str:
     for unit, width in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= width and size % width == 0:
             return f"{size // width} {unit}"
-    return f"{size} bytes"
+    return f"{size:,} bytes"
 
 
 class Operation(NamedTuple):

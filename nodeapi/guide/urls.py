@@ -1,4 +1,4 @@
-"""Addresses of the documentation, below `/docs/`."""
+"""Addresses of the documentation, below `/docs/`; `config.urls` adds the wallet's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from django.urls import path
 
 from nodeapi.guide import views
 
-app_name = "docs"
-urlpatterns = [
+pages = [
     path("", views.index, name="index"),
     path("authentication", views.authentication, name="authentication"),
     path("networks", views.networks, name="networks"),

@@ -23,7 +23,7 @@ from nodeapi.guide.facts import bounds, operations, releases
 from nodeapi.methods import registry
 
 
-def _show(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
+def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
     """Render a page, `templates/docs/<name>.html`, with the way around it."""
     context = {
         "pages": PAGES,
@@ -38,14 +38,14 @@ def _show(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show the way to a first call."""
-    return _show(request, "index", networks=_served())
+    return show_page(request, "index", networks=_served())
 
 
 @without_scripts
 @require_safe
 def authentication(request: HttpRequest) -> HttpResponse:
     """Show how a request says whose it is."""
-    return _show(request, "authentication")
+    return show_page(request, "authentication")
 
 
 @without_scripts
@@ -53,7 +53,7 @@ def authentication(request: HttpRequest) -> HttpResponse:
 def networks(request: HttpRequest) -> HttpResponse:
     """Show what can be asked where."""
     offers = [(one, [(t, t.value in one.tracers) for t in Tracer]) for one in _served()]
-    return _show(
+    return show_page(
         request, "networks", offers=offers, tracers=list(Tracer), methods=list(registry)
     )
 
@@ -62,14 +62,14 @@ def networks(request: HttpRequest) -> HttpResponse:
 @require_safe
 def console(request: HttpRequest) -> HttpResponse:
     """Show where methods are tried; `?network=slug&method=name` chooses."""
-    return _show(request, "console")
+    return show_page(request, "console")
 
 
 @without_scripts
 @require_safe
 def limits(request: HttpRequest) -> HttpResponse:
     """Show what calls cost and what plans allow."""
-    return _show(
+    return show_page(
         request,
         "limits",
         plans=Plan.objects.all(),
@@ -82,7 +82,7 @@ def limits(request: HttpRequest) -> HttpResponse:
 @require_safe
 def errors(request: HttpRequest) -> HttpResponse:
     """Show every error that the API answers with; `data.see` points here."""
-    return _show(request, "errors", entries=error_entries())
+    return show_page(request, "errors", entries=error_entries())
 
 
 @without_scripts
@@ -90,14 +90,14 @@ def errors(request: HttpRequest) -> HttpResponse:
 def rotation(request: HttpRequest) -> HttpResponse:
     """Show how a key's secret is replaced."""
     overlaps = [f"{overlap.total_seconds() / 3600:.0f} h" for overlap in OVERLAPS]
-    return _show(request, "rotation", overlaps=overlaps, most=MAX_LIVE_VERSIONS)
+    return show_page(request, "rotation", overlaps=overlaps, most=MAX_LIVE_VERSIONS)
 
 
 @without_scripts
 @require_safe
 def management(request: HttpRequest) -> HttpResponse:
     """Show the management API."""
-    return _show(
+    return show_page(
         request,
         "management",
         operations=operations(),
@@ -110,7 +110,7 @@ def management(request: HttpRequest) -> HttpResponse:
 @require_safe
 def changelog(request: HttpRequest) -> HttpResponse:
     """Show what has changed."""
-    return _show(request, "changelog", releases=releases())
+    return show_page(request, "changelog", releases=releases())
 
 
 def _served() -> list[Network]:

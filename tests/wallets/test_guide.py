@@ -1,0 +1,79 @@
+"""The documentation's page on the wallet says what the code does."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from django.test import Client
+
+from tests.support.wallet import served_chains
+from wallets import errors
+from wallets.errors import WalletError
+from wallets.guide import CLOSE_CODES, bounds, faults
+from wallets.methods.chain import KINDS
+from wallets.methods.outer import session_methods
+from wallets.sockets import limits, outbox
+
+pytestmark = pytest.mark.django_db
+
+
+def page(**headers: str) -> str:
+    answer = Client(headers=headers).get("/docs/wallet")
+    assert answer.status_code == 200
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+    return html.unescape(answer.content.decode())
+
+
+def test_methods_events_and_scopes_are_the_codes_and_the_databases() -> None:
+    served_chains()
+    text = page()
+    for method in session_methods:
+        assert f'id="{method.name}"' in text
+        assert method.summary in text
+    assert all(f"<code>{kind}</code>" in text for kind in KINDS)
+    assert "<code>eip155:137</code>" in text
+    assert "<code>eth_getStorageAt</code>" in text
+
+
+def test_every_error_says_when_it_is_raised() -> None:
+    kinds = {
+        one
+        for one in vars(errors).values()
+        if isinstance(one, type) and issubclass(one, WalletError)
+    }
+    assert len(faults()) == len(kinds) - 1  # all but what they have in common
+    text = page()
+    for fault in faults():
+        assert re.fullmatch(r"When\b.*\.", fault.when), fault
+        assert f"<code>{fault.code}</code></td><td>{fault.text or '–'}</td>" in text
+
+
+def test_every_close_code_is_explained() -> None:
+    codes = {
+        value
+        for value in vars(outbox).values()
+        if isinstance(value, int) and 1000 <= value < 5000
+    }
+    assert {code for code, _ in CLOSE_CODES} == codes
+    assert all(f"<dt><code>{code}</code></dt>" in page() for code in codes)
+
+
+OPERATORS_ALONE = {"MAX_HANDSHAKES", "MAX_INBOXES", "MAX_INBOX_HANDSHAKES", "PATIENCE"}
+
+
+def test_every_limit_that_dapps_meet_is_there(settings) -> None:
+    values = {bound.value for bound in bounds()}
+    for name, value in vars(limits).items():
+        if name.isupper() and name not in OPERATORS_ALONE:
+            assert f"{value:g}" in values, name
+    settings.WALLETS_MAX_PENDING = 77
+    assert ">77<" in page()
+
+
+def test_addresses_are_those_that_were_asked() -> None:
+    text = page(host="wallet.example")
+    assert 'src="http://wallet.example/static/wallet/connect.js"' in text
+    assert "ws://wallet.example/ws/dapp" in text
+    assert "http://wallet.example/wallet/token" in text
