@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from django.core.paginator import Paginator
@@ -94,16 +95,23 @@ def _line(event: KeyEvent, key: ApiKey) -> Line:
 def _details(event: KeyEvent) -> Iterator[tuple[str, str]]:
     for word, value in event.data.items():
         if event.type == EventType.UPDATED:  # [before, after]
-            shown = " → ".join(_shown(one) or "none" for one in value)
+            shown = " → ".join(_shown(word, one) or "none" for one in value)
         else:
-            shown = _shown(value)
+            shown = _shown(word, value)
         if shown and word not in _NUMBERS:
             yield word.replace("_", " "), shown
 
 
-def _shown(value: Any) -> str:
+def _shown(word: str, value: Any) -> str:
+    """Return a value of an event as people read it; moments in UTC, to the minute."""
     if isinstance(value, dict):
-        return ", ".join(f"{word} {_shown(one)}" for word, one in value.items())
+        pairs = [(name, _shown(name, one)) for name, one in value.items()]
+        return ", ".join(
+            f"{name.replace('_', ' ')} {one}" for name, one in pairs if one
+        )
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(_shown(word, one) for one in value)
+    if value is not None and word.endswith("_at"):
+        moment = datetime.fromisoformat(value).astimezone(UTC)
+        return f"{moment:%Y-%m-%d %H:%M} UTC"
     return "" if value is None else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -17,6 +17,7 @@ from keys.services import (
     grant_entitlement,
     update_key,
 )
+from keys.services.limits import set_limits
 from tests.keys.dashboard.conftest import Customer, text
 from tests.support.rows import make_network
 
@@ -170,6 +171,19 @@ def test_log_tells_the_owner_what_he_did_and_not_who_of_staff_did_what(
     ]
     assert rows[0]["details"] == "name: Renamed → Mine"
     assert "hush" not in answer.content.decode()
+
+
+def test_log_tells_terms_and_moments_as_people_read_them(
+    customer: Customer, alpha
+) -> None:
+    set_limits(api_key=customer.key, burst=700)
+    end = datetime(2031, 2, 3, 4, 5, 6, 789, tzinfo=UTC)
+    grant_entitlement(api_key=customer.key, network=alpha, expires_at=end)
+    update_key(api_key=customer.key, expires_at=end)
+    page = customer.page("activity")
+    assert "after <code>burst 700</code>" in page
+    assert "expires at <code>2031-02-03 04:05 UTC</code>" in page
+    assert "expires at <code>none → 2031-02-03 04:05 UTC</code>" in page
 
 
 def test_long_log_is_shown_in_pages(customer: Customer) -> None:
