@@ -12,9 +12,9 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from keys.actors import actor_of
 from keys.models import AccessRequest
 from keys.services import approve_access, decline_access
-from keys.user_admin import actor_of
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _AccessRequestAdmin = admin.ModelAdmin[AccessRequest]
@@ -102,7 +102,7 @@ class AccessRequestAdmin(_AccessRequestAdmin):
                 "title": action.capitalize(),
                 "opts": self.opts,
                 "action": action,
-                "requests": queryset,
+                "rows": queryset,
                 "form": form,
                 "media": self.media + form.media,
             }

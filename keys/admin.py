@@ -19,6 +19,7 @@ import keys.limits_admin
 import keys.token_admin  # noqa: F401  # both register their pages
 from keys import format as key_format
 from keys.access_admin import AccessRequestAdmin
+from keys.actors import actor_of
 from keys.allowlists import MAX_ENTRIES
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.event_admin import KeyEventAdmin
@@ -43,7 +44,7 @@ from keys.services import (
 )
 from keys.states import State, in_state, live_versions, state_of
 from keys.usage.daily import today
-from keys.user_admin import UserAdmin, actor_of
+from keys.user_admin import UserAdmin
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _KeyVersionInline = admin.TabularInline[KeyVersion, ApiKey]

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
+from keys.actors import actor_of
 from keys.models import ApiKey, KeyVersion
 from keys.services import (
     DEFAULT_OVERLAP,
@@ -27,7 +28,6 @@ from keys.services import (
     revoke_version,
     roll_key,
 )
-from keys.user_admin import actor_of
 from networks.models import Network, Tracer
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
@@ -227,7 +227,7 @@ class KeyActions(_ApiKeyAdmin):
             "title": _TITLES[action],
             "opts": self.opts,
             "action": action,
-            "api_keys": queryset.select_related("owner"),
+            "rows": queryset.select_related("owner"),
             "versions": versions.select_related("api_key__owner"),
             "form": form,
             "media": self.media + form.media,

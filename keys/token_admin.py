@@ -12,10 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
+from keys.actors import actor_of
 from keys.models import ApiToken, Scope, User
 from keys.services import issue_token, revoke_token
 from keys.services.events import require_future
-from keys.user_admin import actor_of
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _ApiTokenAdmin = admin.ModelAdmin[ApiToken]

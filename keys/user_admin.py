@@ -12,8 +12,9 @@ from django.contrib.auth.forms import UserChangeForm as DjangoUserChangeForm
 from django.forms import ModelForm
 from django.http import HttpRequest
 
+from keys.actors import actor_of
 from keys.models import User
-from keys.services import Actor, note_activation
+from keys.services import note_activation
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _UserAdmin = DjangoUserAdmin[User]
@@ -21,12 +22,6 @@ if TYPE_CHECKING:  # the classes are generic for the type checker alone
 else:
     _UserAdmin = DjangoUserAdmin
     _UserChangeForm = DjangoUserChangeForm
-
-
-def actor_of(request: HttpRequest) -> Actor:
-    """Return who works in the admin, and from where."""
-    assert isinstance(request.user, User)
-    return Actor(request.user, request.META.get("REMOTE_ADDR") or None)
 
 
 class UserCreationForm(AdminUserCreationForm):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest
@@ -15,9 +15,9 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
 
+from keys.actors import user_of
 from keys.models import ApiKey, KeyEvent, KeyVersion, User
 from keys.policy import with_own_scripts
-from keys.services import Actor
 from networks.models import Network
 
 MAX_CHANGES_AN_HOUR = 200
@@ -31,16 +31,6 @@ def dashboard_page(view: _View) -> _View:
     """Show a view to those who are logged in, keep it out of caches and frames."""
     private = cache_control(private=True, no_store=True)
     return with_own_scripts(private(login_required(_bounded(view))))
-
-
-def user_of(request: HttpRequest) -> User:
-    """Return who is logged in; the page has seen to it that somebody is."""
-    return cast(User, request.user)
-
-
-def actor_of(request: HttpRequest) -> Actor:
-    """Return the customer, at his address, as the author of a change."""
-    return Actor(user_of(request), request.META.get("REMOTE_ADDR") or None)
 
 
 def own_key(request: HttpRequest, pk: int) -> ApiKey:

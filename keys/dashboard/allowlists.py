@@ -11,8 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from keys.actors import actor_of
 from keys.allowlists import MAX_ENTRIES, MAX_LENGTH
-from keys.dashboard.access import actor_of, dashboard_page, own_key
+from keys.dashboard.access import dashboard_page, own_key
 from keys.models import AllowlistKind, ApiKey
 from keys.services import set_allowlist
 

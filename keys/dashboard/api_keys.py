@@ -15,14 +15,9 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from keys.actors import actor_of, user_of
 from keys.agreements import agreement_of
-from keys.dashboard.access import (
-    actor_of,
-    dashboard_page,
-    opened_networks,
-    own_key,
-    user_of,
-)
+from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.dashboard.refusals import latest_refusals
 from keys.dashboard.summaries import key_lines, last_used_at
 from keys.models import ApiKey

@@ -13,14 +13,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from keys.actors import actor_of
 from keys.addresses import base_url, network_url
-from keys.dashboard.access import (
-    actor_of,
-    dashboard_page,
-    opened_networks,
-    own_key,
-    own_version,
-)
+from keys.dashboard.access import dashboard_page, opened_networks, own_key, own_version
 from keys.dashboard.api_keys import TypedForm
 from keys.dashboard.snippets import export_line, snippets
 from keys.services import (

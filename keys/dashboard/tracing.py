@@ -17,7 +17,8 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from keys.dashboard.access import actor_of, dashboard_page, opened_networks, own_key
+from keys.actors import actor_of
+from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.models import AccessRequest, AccessStatus, ApiKey, Capability, Entitlement
 from keys.services import request_access, withdraw_request
 from networks.models import Network, Tracer
