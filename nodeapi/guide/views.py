@@ -14,7 +14,7 @@ from keys.api.problems import PROBLEMS
 from keys.models import Plan, Scope
 from keys.policy import with_own_calls, without_scripts
 from keys.services import MAX_LIVE_VERSIONS, OVERLAPS
-from networks.models import Network, Tracer
+from networks.models import Network
 from nodeapi import openrpc as document
 from nodeapi.guide.contents import PAGES, place_of
 from nodeapi.guide.errors import error_entries
@@ -52,10 +52,7 @@ def authentication(request: HttpRequest) -> HttpResponse:
 @require_safe
 def networks(request: HttpRequest) -> HttpResponse:
     """Show what can be asked where."""
-    offers = [(one, [(t, t.value in one.tracers) for t in Tracer]) for one in _served()]
-    return show_page(
-        request, "networks", offers=offers, tracers=list(Tracer), methods=list(registry)
-    )
+    return show_page(request, "networks", networks=_served(), methods=list(registry))
 
 
 @with_own_calls

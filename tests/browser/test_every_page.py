@@ -1,0 +1,220 @@
+"""Every page that there is, as each kind of visitor finds it by following links.
+
+A page that is added is found, or a test asks for it. To look at the
+pages as well, name a folder: `SCREENSHOTS=/tmp/shots pytest tests/browser/test_every_page.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib import admin
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+from tests.browser.conftest import WIDTHS
+from tests.support.browser import log_in, needs_chromium
+from tests.support.crawl import Found, crawl, fixed_addresses
+from tests.support.inhabited import Inhabitants, inhabit, logged_in
+from tests.support.live import Live, live_service
+
+pytestmark = needs_chromium
+
+FOLDER = os.environ.get("SCREENSHOTS")
+
+WINDOW = (
+    "/wallet/connect?origin=https%3A%2F%2Fother.example&state=s&code_challenge="
+    + "a" * 43
+)
+"""The window that connect.js opens."""
+
+STARTS = {
+    "anonymous": ["/", "/account/mail", WINDOW],
+    "customer": ["/", WINDOW],
+    "staff": ["/admin/"],
+}
+
+RULES = {
+    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "dark": ["color-contrast"],
+}
+"""Of axe: its tags, and in the dark, where colours alone are others, a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody in front of a browser. session: his cookie's, "" for nobody's."""
+
+    name: str
+    session: str
+    found: list[Found]
+
+
+@pytest.fixture(scope="module")
+def inhabitants(module_db: None) -> Inhabitants:
+    return inhabit()
+
+
+@pytest.fixture(scope="module")
+def live(inhabitants: Inhabitants) -> Iterator[Live]:
+    with live_service() as running:
+        running.secrets += inhabitants.secrets
+        yield running
+
+
+@pytest.fixture(scope="module")
+def visitors(live: Live, inhabitants: Inhabitants) -> dict[str, Visitor]:
+    users = {"customer": inhabitants.customer, "staff": inhabitants.staff}
+    starts = {**STARTS, "anonymous": STARTS["anonymous"] + inhabitants.mailed}
+    visitors = {}
+    for name, places in starts.items():
+        user = users.get(name)
+        session = logged_in(user).cookies["sessionid"].value if user else ""
+        cookies = {"sessionid": session} if session else {}
+        with httpx.Client(
+            base_url=live.base_url, cookies=cookies, timeout=60
+        ) as client:
+            found = crawl(client, places, "/admin/" if name == "staff" else "/")
+            visitors[name] = Visitor(name, session, found)
+    return visitors
+
+
+def test_every_link_leads_somewhere(visitors: dict[str, Visitor]) -> None:
+    for visitor in visitors.values():
+        broken = [one for one in visitor.found if one.status != 200]
+        assert broken == [], visitor.name
+
+
+def test_every_page_with_a_fixed_address_is_visited(
+    visitors: dict[str, Visitor], inhabitants: Inhabitants
+) -> None:
+    """Others are found by what they are about, as far as there is such a thing."""
+    found = {
+        one.address.partition("?")[0]
+        for visitor in visitors.values()
+        for one in visitor.found
+    }
+    browser = logged_in(inhabitants.staff)
+    for address in fixed_addresses("admin", "api") - found:
+        # It takes forms alone, or leads to one of the others.
+        status = browser.get(address).status_code
+        assert status in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FOUND), address
+
+
+def test_list_and_row_of_every_model_are_visited(
+    visitors: dict[str, Visitor],
+) -> None:
+    found = {one.name for one in visitors["staff"].found}
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        assert f"{name}_changelist" in found
+        assert not model._default_manager.exists() or f"{name}_change" in found
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_pages_are_whole_and_usable(
+    browser: Browser, live: Live, visitors: dict[str, Visitor], name: str
+) -> None:
+    visitor = visitors[name]
+    faults: list[str] = []
+    context = browser.new_context(base_url=live.base_url)
+    if visitor.session:
+        log_in(context, live.base_url, visitor.session)
+    _listen(context, faults)
+    page = context.new_page()
+    for one in _one_of_each(visitor):
+        faults += [f"{one.address}: {fault}" for fault in _faults(page, visitor, one)]
+    context.close()
+    assert faults == [], "\n".join(faults)
+
+
+def _listen(context: BrowserContext, faults: list[str]) -> None:
+    def told(line: ConsoleMessage) -> None:
+        if line.type in ("error", "warning"):  # others are hints
+            faults.append(f"{line.page and line.page.url}: {line.text}")
+
+    context.on("console", told)
+    context.on("weberror", lambda error: faults.append(str(error.error)))
+    context.on("requestfailed", lambda one: faults.append(f"failed: {one.url}"))
+
+
+def _one_of_each(visitor: Visitor) -> Iterator[Found]:
+    """Yield the first page of each view, for customers those that they alone see."""
+    seen: set[str] = set()
+    for one in visitor.found:
+        is_own = visitor.name == "anonymous" or not one.name.startswith("docs:")
+        if one.is_page and is_own and one.name not in seen:
+            seen.add(one.name)
+            yield one
+
+
+def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
+    """Look at a page in both widths and both schemes; yield what is wrong."""
+    is_admin = one.name.startswith("admin:")
+    for scheme in ("light", "dark") if FOLDER or not is_admin else ("light",):
+        page.emulate_media(color_scheme=scheme)
+        for width_name, width in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": 900})
+            if (scheme, width_name) == ("light", "desk"):
+                answer = page.goto(one.address)
+                if answer is None or answer.status != 200:
+                    yield f"status {answer and answer.status}"
+                yield from _faults_of_document(page, is_admin)
+            if not is_admin:
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                if wide > width:
+                    yield f"is {wide} wide at {width}"
+            if FOLDER:
+                name = re.sub(r"\W+", "-", one.name or "home")
+                name = f"{visitor.name}-{name}-{scheme}-{width_name}.png"
+                page.screenshot(path=Path(FOLDER) / name, full_page=True)
+        if not is_admin:
+            yield from _faults_for_everybody(page, scheme)
+
+
+def _faults_of_document(page: Page, is_admin: bool) -> Iterator[str]:
+    if page.locator("h1").count() != 1:
+        yield f"{page.locator('h1').count()} main headings"
+    if not (page.locator("html").get_attribute("lang") or "").startswith("en"):
+        yield "no language"
+    if not page.title().strip():
+        yield "no title"
+    if is_admin:
+        return
+    nameless = page.evaluate("""
+        [...document.querySelectorAll("input, select, textarea")].filter((one) =>
+            !["hidden", "submit"].includes(one.type) && one.checkVisibility() &&
+            one.ariaHidden !== "true" && !one.labels.length && !one.ariaLabel
+        ).map((one) => one.outerHTML)
+    """)
+    yield from (f"no label: {one}" for one in nameless)
+    # What the keyboard reaches has to show that it has been reached.
+    invisible = page.evaluate("""
+        [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+        .filter((one) => {
+            if (one.type === "hidden" || !one.checkVisibility()) return false;
+            one.focus({ focusVisible: true });
+            const style = getComputedStyle(one);
+            return document.activeElement === one && style.outlineStyle === "none";
+        }).map((one) => one.outerHTML)
+    """)
+    page.evaluate("document.activeElement.blur()")
+    yield from (f"no sign of the focus: {one}" for one in invisible)
+
+
+def _faults_for_everybody(page: Page, scheme: str) -> Iterator[str]:
+    """Yield what axe finds: rules of WCAG 2.2 up to AA that a program can check."""
+    # What can be clicked after a moment alone is pale until then.
+    page.evaluate("Promise.all(document.getAnimations().map((one) => one.finished))")
+    options = {"resultTypes": ["violations"], "runOnly": RULES[scheme]}
+    for violation in Axe().run(page, options=options).response["violations"]:
+        for node in violation["nodes"]:
+            summary = node["failureSummary"].replace("\n", " ")
+            yield f"({scheme}) {violation['id']}: {node['html'][:200]}: {summary}"

@@ -1,0 +1,121 @@
+"""Finds every page: follows the links of pages, with the session of a visitor."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from html import unescape
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import httpx
+from django.urls import (
+    NoReverseMatch,
+    Resolver404,
+    URLPattern,
+    URLResolver,
+    get_resolver,
+    resolve,
+    reverse,
+)
+
+EXAMPLES = 2
+"""Addresses of one kind that are looked at: a chain has thousands of transactions."""
+
+_LINKS = re.compile(r"""<(?:a|link|script|img|form)\b[^>]*?\b(?:href|src)="([^"]*)\"""")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An address that was looked at. name: its view's, empty for a file."""
+
+    address: str
+    name: str
+    status: int
+    is_page: bool
+
+
+def crawl(
+    client: httpx.Client, starts: Iterable[str], within: str = "/"
+) -> list[Found]:
+    """Return what can be reached from some addresses, a few of each kind.
+
+    within: with what the addresses begin that are followed, those of files apart.
+    A redirect is followed like a link, and counts as what it leads to.
+    """
+    waiting = deque(starts)
+    seen = set(waiting)
+    kinds: Counter[object] = Counter()
+    found: list[Found] = []
+    while waiting:
+        address = waiting.popleft()
+        kind = _kind(address)
+        kinds[kind] += 1
+        if kinds[kind] > EXAMPLES:
+            continue
+        answer = client.get(address)
+        is_page = answer.headers.get("content-type", "").startswith("text/html")
+        if answer.is_redirect:
+            links = [answer.headers["location"]]
+        else:
+            found.append(
+                Found(address, view_name(address), answer.status_code, is_page)
+            )
+            links = _LINKS.findall(answer.text) if is_page else []
+        for link in _own(links, f"{client.base_url}".rstrip("/"), address):
+            if link not in seen and link.startswith((within, "/static/")):
+                seen.add(link)
+                waiting.append(link)
+    return found
+
+
+def view_name(address: str) -> str:
+    """Return the name of the view that answers at an address, "" if none does."""
+    try:
+        return resolve(urlsplit(address).path).view_name
+    except Resolver404:
+        return ""
+
+
+def fixed_addresses(*left_out: str) -> set[str]:
+    """Return the addresses of views that take no arguments.
+
+    left_out: namespaces that are none of it.
+    """
+    found = set()
+    for name in _names(get_resolver(), (), frozenset(left_out)):
+        with suppress(NoReverseMatch):
+            found.add(reverse(name))
+    return found
+
+
+def _names(
+    resolver: URLResolver, around: tuple[str, ...], left_out: frozenset[str]
+) -> Iterator[str]:
+    for one in resolver.url_patterns:
+        if isinstance(one, URLPattern):
+            if one.name:
+                yield ":".join((*around, one.name))
+        elif one.namespace not in left_out:
+            inner = (*around, one.namespace) if one.namespace else around
+            yield from _names(one, inner, left_out)
+
+
+def _kind(address: str) -> object:
+    """Return what is the same for addresses that show the same kind of thing."""
+    parts = urlsplit(address)
+    chosen = [key for key, _ in parse_qsl(parts.query)]
+    # Filters of a list can be combined in thousands of ways.
+    return view_name(address) or parts.path, chosen[0] if len(chosen) == 1 else bool(
+        chosen
+    )
+
+
+def _own(links: Iterable[str], base: str, page: str) -> Iterator[str]:
+    """Yield the links that stay on the site, without places on pages."""
+    for link in links:
+        target = urljoin(base + page, unescape(link)).partition("#")[0]
+        if target.startswith(base):
+            yield target.removeprefix(base) or "/"

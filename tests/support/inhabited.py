@@ -1,0 +1,191 @@
+"""A service in which something has happened, so that each of its pages shows something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.tokens import default_token_generator
+from django.test import Client
+from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from config import demo
+from keys.accounts.links import make_token
+from keys.models import (
+    AccountMail,
+    AllowlistKind,
+    ApiKey,
+    DailyUse,
+    Refusal,
+    Scope,
+    Span,
+    UsageBucket,
+    UsageTotal,
+    User,
+)
+from keys.services import (
+    Actor,
+    approve_access,
+    create_key,
+    decline_access,
+    disable_key,
+    issue_key,
+    issue_token,
+    request_access,
+    set_allowlist,
+)
+from keys.services.limits import set_limits, set_plan
+from keys.usage.daily import today
+from networks.models import Network
+from tests.support.wallet import A1, A2, BY_USER
+from wallets.consents import get_consent
+from wallets.models import BlockedDapp, Dapp, DappKind
+from wallets.proposals import Choice
+from wallets.scopes import ScopeObject
+from wallets.services import consent, pairing
+from wallets.services.accounts import add_account
+from wallets.services.dapps import block_dapp, block_for_all
+
+CHAIN = "eip155:202611"
+"""The sample chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inhabitants:
+    """A customer with keys and a wallet, one of staff, and links of mails."""
+
+    customer: User
+    staff: User
+    mailed: list[str]
+    secrets: list[str]
+    """Of the keys, which no log may show."""
+
+
+def inhabit() -> Inhabitants:
+    """Import the sample chain, and have people do what can be done."""
+    demo.import_sample_chain()
+    network = Network.objects.get()
+    customer = User.objects.create_user("customer@example.org", "a password")
+    staff = User.objects.create_superuser("staff@example.org", "a password")
+    secret = _keys(customer, staff, network)
+    _wallet(customer)
+    return Inhabitants(customer, staff, _mails(customer), [secret])
+
+
+def logged_in(user: User) -> Client:
+    """Return a browser in which a user has logged in."""
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _keys(customer: User, staff: User, network: Network) -> str:
+    by_customer, by_staff = Actor(customer, "192.0.2.1"), Actor(staff, "192.0.2.2")
+    set_plan(slug="free", name="Free", credits_per_second=50_000, is_default=True)
+    plan, _ = set_plan(
+        slug="growth", name="Growth", credits_per_second=90_000, credits_per_day=10**9
+    )
+    others = [
+        create_key(owner=customer, name=name, actor=by_customer)
+        for name in ("Unpaid", "New")
+    ]
+    issued = issue_key(owner=customer, name="Indexer", actor=by_customer)
+    key = issued.api_key
+    set_limits(api_key=key, plan=plan, burst=200_000, actor=by_staff)
+    set_allowlist(
+        api_key=key,
+        kind=AllowlistKind.ORIGIN,
+        values=["https://dapp.example"],
+        actor=by_customer,
+    )
+    asked = [
+        request_access(
+            api_key=one,
+            network=network,
+            tracers=["callTracer"],
+            reason="to see what a transfer does",
+            actor=by_customer,
+        )
+        for one in (key, *others)
+    ]
+    expires_at = timezone.now() + timedelta(days=30)
+    approve_access(request=asked[0], expires_at=expires_at, actor=by_staff)
+    decline_access(request=asked[1], answer="Not on this plan.", actor=by_staff)
+    disable_key(api_key=asked[1].api_key, reason="unpaid", actor=by_staff)
+    _usage(key, network)
+    issue_token(owner=staff, name="billing", scopes=[Scope.values[0]], actor=by_staff)
+    return issued.secret
+
+
+def _usage(key: ApiKey, network: Network) -> None:
+    minute = timezone.now().replace(second=0, microsecond=0)
+    methods = ("eth_getBlockByHash", "eth_getStorageAt", "debug_traceBlockByHash")
+    for number, method in enumerate(methods):
+        for outcome, calls in (("ok", 3000), ("denied", 40), ("limited", 7)):
+            row = {
+                "network": network,
+                "method": method,
+                "outcome": outcome,
+                "span": Span.MINUTE,
+                "start": minute - timedelta(minutes=3 + number),
+                "calls": calls,
+                "credits": 20 * calls,
+                "duration_us": 1000 * calls,
+                "bytes_out": 100 * calls,
+                "latencies": [0] * 10 + [calls],
+            }
+            UsageBucket.objects.create(api_key=key, **row)
+            UsageTotal.objects.create(**row)
+    DailyUse.objects.create(
+        day=today(), api_key=key, calls=9141, failed=141, credits=182_820
+    )
+    Refusal.objects.create(
+        api_key=key,
+        network=network,
+        reason="method_not_entitled",
+        method=methods[2],
+        last_at=timezone.now(),
+        calls=40,
+    )
+
+
+def _wallet(user: User) -> None:
+    add_account(user=user, address=A1, label="Savings", cause=BY_USER)
+    add_account(user=user, address=A2, cause=BY_USER)
+    code = pairing.start_program_pairing(user=user, label="Trading bot")
+    program = pairing.redeem_program_code(code=code, cause=BY_USER).token.dapp
+    asked = _ask(program)
+    found = get_consent(asked)
+    consent.approve_session(
+        request_id=asked.pk,
+        user=user,
+        digest=found.digest,
+        choice=Choice(scopes=frozenset(found.asked), addresses=frozenset(found.ticked)),
+        cause=BY_USER,
+    )
+    for origin in ("https://dapp.example", "https://blocked.example"):
+        pairing.pair_dapp(user=user, kind=DappKind.WEB, ident=origin, cause=BY_USER)
+    _ask(Dapp.objects.get(ident="https://dapp.example"))
+    block_dapp(dapp=Dapp.objects.get(ident="https://blocked.example"), cause=BY_USER)
+    block_for_all(blocked=BlockedDapp(ident="https://bad.example"), cause=BY_USER)
+    pairing.start_program_pairing(user=user, label="Another bot")
+
+
+def _ask(dapp: Dapp) -> consent.ConsentRequest:
+    wanted = {CHAIN: ScopeObject(("eth_chainId", "eth_getBlockByHash"), (), ())}
+    return consent.request_session(
+        dapp_id=dapp.pk, wanted=wanted, expires_at=None, cause=BY_USER
+    )
+
+
+def _mails(user: User) -> list[str]:
+    """Return paths of links as they stand in mails."""
+    mail = AccountMail.objects.create(email="new@example.org")
+    number = urlsafe_base64_encode(force_bytes(user.pk))
+    token = default_token_generator.make_token(user)
+    return [
+        f"/account/signup/{make_token(mail)}",
+        f"/account/reset/{number}/{token}",
+    ]
