@@ -1,4 +1,4 @@
-"""Write the pins: `requirements.txt` and `requirements-dev.txt` from pyproject.toml.
+"""Write the pins from pyproject.toml: `requirements.txt`, `-otp.txt` and `-dev.txt`.
 
 pip resolves the ranges without installing anything, wheels only, and its report
 names the versions. Newer ones are taken where the ranges allow them.
@@ -45,12 +45,14 @@ def canonical(name: str) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write all files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     runtime = project["project"]["dependencies"] + OLDER_PATCHES
     develop = project["dependency-groups"]["dev"]
+    staff = project["project"]["optional-dependencies"]["otp"]
     for name, ranges in (
         ("requirements.txt", runtime),
+        ("requirements-otp.txt", runtime + staff),
         ("requirements-dev.txt", runtime + develop),
     ):
         (ROOT / name).write_text("\n".join(resolve(ranges)) + "\n")

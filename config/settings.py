@@ -9,6 +9,7 @@ import os
 
 from config import env
 from config.mail import mail_settings
+from config.second_factor import require_second_factor
 from config.secret import secret_key
 from config.services import database_url, parse_database_url, redis_url
 
@@ -109,6 +110,12 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+
+# Off by default: nobody gets into the admin before he has enrolled.
+STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
+OTP_TOTP_ISSUER = "Portcullis"
+if STAFF_SECOND_FACTOR:
+    require_second_factor(INSTALLED_APPS, MIDDLEWARE)
 
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"

@@ -68,6 +68,7 @@ def names(ranges: list[str]) -> set[str]:
 
 
 RUNTIME = names(PROJECT["project"]["dependencies"])
+OPTIONAL = names(PROJECT["project"]["optional-dependencies"]["otp"])
 DEVELOP = names(PROJECT["dependency-groups"]["dev"])
 
 
@@ -112,7 +113,10 @@ def test_pins_exist_for_what_the_ranges_name():
         requirements("requirements-dev.txt"),
     )
     assert set(runtime) >= RUNTIME
-    assert set(develop) >= DEVELOP
+    assert set(develop) >= DEVELOP | OPTIONAL
+    with_extra = requirements("requirements-otp.txt")
+    assert set(with_extra) >= RUNTIME | OPTIONAL
+    assert runtime.items() <= with_extra.items() <= develop.items()
     assert runtime.items() <= develop.items()
 
 
@@ -123,7 +127,8 @@ def test_what_the_code_imports_is_declared():
     for package in ours - {"tests", "bench"}:
         for path in (ROOT / package).rglob("*.py"):
             for module in imported_packages(path) - ours - sys.stdlib_module_names:
-                if not {canonical(name) for name in distributions[module]} & RUNTIME:
+                found = {canonical(name) for name in distributions[module]}
+                if not found & (RUNTIME | OPTIONAL):
                     missing[module] = str(path.relative_to(ROOT))
     assert missing == {}
 

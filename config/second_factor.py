@@ -1,0 +1,29 @@
+"""A second factor for staff, with django-otp: an extra, see docs/keys.md."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from config.env import InvalidSetting
+
+APPS = ["django_otp", "django_otp.plugins.otp_totp", "django_otp.plugins.otp_static"]
+MIDDLEWARE = "django_otp.middleware.OTPMiddleware"
+
+_ADMIN = "django.contrib.admin"
+_AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+def require_second_factor(apps: list[str], middleware: list[str]) -> None:
+    """Change INSTALLED_APPS and MIDDLEWARE so that the admin asks for one.
+
+    Raises: InvalidSetting when django-otp is not installed.
+    """
+    if find_spec("django_otp") is None:
+        raise InvalidSetting(
+            "STAFF_SECOND_FACTOR needs django-otp:"
+            " pip install --requirement requirements-otp.txt"
+        )
+    apps[apps.index(_ADMIN)] = "config.verified_admin.VerifiedAdminConfig"
+    apps.extend(APPS)
+    # It looks at the user, whom the other has found.
+    middleware.insert(middleware.index(_AUTHENTICATION) + 1, MIDDLEWARE)

@@ -1,0 +1,104 @@
+"""The admin with a second factor, in an installation that has it switched on."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from base64 import b32decode
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from config import second_factor, server
+from config.env import InvalidSetting
+from tests.support import web
+from tests.support.installation import Installation, installation
+
+pytest.importorskip("django_otp")
+
+STAFF, PASSWORD = "staff@example.org", "a long password"
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Installation]:
+    with installation() as own:
+        own.env |= {
+            "STAFF_SECOND_FACTOR": "on",
+            "DJANGO_SUPERUSER_PASSWORD": PASSWORD,
+        }
+        own.manage("migrate", "--verbosity", "0")
+        own.manage("createsuperuser", "--no-input", "--email", STAFF)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def base_url(guarded: Installation) -> Iterator[str]:
+    listeners = server.listen("127.0.0.1", 0, 1)
+    with server.Server(listeners, {**os.environ, **guarded.env}) as running:
+        yield running.base_url
+
+
+def log_in(http: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    page = http.get(path)
+    (token,) = re.findall(r'csrfmiddlewaretoken" value="(\w+)"', page.text)
+    given = {"username": STAFF, "password": PASSWORD, "next": "/admin/"}
+    return http.post(path, data={**given, "csrfmiddlewaretoken": token, **fields})
+
+
+def one_time_password(address: str) -> str:
+    """Return what an authenticator shows that was given an otpauth:// address."""
+    from django_otp.oath import totp
+
+    (secret,) = parse_qs(urlsplit(address).query)["secret"]
+    return f"{totp(b32decode(secret)):06d}"
+
+
+def test_admin_opens_with_a_one_time_password_and_not_without(
+    guarded: Installation, base_url: str
+) -> None:
+    address = guarded.manage("enroll_second_factor", STAFF).strip()
+    assert address.startswith("otpauth://totp/Portcullis")
+    with web.Client(base_url=base_url) as http:
+        asked = log_in(http, "/admin/login/")
+        assert asked.status_code == 200
+        assert http.get("/admin/").status_code == 302
+        # Who has several chooses one.
+        (device,) = re.findall(r'<option value="(otp_totp[^"]+)">', asked.text)
+        good = {"otp_device": device, "otp_token": one_time_password(address)}
+        wrong = {**good, "otp_token": "12345"}
+        assert log_in(http, "/admin/login/", **wrong).status_code == 200
+        time.sleep(1.1)  # after a wrong one the next is not looked at for a second
+        assert log_in(http, "/admin/login/", **good).status_code == 302
+        assert http.get("/admin/").status_code == 200
+        assert http.get("/admin/keys/apikey/").status_code == 200
+    with web.Client(base_url=base_url) as other:
+        assert log_in(other, "/admin/login/", **good).status_code == 200
+        assert other.get("/admin/").status_code == 302  # each counts once
+
+
+def test_log_in_of_customers_does_not_open_the_admin(base_url: str) -> None:
+    with web.Client(base_url=base_url) as http:
+        assert log_in(http, "/account/login", next="").status_code == 302
+        assert http.get("/dashboard/").status_code == 200
+        refused = http.get("/admin/")
+        assert refused.status_code == 302
+        assert refused.headers["location"].startswith("/admin/login/")
+
+
+def test_new_authenticator_replaces_the_former_one(guarded: Installation) -> None:
+    first = guarded.manage("enroll_second_factor", STAFF)
+    assert guarded.manage("enroll_second_factor", STAFF) != first
+    with guarded.connect() as connection:
+        found = connection.execute("SELECT count(*) FROM otp_totp_totpdevice")
+        assert found.fetchone() == (1,)
+
+
+def test_setting_without_the_package_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(second_factor, "find_spec", lambda _: None)
+    with pytest.raises(InvalidSetting, match=r"requirements-otp\.txt"):
+        second_factor.require_second_factor([], [])
