@@ -10,10 +10,18 @@ import os
 import tempfile
 
 from tests.support import leftovers
+from tests.support.waiting import PATIENCE_SECONDS
 
 os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix=leftovers.PREFIX)
 CLAIM = leftovers.claim(os.environ["VAR_DIR"])
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+# No answer is given up because the machine has other things to do: tests that are about
+# these say so to a service of their own.
+os.environ["NODEAPI_QUERY_TIMEOUT"] = str(PATIENCE_SECONDS)
+os.environ["NODEAPI_REQUEST_TIMEOUT"] = str(2 * PATIENCE_SECONDS)
+os.environ["NODEAPI_TRACE_TIMEOUT"] = str(PATIENCE_SECONDS)
+os.environ["NODEAPI_TRACE_SECONDS"] = str(2 * PATIENCE_SECONDS)
 
 from config.settings import *  # noqa: E402, F403
 from config.settings import DATABASES  # noqa: E402

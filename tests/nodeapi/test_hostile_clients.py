@@ -38,9 +38,7 @@ def database(module_db: None) -> None:
 
 @pytest.fixture(scope="module")
 def live(database: None) -> Iterator[Live]:
-    # Nothing is given up here because the machine has other things to do.
-    env = {"NODEAPI_REQUEST_TIMEOUT": str(2 * PATIENCE_SECONDS)}
-    with live_service(workers=2, env=env) as live:
+    with live_service(workers=2) as live:
         yield live
 
 
