@@ -35,7 +35,7 @@ class NetworkForm(_NetworkForm):
 
     class Meta:
         model = Network
-        fields = ["name", "tracers", "emit_total_difficulty"]
+        fields = ["name", "tracers", "emit_total_difficulty", "upstream_url"]
 
 
 class HostNameInline(_HostNameInline):
@@ -58,6 +58,7 @@ class NetworkAdmin(_NetworkAdmin):
         "chain_id",
         "tracers",
         "emit_total_difficulty",
+        "upstream_url",
         "head_number",
         "head",
         "safe",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -31,7 +31,8 @@ _ALL_NETWORKS = Statement(
     SELECT id, slug, name, chain_id, array_to_string(tracers, ','),
         emit_total_difficulty, head_number, head_hash, safe_hash, finalized_hash,
         (SELECT string_agg(h.name, ',') FROM networks_hostname h
-         WHERE h.network_id = networks_network.id)
+         WHERE h.network_id = networks_network.id),
+        upstream_url
     FROM networks_network ORDER BY id
     """
 )
@@ -43,6 +44,7 @@ class NetworkView:
 
     head_number, head_hash: None while there is not even a genesis block.
     safe_hash, finalized_hash: what the forkchoice says, else the head.
+    upstream_url: of the node that takes transactions, "" for none; may hold a secret.
     """
 
     id: int
@@ -56,6 +58,7 @@ class NetworkView:
     safe_hash: bytes | None
     finalized_hash: bytes | None
     host_names: frozenset[str]
+    upstream_url: str = field(default="", repr=False)
 
 
 class Directory:
@@ -268,4 +271,5 @@ def _view(row: Row) -> NetworkView:
         safe_hash=row[8] or head_hash,
         finalized_hash=row[9] or head_hash,
         host_names=words(row[10]),
+        upstream_url=(row[11] or b"").decode(),
     )

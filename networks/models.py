@@ -52,6 +52,19 @@ class Network(models.Model):
         help_text="Whether block objects carry totalDifficulty; geth dropped it "
         "in 1.14.12, many clients still read it.",
     )
+    upstream_url = models.CharField(
+        max_length=500,
+        blank=True,
+        validators=[
+            # Django's own validator knows no hosts without a dot, as containers have.
+            RegexValidator(
+                r"^https?://[^\s/?#]+[^\s]*\Z", "http:// or https://, a host"
+            )
+        ],
+        help_text="JSON-RPC address of a node that passes transactions on to this "
+        "chain: the wallet sends there what its users sign. Empty: it sends nothing. "
+        "It may hold a secret, and is shown to staff alone.",
+    )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."
     )

@@ -52,10 +52,12 @@ def configure_network(
     host_names: Iterable[str] | None = None,
     tracers: Iterable[str] | None = None,
     emit_total_difficulty: bool | None = None,
+    upstream_url: str | None = None,
 ) -> Network:
     """Change what is given and keep what is None.
 
     host_names: all of the network's names from now on.
+    upstream_url: "" for none.
     Raises: ValidationError, also for a host name that another network has.
     """
     if name is not None:
@@ -64,9 +66,13 @@ def configure_network(
         network.tracers = list(dict.fromkeys(tracers))
     if emit_total_difficulty is not None:
         network.emit_total_difficulty = emit_total_difficulty
+    if upstream_url is not None:
+        network.upstream_url = upstream_url
     network.full_clean()
     # The importer moves the head meanwhile: only these columns are ours to write.
-    network.save(update_fields=["name", "tracers", "emit_total_difficulty"])
+    network.save(
+        update_fields=["name", "tracers", "emit_total_difficulty", "upstream_url"]
+    )
     if host_names is not None:
         network.host_names.all().delete()
         for host_name in dict.fromkeys(host.lower() for host in host_names):

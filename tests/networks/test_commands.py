@@ -75,6 +75,13 @@ def test_hosts_and_tracers_can_be_emptied_and_tracers_filled() -> None:
     output("configure_network", "alpha", "--tracers", "all")
     network.refresh_from_db()
     assert "flatCallTracer" in network.tracers
+    output("configure_network", "alpha", "--upstream", "http://node:8545/secret")
+    network.refresh_from_db()
+    assert network.upstream_url == "http://node:8545/secret"
+    assert "secret" not in output("list_networks")
+    output("configure_network", "alpha", "--upstream", "")
+    network.refresh_from_db()
+    assert network.upstream_url == ""
 
 
 @pytest.mark.parametrize(
@@ -85,6 +92,8 @@ def test_hosts_and_tracers_can_be_emptied_and_tracers_filled() -> None:
         (["alpha", "--host", "beta.example"], "already exists"),
         (["alpha", "--host", "a.example:80"], "without port"),
         (["alpha", "--name", ""], "cannot be blank"),
+        (["alpha", "--upstream", "ftp://node"], "http:// or https://"),
+        (["alpha", "--upstream", "https:///rpc"], "http:// or https://"),
     ],
 )
 def test_mistake_is_told_in_one_line_and_changes_nothing(

@@ -36,6 +36,13 @@ class Command(BaseCommand):
             help="whether block objects carry totalDifficulty",
         )
 
+        parser.add_argument(
+            "--upstream",
+            metavar="URL",
+            help="the node that takes the transactions that wallet users send; an "
+            "empty one for none",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
         try:
@@ -50,6 +57,7 @@ class Command(BaseCommand):
                 host_names=None if hosts is None else [h for h in hosts if h],
                 tracers=None if tracers is None else read_tracers(tracers),
                 emit_total_difficulty=options["total_difficulty"],
+                upstream_url=options["upstream"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
