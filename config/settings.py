@@ -208,6 +208,11 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
-    # py-evm formats a line for each step of a transaction at level 8.
-    "loggers": {"eth": {"level": "WARNING"}},
+    "loggers": {
+        # py-evm formats a line for each step of a transaction at level 8.
+        "eth": {"level": "WARNING"},
+        # Both write addresses with what is secret in them.
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+    },
 }

@@ -19,8 +19,8 @@ class WalletError(Exception):
     data: what stands in its `data`, None for nothing.
     """
 
-    code: ClassVar[int]
-    text: ClassVar[str]
+    code: int
+    text: ClassVar[str] = ""
 
     def __init__(self, message: str = "", *, data: object = None) -> None:
         self.message = message or self.text
@@ -113,6 +113,19 @@ class LimitExceeded(WalletError):
 
     code = -32005
     text = "Request limit exceeded."
+
+
+class NotSent(WalletError):
+    """Raised when a transaction can't be sent, or its node does not take it.
+
+    code: the node's own where it has said no.
+    """
+
+    code = -32000
+
+    def __init__(self, message: str, code: int = -32000, data: object = None) -> None:
+        super().__init__(message, data=data)
+        self.code = code
 
 
 class UserRejected(WalletError):

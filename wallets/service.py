@@ -18,9 +18,10 @@ from postgres.errors import Unavailable
 from wallets import internal_key
 from wallets.caip import EIP155, is_evm_reference, parse_scope
 from wallets.errors import InternalError
-from wallets.models import ConsentRequest, RequestState
+from wallets.models import UNDECIDED, ConsentRequest, RequestState
 from wallets.services.abandoned import abandoned_requests, withdraw_abandoned
 from wallets.services.requests import expire_request
+from wallets.services.sending import close_abandoned
 from wallets.services.sessions import end_expired_sessions
 from wallets.store import RequestOutcome, WalletStore
 from wallets.threads import in_thread
@@ -34,6 +35,9 @@ EXPIRY_INTERVAL = 1.0
 ABANDONED_SECONDS = 10.0
 """For so long a process must seem dead until what its sockets wait for is taken back:
 after an outage of the database it may need some moments to be seen again."""
+
+SENDING_INTERVAL = 5.0
+"""Seconds between two looks whether whoever sends a transaction is still there."""
 
 RETRY_SECONDS = 1.0
 """Pause before a reading that has failed is tried again."""
@@ -87,7 +91,7 @@ class Wallet:
         return next((n for n in networks if str(n.chain_id) == reference), None)
 
     async def decision(self, request: ConsentRequest) -> RequestOutcome:
-        """Wait until a request is pending no longer; at its end it expires."""
+        """Wait until a request is decided, and sent if need be; at its end it expires."""
         changed = asyncio.Event()
         unfollow = self.watch.follow_dapp(request.dapp_id, changed.set)
         try:
@@ -97,10 +101,13 @@ class Wallet:
                     found = await self.store.request(request.pk)
                     if found is None:  # the dapp was deleted
                         return RequestOutcome(RequestState.WITHDRAWN, b"")
-                    if found.state != RequestState.PENDING:
+                    if found.state not in UNDECIDED:
                         return found
                     seconds = request.expires_at.timestamp() - time.time()
-                    if seconds <= 0:
+                    if found.state == RequestState.SENDING:
+                        await in_thread(close_abandoned, request_id=request.pk)
+                        seconds = SENDING_INTERVAL
+                    elif seconds <= 0:
                         await in_thread(expire_request, request_id=request.pk)
                         continue
                 except (Unavailable, DatabaseError):

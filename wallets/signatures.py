@@ -13,14 +13,17 @@ from typing import Any
 
 from wallets.models import Account, ConsentRequest
 from wallets.scopes import Scopes
+from wallets.signing import transactions
 from wallets.signing.messages import sign_message
+from wallets.signing.transactions import Transaction
 from wallets.signing.typed_data import TypedData, read_typed_data, sign_typed_data
 
 PERSONAL_SIGN = "personal_sign"
 SIGN_TYPED_DATA = "eth_signTypedData_v4"
+SEND_TRANSACTION = "eth_sendTransaction"
 
-Subject = bytes | TypedData
-"""What is signed: a message or typed data."""
+Subject = bytes | TypedData | Transaction
+"""What is signed: a message, typed data, or a transaction that is sent then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def get_question(request: ConsentRequest) -> Question:
     )
 
 
-def sign(subject: Subject, key: bytes) -> str:
+def sign(subject: bytes | TypedData, key: bytes) -> str:
     """Return the signature as `0x…`: r, s and v, 65 bytes.
 
     key: 32 bytes.
@@ -81,4 +84,6 @@ def holds(granted: Scopes, method: str, scope: str, address: str) -> bool:
 def _subject(method: str, body: dict[str, Any]) -> Subject:
     if method == PERSONAL_SIGN:
         return bytes.fromhex(body["message"][2:])
+    if method == SEND_TRANSACTION:
+        return transactions.from_json(body["transaction"])
     return read_typed_data(body["data"])

@@ -15,7 +15,7 @@ from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from jsonrpc.text import dump
 from wallets.caip import Address
-from wallets.errors import Unauthorized, UserRejected
+from wallets.errors import NotSent, Unauthorized, UserRejected
 from wallets.methods.asking import decision_on
 from wallets.methods.catalog import chain_methods
 from wallets.methods.invocation import Invocation
@@ -60,12 +60,12 @@ async def personal_sign(
     """
     if _ADDRESS.fullmatch(message) and not _ADDRESS.fullmatch(address):
         message, address = address, message  # the order of eth_sign
-    account = await _signer(invocation, address)
+    account = await signer(invocation, address)
     try:
         subject = read_message(message)
     except ValueError as error:
         raise InvalidParams(str(error)) from error
-    return await _signature(
+    return await signature_of(
         invocation, PERSONAL_SIGN, account, message="0x" + subject.hex()
     )
 
@@ -85,7 +85,7 @@ async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> by
 
     Raises: Unauthorized, InvalidParams, UserRejected and as `request_signature`.
     """
-    account = await _signer(invocation, address)
+    account = await signer(invocation, address)
     try:
         subject = read_typed_data(data)
     except ValueError as error:
@@ -93,12 +93,12 @@ async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> by
     network = invocation.network
     if network is None or subject.chain_id not in (None, network.chain_id):
         raise InvalidParams("domain.chainId: is not the chain of the scope")
-    return await _signature(
+    return await signature_of(
         invocation, SIGN_TYPED_DATA, account, data=subject.to_text()
     )
 
 
-async def _signer(invocation: Invocation, address: str) -> Address:
+async def signer(invocation: Invocation, address: str) -> Address:
     """Return an account that the dapp may have sign.
 
     Raises: Unauthorized.
@@ -109,12 +109,12 @@ async def _signer(invocation: Invocation, address: str) -> Address:
     return account
 
 
-async def _signature(
+async def signature_of(
     invocation: Invocation, method: str, account: Address, **subject: Any
 ) -> bytes:
     """Ask the user, and return what the method is answered with.
 
-    Raises: UserRejected; Unauthorized when the session was changed meanwhile.
+    Raises: UserRejected; Unauthorized when the session was changed meanwhile; NotSent.
     """
     outcome = await decision_on(
         invocation.context,
@@ -124,6 +124,8 @@ async def _signature(
     )
     if outcome.state == RequestState.WITHDRAWN:
         raise Unauthorized
+    if outcome.state == RequestState.FAILED:
+        raise NotSent(**orjson.loads(outcome.outcome)["error"])
     if outcome.state != RequestState.APPROVED:
         raise UserRejected
     return dump(orjson.loads(outcome.outcome)["result"])

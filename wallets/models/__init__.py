@@ -14,6 +14,7 @@ from wallets.models.dapps import (
 from wallets.models.keystores import Keystore
 from wallets.models.requests import (
     CREATE_SESSION,
+    UNDECIDED,
     ConsentRequest,
     ConsentRequestQuerySet,
     RequestState,
@@ -24,6 +25,7 @@ from wallets.models.sockets import PROCESS_LOCKS, LiveSocket, living_processes
 __all__ = [
     "CREATE_SESSION",
     "PROCESS_LOCKS",
+    "UNDECIDED",
     "Account",
     "Activity",
     "Actor",

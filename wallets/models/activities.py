@@ -30,6 +30,7 @@ class Event(models.TextChoices):
     KEY_LOCKED = "key_locked", "key locked after wrong passphrases"
     KEY_DELETED = "key_deleted", "key deleted"
     SIGNED = "signed", "signature given"
+    NOT_SENT = "not_sent", "transaction not sent"
 
 
 class Actor(models.TextChoices):

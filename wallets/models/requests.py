@@ -24,6 +24,9 @@ class RequestState(models.TextChoices):
     FAILED = "failed", "failed"
 
 
+UNDECIDED = frozenset({RequestState.PENDING, RequestState.SENDING})
+"""The states that are followed by another one."""
+
 CREATE_SESSION = "wallet_createSession"
 """The call of which a dapp may have one waiting at a time."""
 
@@ -75,3 +78,8 @@ class ConsentRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.method} of {self.dapp}"
+
+    @property
+    def result(self) -> str:
+        """The signature, or the hash of the transaction, that was approved."""
+        return str((self.outcome or {}).get("result", ""))

@@ -12,18 +12,22 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from wallets.errors import NotSent
 from wallets.models import CREATE_SESSION, ConsentRequest, Keystore
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
 from wallets.pages.requests import deny, show_over
+from wallets.pages.transactions import describe_transaction
 from wallets.pages.unlocking import PassphraseForm, unlocking
 from wallets.pages.words import ASKS, Identity, identity, scope_names
 from wallets.services.requests import NotPending
+from wallets.services.sending import approve_transaction
 from wallets.services.sessions import Stale
 from wallets.services.signatures import approve_signature
-from wallets.signatures import Question, get_question
+from wallets.signatures import SEND_TRANSACTION, Question, get_question
 from wallets.signing.messages import login_host, readable
 from wallets.signing.text import hides_something
+from wallets.signing.transactions import Transaction
 from wallets.signing.typed_data import Field, TypedData
 
 
@@ -43,9 +47,12 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
         if request.POST.get("decision") != "approve":
             message = deny(request, found)
         elif _has_signed(request, found, form):
-            message = f"Signed for {found.dapp.name}."
+            message = _done(found)
         else:
             return _show(request, found, form, status=HTTPStatus.BAD_REQUEST)
+    except NotSent as error:
+        messages.error(request, f"Not sent: {error}.")
+        return redirect("wallet:inbox")
     except NotPending:
         found.refresh_from_db()
         return _show(request, found, PassphraseForm(), status=HTTPStatus.CONFLICT)
@@ -62,11 +69,14 @@ def _has_signed(
 ) -> bool:
     """Sign with the passphrase of a form; why not is written there.
 
-    Raises: NotPending, Stale.
+    Raises: NotPending, Stale, NotSent.
     """
     if form.is_valid():
-        with unlocking(form, get_question(found).account):
-            approve_signature(
+        question = get_question(found)
+        is_sent = isinstance(question.subject, Transaction)
+        approve = approve_transaction if is_sent else approve_signature
+        with unlocking(form, question.account):
+            approve(
                 request_id=found.pk,
                 user=user_of(request),
                 digest=request.POST.get("digest", ""),
@@ -74,6 +84,14 @@ def _has_signed(
                 cause=cause_of(request),
             )
     return form.is_valid()
+
+
+def _done(found: ConsentRequest) -> str:
+    """Return what has been done with a request that was approved."""
+    if found.method != SEND_TRANSACTION:
+        return f"Signed for {found.dapp.name}."
+    found.refresh_from_db()
+    return f"Sent for {found.dapp.name}: {found.result}"
 
 
 def _show(
@@ -105,6 +123,8 @@ def _show(
 def _subject(question: Question, who: Identity) -> dict[str, Any]:
     """Return what the page says of what is signed."""
     subject = question.subject
+    if isinstance(subject, Transaction):
+        return describe_transaction(subject)
     if isinstance(subject, TypedData):
         domain, fields = subject.domain_fields(), subject.fields()
         return {

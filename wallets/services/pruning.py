@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from wallets import conf
 from wallets.models import (
+    UNDECIDED,
     Activity,
     ConsentRequest,
     DappToken,
@@ -18,6 +19,7 @@ from wallets.models import (
     RequestState,
 )
 from wallets.services.requests import expire_request
+from wallets.services.sending import close_abandoned
 
 DEAD_FOR = timedelta(days=30)
 """For how long it can be looked up where a token was used that is good no more."""
@@ -43,7 +45,10 @@ def prune(now: datetime | None = None) -> dict[str, int]:
     )
     for request_id in overdue.values_list("pk", flat=True)[:AT_ONCE]:
         expire_request(request_id=request_id)
-    decided = ConsentRequest.objects.exclude(state=RequestState.PENDING)
+    sending = ConsentRequest.objects.filter(state=RequestState.SENDING)
+    for request_id in sending.values_list("pk", flat=True)[:AT_ONCE]:
+        close_abandoned(request_id=request_id)
+    decided = ConsentRequest.objects.exclude(state__in=UNDECIDED)
     waiting = ConsentRequest.objects.pending().values("socket")  # see `abandoned`
     return {
         "sockets": _delete(LiveSocket.objects.left().exclude(name__in=waiting)),

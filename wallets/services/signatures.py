@@ -29,6 +29,7 @@ from wallets.services.requests import (
 )
 from wallets.services.sessions import Stale
 from wallets.signatures import Question, get_question, holds, is_allowed, sign
+from wallets.signing.transactions import Transaction
 
 MAX_WAITING = 3
 """Signatures of one dapp that may wait for the user: dapps ask for some in a row."""
@@ -76,8 +77,10 @@ def approve_signature(
         it any more; NoKey, Locked, WrongPassphrase, TooBusy.
     """
     question = find_question(request_id, user, digest)
-    key = open_key(question, passphrase, cause)
-    signature = sign(question.subject, key)
+    subject = question.subject
+    if isinstance(subject, Transaction):
+        raise TypeError("transactions are sent: services.sending")
+    signature = sign(subject, open_key(question, passphrase, cause))
     with transaction.atomic():
         request = lock_allowed(request_id, user)
         request.outcome = {"result": signature}

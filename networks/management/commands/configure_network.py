@@ -35,7 +35,6 @@ class Command(BaseCommand):
             default=None,
             help="whether block objects carry totalDifficulty",
         )
-
         parser.add_argument(
             "--upstream",
             metavar="URL",

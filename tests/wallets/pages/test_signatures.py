@@ -17,6 +17,7 @@ from wallets.pages.recent import MAX_LOGIN_AGE
 from wallets.services.keystores import MAX_TRIES, delete_key
 from wallets.services.requests import withdraw_requests
 from wallets.services.sessions import revoke_session
+from wallets.signing.transactions import Transaction, to_json
 from wallets.signing.typed_data import read_typed_data
 
 
@@ -113,6 +114,63 @@ def test_typed_data_is_shown_as_a_tree_with_its_domain(signing: Person):
         assert text in page
     assert page.index("Ether Mail") < page.index("Cow")
     assert "0xcd2a3d9f938e13cd947ec05abc7fe734df8dd826" in page
+
+
+def asked_to_send(person: Person, **changes: object) -> ConsentRequest:
+    sent = Transaction(
+        **{
+            "type": 2,
+            "chain_id": 1,
+            "to": "0x" + "b0" * 20,
+            "value": 1_500_000_000_000_000_000,
+            "data": b"",
+            "gas": 21_000,
+            "max_fee_per_gas": 15 * 10**9,
+            "max_priority_fee_per_gas": 10**9,
+        }
+        | changes
+    )
+    return person.asked_to_sign("eth_sendTransaction", transaction=to_json(sent))
+
+
+def test_transaction_is_shown_in_ether(signing: Person):
+    page = page_of(signing, asked_to_send(signing))
+    for text in (
+        "asks you to send a transaction",
+        "0x" + "b0" * 20,
+        "1.5 ether",
+        "at most 0.000315 ether: 21000 gas at 15 gwei, 1 of them",
+        "at most <strong>1.500315 ether</strong>",
+        "Sign and send",
+    ):
+        assert text in page
+
+
+def test_function_that_is_known_is_named_with_its_arguments(signing: Person):
+    spender, everything = bytes(12) + b"\xc0" * 20, b"\xff" * 32
+    data = bytes.fromhex("095ea7b3") + spender + everything
+    page = page_of(signing, asked_to_send(signing, data=data, value=0))
+    assert "approve(address,uint256)" in page
+    assert "0x" + "c0" * 20 in page
+    assert "(unlimited)" in page
+    assert "somebody else may dispose of what is yours" in page
+
+
+def test_function_that_is_unknown_is_called_so(signing: Person):
+    page = page_of(signing, asked_to_send(signing, data=b"\x12\x34\x56\x78"))
+    assert "a function that is not known here" in page
+    assert "<code>0x12345678</code>, unknown" in page
+    created = page_of(signing, asked_to_send(signing, to=None, data=b"\x12" * 8))
+    assert "nobody: it creates a contract" in created
+    assert "not known here" not in created
+
+
+def test_transaction_is_not_sent_where_no_node_takes_it(signing: Person):
+    waiting = asked_to_send(signing)
+    response = approve(signing, waiting)
+    page = signing.client.get(response["Location"]).content.decode()
+    assert "Not sent: this network accepts no transactions." in page
+    assert state(waiting) == RequestState.PENDING
 
 
 @pytest.mark.parametrize("decision", ["reject", "", "APPROVE", "block"])
