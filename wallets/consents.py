@@ -47,7 +47,8 @@ def get_consent(request: ConsentRequest) -> Consent:
     """Return what the user is asked by a wallet_createSession."""
     proposal = proposals.from_stored(request.body)
     session = Session.objects.select_related("dapp").get(dapp_id=request.dapp_id)
-    accounts = list(Account.objects.filter(user_id=request.dapp.user_id))
+    of_user = Account.objects.filter(user_id=request.dapp.user_id)
+    accounts = list(of_user.select_related("keystore"))
     own = [account.named for account in accounts]
     offer = offer_to(request.dapp.user_id)
     asked = proposals.together(session.scopes, proposal, offer)

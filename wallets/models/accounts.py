@@ -41,6 +41,11 @@ class Account(models.Model):
         return self.label or self.address
 
     @property
+    def can_sign(self) -> bool:
+        """Whether it has a key; many are read with `select_related("keystore")`."""
+        return hasattr(self, "keystore")
+
+    @property
     def named(self) -> Address:
         """The account as scopes name it."""
         return Address(self.namespace, self.address)

@@ -23,6 +23,7 @@ class Option:
     value: what the form sends.
     note: a word beside the title, "" for none.
     methods: what the box stands for, by name.
+    is_watched: whether it is an account that can't sign.
     """
 
     value: str
@@ -31,6 +32,7 @@ class Option:
     is_ticked: bool
     meaning: str = ""
     methods: tuple[str, ...] = ()
+    is_watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ def _accounts(
             else notes[account.named in wishes],
             is_ticked=account.named in choice.addresses,
             meaning=account.address,
+            is_watched=not account.can_sign,
         )
         for account in accounts
     ]

@@ -144,7 +144,8 @@ def _show(
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
     session = dapp.session
-    accounts = list(Account.objects.filter(user_id=dapp.user_id))
+    own = Account.objects.filter(user_id=dapp.user_id).select_related("keystore")
+    accounts = list(own)
     context = {
         "dapp": dapp,
         "identity": identity(dapp),

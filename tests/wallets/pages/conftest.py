@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from playwright.sync_api import Browser, BrowserContext
 
 from config.server import Server
+from tests.support.browser import log_in, running_chromium
 from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.wallet import A1, A2, BY_USER, new_user, served_chains
@@ -100,3 +102,27 @@ def person(chains: None) -> Person:
 @pytest.fixture
 def stranger(chains: None) -> Person:
     return Person()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a Chromium; tests that use it are marked `needs_chromium`."""
+    with running_chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def inhabited(service: Server) -> Person:
+    """Return a user of the service."""
+    return Person()
+
+
+@pytest.fixture
+def context(
+    browser: Browser, service: Server, inhabited: Person
+) -> Iterator[BrowserContext]:
+    """Return a browser in which the user has logged in."""
+    context = browser.new_context(base_url=service.base_url)
+    log_in(context, service.base_url, inhabited.client.cookies["sessionid"].value)
+    yield context
+    context.close()

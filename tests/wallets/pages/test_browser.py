@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from config.server import Server
 from keys.models import User
-from tests.support.browser import log_in, needs_chromium, running_chromium, until
+from tests.support.browser import log_in, needs_chromium, until
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.changes import announce_user
@@ -19,29 +18,6 @@ from wallets.models import Dapp, RequestState, Session
 from wallets.services.requests import reject_request
 
 pytestmark = needs_chromium
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def inhabited(service: Server) -> Person:
-    """Return a user of the service."""
-    return Person()
-
-
-@pytest.fixture
-def context(
-    browser: Browser, service: Server, inhabited: Person
-) -> Iterator[BrowserContext]:
-    """Return a browser in which the user has logged in; it may report no fault."""
-    context = browser.new_context(base_url=service.base_url)
-    log_in(context, service.base_url, inhabited.client.cookies["sessionid"].value)
-    yield context
-    context.close()
 
 
 def page_of(context: BrowserContext, faults: list[str]) -> Page:

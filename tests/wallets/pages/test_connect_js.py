@@ -19,7 +19,7 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocketRoute
 
 from config.server import Server
-from tests.support.browser import log_in, needs_chromium, running_chromium, until
+from tests.support.browser import log_in, needs_chromium, until
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.models import ConsentRequest, Dapp, DappToken, LiveSocket
@@ -188,12 +188,6 @@ class Stage:
         token = self.exchange()
         self.answer("wallet_getSession", NO_SESSION)
         return token
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
 
 
 @pytest.fixture

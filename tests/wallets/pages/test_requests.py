@@ -68,6 +68,20 @@ def test_page_says_who_asks_whom_for_what(person: Person):
     assert "less than a day" in page
 
 
+def test_page_tells_which_accounts_can_not_sign(person: Person):
+    address_with_key = person.with_key().address
+    page = person.client.get(address(person.asked())).content.decode()
+    labels = re.findall(r'name="account" value="eip155:(\w+)".*?</label>', page, re.S)
+    found = re.findall(r'name="account".*?</label>', page, re.S)
+    assert {
+        name: "watch-only" in box for name, box in zip(labels, found, strict=True)
+    } == {
+        A1: True,
+        A2: True,
+        address_with_key: False,
+    }
+
+
 def test_what_was_left_ticked_is_granted(person: Person):
     request = person.asked("eip155:1", "eip155:137")
     given = seen(person, request)

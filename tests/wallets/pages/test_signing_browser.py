@@ -15,10 +15,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from config.server import Server
 from networks.models import Network
 from networks.services import configure_network
-from tests.support.browser import log_in, needs_chromium, running_chromium
+from tests.support.browser import log_in, needs_chromium
 from tests.support.signing import MAIL, PASSPHRASE, signer_of, signer_of_data
 from tests.support.upstream_node import UpstreamNode, running_node
-from tests.support.wallet import A1, BY_USER, M0, served_chains
+from tests.support.wallet import A1, BY_USER, M0
 from tests.wallets.pages.conftest import Person
 from wallets.client import CallFailed, WalletClient, connect
 from wallets.services.keystores import open_file
@@ -29,30 +29,6 @@ pytestmark = needs_chromium
 ONE = {"optionalScopes": {"eip155:1": M0}}
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def inhabited(service: Server) -> Person:
-    """Return a user of the service."""
-    served_chains()
-    return Person()
-
-
-@pytest.fixture
-def context(
-    browser: Browser, service: Server, inhabited: Person
-) -> Iterator[BrowserContext]:
-    """Return a browser in which the user has logged in."""
-    context = browser.new_context(base_url=service.base_url)
-    log_in(context, service.base_url, inhabited.client.cookies["sessionid"].value)
-    yield context
-    context.close()
-
-
 @pytest.fixture
 def node(inhabited: Person) -> Iterator[UpstreamNode]:
     """Return a node that takes the transactions of eip155:1."""
@@ -60,6 +36,7 @@ def node(inhabited: Person) -> Iterator[UpstreamNode]:
         network = Network.objects.get(chain_id=1)
         configure_network(network=network, upstream_url=running.url)
         yield running
+        configure_network(network=network, upstream_url="")
 
 
 @pytest.fixture
