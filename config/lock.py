@@ -50,12 +50,16 @@ def main() -> None:
     runtime = project["project"]["dependencies"] + OLDER_PATCHES
     develop = project["dependency-groups"]["dev"]
     staff = project["project"]["optional-dependencies"]["otp"]
-    for name, ranges in (
-        ("requirements.txt", runtime),
-        ("requirements-otp.txt", runtime + staff),
-        ("requirements-dev.txt", runtime + develop),
-    ):
-        (ROOT / name).write_text("\n".join(resolve(ranges)) + "\n")
+    pins = resolve(runtime)
+    _write("requirements.txt", pins)
+    _write("requirements-dev.txt", resolve(runtime + develop))
+    # What comes on top of the first file.
+    extra = [pin for pin in resolve(runtime + staff) if pin not in pins]
+    _write("requirements-otp.txt", extra)
+
+
+def _write(name: str, pins: list[str]) -> None:
+    (ROOT / name).write_text("\n".join(pins) + "\n")
 
 
 if __name__ == "__main__":
