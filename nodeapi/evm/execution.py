@@ -51,7 +51,10 @@ class BlockWatcher(Protocol):
 
     @property
     def records(self) -> list[TransactionRecord] | None:
-        """One for each transaction so far; None when nothing is recorded."""
+        """One for each transaction so far; None when nothing is recorded.
+
+        It is asked for right after a transaction's end.
+        """
 
     def watched(self, fork: Fork) -> Fork:
         """Return the fork whose states report to the `watcher` put into them."""
@@ -162,6 +165,7 @@ class BlockExecution:
         self, uncles: Iterable[Header], withdrawals: Iterable[Withdrawal] | None
     ) -> Outcome:
         """Do what comes after the last transaction, and return the outcome."""
+        records = None if self._watcher is None else self._watcher.records
         self._world.lock_changes()
         for withdrawal in withdrawals or ():
             self._withdraw(withdrawal)
@@ -171,7 +175,6 @@ class BlockExecution:
         bloom = 0
         for receipt in self.receipts:
             bloom |= receipt.bloom
-        records = None if self._watcher is None else self._watcher.records
         return Outcome(self.receipts, self.gas_used, bloom, requests, records)
 
     # Steps

@@ -22,6 +22,11 @@ EMPTY_CODE_HASH = Hash32(sha3.keccak_256(b"").digest())
 _ABSENT: Any = object()
 """What the journal remembers of a key that was not there."""
 
+Journal = list[tuple[dict[Any, Any], Any, Any]]
+"""Dictionary, key, and what stood there, for each write."""
+Originals = dict[tuple[Address, int], int]
+"""Storage that a transaction wrote, as it was when the transaction began."""
+
 
 class StateReader(Protocol):
     """The state after a block, from wherever it is kept."""
@@ -65,10 +70,10 @@ class World:
         self._codes: dict[Hash32, bytes] = {}
         self._written: set[tuple[Address, int]] = set()
         # These last for one transaction:
-        self._original: dict[tuple[Address, int], int] = {}
+        self._original: Originals = {}
         self._warm: dict[Any, bool] = {}
         self._transient: dict[tuple[Address, int], Any] = {}
-        self._journal: list[tuple[dict[Any, Any], Any, Any]] = []
+        self._journal: Journal = []
 
     # Journal
 
@@ -96,6 +101,15 @@ class World:
         self._warm.clear()
         self._transient.clear()
 
+    def hand_over_changes(self) -> tuple[Journal, Originals]:
+        """Return what led to the changes, at the end of a transaction.
+
+        They can't be undone here any more.
+        """
+        handed = self._journal, self._original
+        self._journal, self._original = [], {}
+        return handed
+
     # Accounts
 
     def _account(self, address: Address) -> Account | None:
@@ -115,13 +129,15 @@ class World:
         """Return an account, None when there is none."""
         return self._account(address)
 
-    def replaced_accounts(self) -> dict[Address, Account | None]:
-        """Return what this transaction has changed, as it was when it began."""
-        accounts, replaced = self._accounts, {}
-        for target, key, previous in self._journal:
-            if target is accounts and key not in replaced:
-                replaced[key] = previous
-        return replaced
+    def replaced_accounts(self, journal: Journal) -> dict[Address, Account | None]:
+        """Return the accounts that a journal's writes replaced, as they were before."""
+        accounts = self._accounts
+        # The oldest write is the last to be put in.
+        return {
+            key: previous
+            for target, key, previous in reversed(journal)
+            if target is accounts
+        }
 
     def account_exists(self, address: Address) -> bool:
         """Return whether the account is in the state, empty or not."""
@@ -239,16 +255,6 @@ class World:
             value = 0 if address in self._wiped else self._reader.storage(address, slot)
             values[slot] = value
         return value
-
-    def storage_changes(
-        self, address: Address, slots: Iterable[int]
-    ) -> list[tuple[int, int, int]]:
-        """Return slots with their values at the start of the transaction, and now."""
-        original, changes = self._original, []
-        for slot in slots:
-            value = self.get_storage(address, slot)
-            changes.append((slot, original.get((address, slot), value), value))
-        return changes
 
     def set_storage(self, address: Address, slot: int, value: int) -> None:
         """Set a storage value."""

@@ -34,10 +34,10 @@ def encode_details(
 ) -> bytes:
     """Return the details of a transaction; top: None where it was too large."""
     out = bytearray((_NUMBERS.get(fork_name, len(FORK_NAMES) - 1),))
-    logs = [] if top is None else list(standing_logs(top))
+    logs = [] if top is None else standing_logs(top)
     _number(out, len(logs))
     if logs:
-        first = min(log.index for _, log in logs)
+        first = min([log.index for _, log in logs])
         _number(out, first)
         for number, log in logs:
             _log(out, number, log, first)
@@ -46,16 +46,16 @@ def encode_details(
     return bytes(out)
 
 
-def standing_logs(top: CallFrame) -> Iterator[tuple[int, FrameLog]]:
-    """Yield the logs that nothing undid, with their frames' numbers."""
+def standing_logs(top: CallFrame) -> list[tuple[int, FrameLog]]:
+    """Return the logs that nothing undid, with their frames' numbers."""
     if not top.calls:
-        if top.error is None:
-            yield from [(0, log) for log in top.logs]
-        return
-    for number, (frame, is_void) in enumerate(_frames(top)):
-        if frame.logs and not is_void:
-            for log in frame.logs:
-                yield number, log
+        return [] if top.error is not None else [(0, log) for log in top.logs]
+    return [
+        (number, log)
+        for number, (frame, is_void) in enumerate(_frames(top))
+        if frame.logs and not is_void
+        for log in frame.logs
+    ]
 
 
 def _frames(top: CallFrame) -> Iterator[tuple[CallFrame, bool]]:
@@ -86,13 +86,17 @@ def _word(out: bytearray, value: int) -> None:
 
 
 def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
-    position, index, topics, data = log.position, log.index, log.topics, log.data
-    for value in (number, position, index - first):
-        if value < 0x80:
-            out.append(value)
-        else:
+    position, index, topics, data = (
+        log.position,
+        log.index - first,
+        log.topics,
+        log.data,
+    )
+    if number < 0x80 and position < 0x80 and index < 0x80:
+        out += bytes((number, position, index, len(topics)))
+    else:
+        for value in (number, position, index, len(topics)):
             _number(out, value)
-    out.append(len(topics))
     for topic in topics:
         word = topic.lstrip(b"\x00")
         out.append(len(word))
@@ -109,29 +113,18 @@ def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
 
 def _account(out: bytearray, account: TouchedAccount) -> None:
     before, after, slots = account.before, account.after, account.slots
-    flags = _DESTROYED if account.is_destroyed else 0
+    flags = _SLOTS if slots else 0
+    if account.is_destroyed:
+        flags |= _DESTROYED
     was_empty = before == EMPTY
     if was_empty:
         flags |= _WAS_EMPTY
-    if slots:
-        flags |= _SLOTS
-    nonce, balance, code_hash = after
-    if before is not after:
-        if before.balance != balance:
-            flags |= _BALANCE
-        if before.nonce != nonce:
-            flags |= _NONCE
-        if before.code_hash != code_hash:
-            flags |= _CODE
+    start = len(out)
     out.append(flags)
     if was_empty:
         out += account.address
-    if flags & _BALANCE:
-        _word(out, balance)
-    if flags & _NONCE:
-        _number(out, nonce)
-    if flags & _CODE:
-        out += code_hash
+    if before is not after:
+        out[start] |= _changes(out, before, after)
     if slots:
         if was_empty:
             # Of the others, JSON has the slots already.
@@ -143,6 +136,22 @@ def _account(out: bytearray, account: TouchedAccount) -> None:
                 out.append(_UNCHANGED)
             else:
                 _word(out, new)
+
+
+def _changes(out: bytearray, before: Account, after: Account) -> int:
+    """Write what an account has become, and return the flags that say what it is."""
+    flags = 0
+    balance, nonce, code_hash = after.balance, after.nonce, after.code_hash
+    if before.balance != balance:
+        flags = _BALANCE
+        _word(out, balance)
+    if before.nonce != nonce:
+        flags |= _NONCE
+        _number(out, nonce)
+    if before.code_hash != code_hash:
+        flags |= _CODE
+        out += code_hash
+    return flags
 
 
 # Decoding

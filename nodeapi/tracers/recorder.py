@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nodeapi.evm.world import EMPTY_CODE_HASH
@@ -15,7 +14,7 @@ from nodeapi.tracers.record import (
     TransactionRecord,
     hold,
 )
-from nodeapi.tracers.touched import Touched, find_touched
+from nodeapi.tracers.touched import Rewind, Trail
 from nodeapi.tracers.watching import Watcher
 
 if TYPE_CHECKING:
@@ -31,6 +30,12 @@ ACCOUNT_BYTES, SLOT_BYTES = 256, 128
 
 WAITING_BYTES = 2**20
 """Of the same data, kept until records are made of it."""
+ENTRY_BYTES = 128
+"""What an entry of the world's journal counts for in it."""
+
+_Executed = tuple["CallFrame | None", "Trail", bool]
+"""A transaction that waits for its record: its calls unless they were too much, and
+what it touched, with whether that is little enough."""
 
 _DEFAULT = PrestateConfig()
 
@@ -49,19 +54,27 @@ class Recorder(Watcher):
 
     @property
     def records(self) -> list[TransactionRecord]:
-        """One for each transaction so far, short ones not compressed yet."""
+        """One for each transaction so far, short ones not compressed yet.
+
+        To be asked for before anything but transactions changes the world.
+        """
         self._make_records()
         return self._records
 
     def end(self, state: Any, transaction: Transaction, gas_used: int) -> None:
-        """Keep what the transaction did."""
-        super().end(state, transaction, gas_used)
-        world: World = state._account_db
-        top = None if self.is_overflown else self.top
-        size = self._state_bytes()
-        found = find_touched(self, world) if size <= self._limit_bytes else None
-        self._waiting.append(_Executed(state.fork.name, world, top, found))
-        self._waiting_bytes += self._bytes + size
+        """Keep what the transaction left, to be looked into with the others."""
+        top: CallFrame | None = self.top
+        self.top.gas_used = gas_used
+        if self.is_overflown:
+            top = None
+        self._state = state
+        journal, originals = state._account_db.hand_over_changes()
+        trail = Trail(self.accounts, self.slots, self.destroyed, journal, originals)
+        size = ACCOUNT_BYTES * len(self.accounts)
+        for used in self.slots.values():
+            size += SLOT_BYTES * len(used)
+        self._waiting.append((top, trail, size <= self._limit_bytes))
+        self._waiting_bytes += self._bytes + size + ENTRY_BYTES * len(journal)
         if self._waiting_bytes > WAITING_BYTES:
             self._make_records()
 
@@ -72,21 +85,29 @@ class Recorder(Watcher):
         take half of what they take between two executions.
         """
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
-        self._records += [self._record(executed) for executed in waiting]
+        if not waiting:
+            return
+        world: World = self._state._account_db
+        rewind, records = Rewind(world), []
+        for top, trail, is_small in reversed(waiting):
+            if is_small:
+                records.append(self._record(top, rewind.touched(trail), world))
+            else:
+                rewind.undo(trail)
+                records.append(_record_of_calls(top))
+        records.reverse()
+        self._records += records
 
-    def _record(self, executed: _Executed) -> TransactionRecord:
-        calls, calls_size = TOO_LARGE, 0
-        if executed.top is not None:
-            text, calls_size = recorded_call_json(executed.top)
-            calls = hold(text.encode())
-        if executed.touched is None:
-            return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
-        accounts = executed.touched.accounts()
-        digits = self._look_at_codes(accounts, executed.world)
-        plain = prestate_json(accounts, _DEFAULT, leave_out).encode()
-        details = encode_details(executed.fork_name, executed.top, accounts)
-        size = len(plain) + digits
-        return TransactionRecord(calls, hold(plain), hold(details), calls_size, size)
+    def _record(
+        self, top: CallFrame | None, touched: list[TouchedAccount], world: World
+    ) -> TransactionRecord:
+        calls, calls_size = _packed_calls(top)
+        digits = self._look_at_codes(touched, world)
+        plain = prestate_json(touched, _DEFAULT, leave_out).encode()
+        details = encode_details(self._state.fork.name, top, touched)
+        return TransactionRecord(
+            calls, hold(plain), hold(details), calls_size, len(plain) + digits
+        )
 
     def _look_at_codes(self, accounts: list[TouchedAccount], world: World) -> int:
         """Keep code that came; return what the code left out adds, its holes taken off.
@@ -104,16 +125,16 @@ class Recorder(Watcher):
                     self.codes[after] = code
         return size
 
-    def _state_bytes(self) -> int:
-        slots = sum(map(len, self.slots.values()))
-        return ACCOUNT_BYTES * len(self.accounts) + SLOT_BYTES * slots
+
+def _packed_calls(top: CallFrame | None) -> tuple[bytes, int]:
+    """Return `calls` and `calls_size` of a record."""
+    if top is None:
+        return TOO_LARGE, 0
+    text, size = recorded_call_json(top)
+    return hold(text.encode()), size
 
 
-@dataclass(slots=True)
-class _Executed:
-    """A transaction that waits for its record; None: it was too much."""
-
-    fork_name: str
-    world: World
-    top: CallFrame | None
-    touched: Touched | None
+def _record_of_calls(top: CallFrame | None) -> TransactionRecord:
+    """Return a record of a transaction that touched too much for the rest of it."""
+    calls, size = _packed_calls(top)
+    return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, size, 0)

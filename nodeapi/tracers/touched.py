@@ -6,7 +6,7 @@ it is touched, so that this is the value at the transaction's start.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -15,8 +15,7 @@ from nodeapi.evm.world import EMPTY_CODE_HASH, Account
 if TYPE_CHECKING:
     from eth_typing import Address
 
-    from nodeapi.evm.world import World
-    from nodeapi.tracers.watching import Watcher
+    from nodeapi.evm.world import Journal, Originals, World
 
 EMPTY = Account(0, 0, EMPTY_CODE_HASH)
 """An account that is not there, too: https://eips.ethereum.org/EIPS/eip-161."""
@@ -39,43 +38,61 @@ class TouchedAccount:
 
 
 @dataclass(slots=True)
-class Touched:
-    """What a transaction touched, as it was found right after its end."""
+class Trail:
+    """What a transaction left of what it touched: all that has to be kept at its end."""
 
-    after: dict[Address, Account | None]
-    """The accounts, None for those that are not there."""
-    replaced: dict[Address, Account | None]
-    """Those that were changed, as they were before."""
-    slots: dict[Address, list[Slot]]
-    """By contract, in no order."""
+    accounts: Collection[bytes]
+    """Whatever it changed is among them."""
+    slots: Mapping[bytes, Collection[int]]
+    """By contract."""
     destroyed: Container[bytes]
+    journal: Journal
+    originals: Originals
 
-    def accounts(self) -> list[TouchedAccount]:
-        """Return the accounts with what became of them, by address."""
-        replaced, slots, destroyed = self.replaced, self.slots, self.destroyed
+
+class Rewind:
+    """Goes back through the transactions of a block, the last one first.
+
+    What a transaction made of an account is what the next one found there, which its
+    own trail has; so nothing need be looked up while transactions are executed.
+    """
+
+    def __init__(self, world: World) -> None:
+        """Begin where the world stands: right after the last transaction's end."""
+        self._world = world
+        self._accounts: dict[Address, Account | None] = {}
+        self._slots: Originals = {}
+
+    def undo(self, trail: Trail) -> None:
+        """Go back to before a transaction."""
+        self._accounts.update(self._world.replaced_accounts(trail.journal))
+        self._slots.update(trail.originals)
+
+    def touched(self, trail: Trail) -> list[TouchedAccount]:
+        """Do the same, and return the accounts that it touched, by address."""
+        world, later, slots = self._world, self._accounts, trail.slots
+        replaced = world.replaced_accounts(trail.journal)
         touched = []
-        for address, account in sorted(self.after.items()):
-            after = account or EMPTY
-            before = replaced.get(address, after) or EMPTY
-            values = slots.get(address, ())
-            if values:
-                values = sorted(values)
-            touched.append(
-                TouchedAccount(address, before, after, values, address in destroyed)
-            )
+        for address in cast("list[Address]", sorted(trail.accounts)):
+            account = later[address] if address in later else world.account(address)
+            before = after = account or EMPTY
+            if address in replaced:
+                before = replaced[address] or EMPTY
+            used = slots.get(address)
+            values = self._values(address, used, trail.originals) if used else ()
+            is_destroyed = address in trail.destroyed
+            touched.append(TouchedAccount(address, before, after, values, is_destroyed))
+        later.update(replaced)
+        self._slots.update(trail.originals)
         return touched
 
-
-def find_touched(watcher: Watcher, world: World) -> Touched:
-    """Find what the world's last transaction touched, no more than has to be done now."""
-    accounts = cast("set[Address]", watcher.accounts)
-    slots = cast("dict[Address, set[int]]", watcher.slots)
-    return Touched(
-        {address: world.account(address) for address in accounts},
-        world.replaced_accounts(),
-        {
-            address: world.storage_changes(address, used)
-            for address, used in slots.items()
-        },
-        watcher.destroyed,
-    )
+    def _values(
+        self, address: Address, used: Iterable[int], originals: Originals
+    ) -> list[Slot]:
+        world, later = self._world, self._slots
+        values = []
+        for slot in sorted(used):
+            key = address, slot
+            after = later[key] if key in later else world.get_storage(address, slot)
+            values.append((slot, originals.get(key, after), after))
+        return values

@@ -42,6 +42,8 @@ class Watcher:
     """The transaction's own frame."""
     accounts: set[bytes]
     """What geth's prestate tracer looks up; whatever the transaction changes is there."""
+    slots: dict[bytes, set[int]]
+    """Slots that were read or written, by contract."""
     created: set[bytes]
     """Where contracts were to be created."""
     destroyed: set[bytes]
@@ -57,19 +59,18 @@ class Watcher:
         self._limit_bytes = limit_bytes
         self.log_count = 0
         """Logs of the block so far, those of reverted calls left out."""
+        self._all_may_be_destroyed = False
         self._forget()
 
     def _forget(self) -> None:
         self.accounts = set()
-        self.slots: dict[bytes, set[int]] = {}
-        """Slots that were read or written, by contract."""
+        self.slots = {}
         self.created = set()
         self.destroyed = set()
         self.is_overflown = False
         self._bytes = 0
-        self._open: list[CallFrame] = []
-        self._log_counts: list[int] = []
-        self._all_may_be_destroyed = False
+        self._open: list[tuple[CallFrame, int]] = []
+        """Frames that have begun, with the number of logs before them."""
 
     def watched(self, fork: Fork) -> Fork:
         """Return the fork whose states can have this watcher."""
@@ -117,19 +118,20 @@ class Watcher:
         if not parents:
             self.top = frame
         elif not self.is_overflown:
-            parents[-1].calls.append(frame)
-        parents.append(frame)
-        self._log_counts.append(self.log_count)
-        self._count(FRAME_BYTES + len(frame.input))
+            parents[-1][0].calls.append(frame)
+        parents.append((frame, self.log_count))
+        self._bytes += FRAME_BYTES + len(frame.input)
+        if self._bytes > self._limit_bytes:
+            self._give_up()
 
     def exit(self, frame: CallFrame) -> None:
         """See it end, with `output`, `error` and (below the top) `gas_used`."""
-        self._open.pop()
-        log_count = self._log_counts.pop()
+        _, log_count = self._open.pop()
         if frame.error is not None:
             self.log_count = log_count
-        if frame.output:
-            self._count(len(frame.output))
+        self._bytes += len(frame.output)
+        if self._bytes > self._limit_bytes:
+            self._give_up()
 
     def destroy(self, frame: CallFrame) -> None:
         """See a SELFDESTRUCT."""
@@ -140,18 +142,21 @@ class Watcher:
 
     def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
         """See what the frame that runs logs."""
-        frame = self._open[-1]
+        frame, _ = self._open[-1]
+        index = self.log_count
+        self.log_count = index + 1
         if not self.is_overflown:
             position = len(frame.calls)
-            frame.logs.append(FrameLog(address, topics, data, self.log_count, position))
-        self.log_count += 1
-        self._count(FRAME_BYTES + len(data))
+            frame.logs.append(FrameLog(address, topics, data, index, position))
+        self._bytes += FRAME_BYTES + len(data)
+        if self._bytes > self._limit_bytes:
+            self._give_up()
 
-    def _count(self, size: int) -> None:
-        self._bytes += size
-        if self._bytes > self._limit_bytes and not self.is_overflown:
+    def _give_up(self) -> None:
+        """Keep no frames of this transaction: there are too many, or too long ones."""
+        if not self.is_overflown:
             self.is_overflown = True
-            for frame in self._open:
+            for frame, _ in self._open:
                 frame.calls, frame.logs = [], []
 
 
@@ -262,9 +267,10 @@ class WatchedExecutor(TransactionExecutor):
     def __call__(self, transaction: Transaction) -> Any:
         """Check and execute a transaction. Raises: eth_utils.ValidationError."""
         state = self.vm_state
-        state.watcher.begin(state, transaction)
+        watcher: Watcher = state.watcher
+        watcher.begin(state, transaction)
         computation = super().__call__(transaction)
-        state.watcher.end(state, transaction, computation.transaction_gas_used)
+        watcher.end(state, transaction, computation.transaction_gas_used)
         return computation
 
     def build_computation(self, message: Any, transaction: Transaction) -> Any:

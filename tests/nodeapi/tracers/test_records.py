@@ -30,7 +30,7 @@ from nodeapi.tracers.record import (
     unpack,
 )
 from nodeapi.tracers.recorder import Recorder
-from nodeapi.tracers.touched import find_touched
+from nodeapi.tracers.touched import Rewind, Trail
 from tests.support.executed import SENDER, Account, Chain
 from tests.support.random_calls import (
     CONTRACTS,
@@ -65,10 +65,12 @@ class Kept(Recorder):
         self.kept = []
 
     def end(self, state, transaction, gas_used):
+        world = state._account_db
+        journal, originals = list(world._journal), dict(world._original)
         super().end(state, transaction, gas_used)
-        accounts = find_touched(self, state._account_db).accounts()
-        changed = set(state._account_db.replaced_accounts())
-        self.kept.append((self.top, accounts, changed))
+        trail = Trail(self.accounts, self.slots, self.destroyed, journal, originals)
+        changed = set(world.replaced_accounts(journal))
+        self.kept.append((self.top, Rewind(world).touched(trail), changed))
 
 
 def random_chain(fork, seed, transactions=6):
