@@ -1,8 +1,9 @@
 """Receipts, packed: most of one is words that every receipt has.
 
 A packed receipt is the number of its dictionary, the number of its holes (see
-`nodeapi.receipts`), and a zstd frame, which begins with the bytes that are in it. What
-a dictionary says must never change; a better one is a second one, beside it.
+`nodeapi.receipts`), and a zstd frame, which begins with the bytes that are in it and
+ends with their checksum. What a dictionary says must never change; a better one is a
+second one, beside it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class _Codec(threading.local):
 
     def __init__(self) -> None:
         self.compress = zstandard.ZstdCompressor(
-            level=1, dict_data=_words, write_checksum=False, write_dict_id=False
+            level=1, dict_data=_words, write_checksum=True, write_dict_id=False
         ).compress
         self.decompress = zstandard.ZstdDecompressor(dict_data=_words).decompress
 
@@ -74,9 +75,12 @@ def unpack(packed: bytes) -> bytes:
     Raises: ValueError, like all that follow, for what `pack` can't have made.
     """
     try:
-        return _codec.decompress(_frame(packed))
-    except zstandard.ZstdError as error:
+        receipt = _codec.decompress(_frame(packed))
+    except (zstandard.ZstdError, MemoryError) as error:  # the latter: of its size
         raise ValueError(f"a packed receipt is damaged: {error}") from error
+    if not receipt:  # a frame that says so is believed, and not looked into
+        raise ValueError("a packed receipt is damaged: nothing is in it")
+    return receipt
 
 
 def unpack_pieces(packed: bytes) -> Iterator[bytes]:

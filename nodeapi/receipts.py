@@ -11,6 +11,8 @@ Source: execution-apis src/schemas/receipt.yaml; go-ethereum internal/ethapi/api
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nodeapi.evm import rlp
@@ -21,7 +23,7 @@ from nodeapi.evm.transactions import BLOB
 from nodeapi.receipt_codec import HOLE, measure, pack, unpack, unpack_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from nodeapi.evm.blocks import Block
     from nodeapi.evm.forks import Fork
@@ -72,21 +74,24 @@ def receipt_document(stored: bytes, transaction: bytes) -> bytes:
     Raises: ValueError, like all that follow, for anything else.
     """
     begin, place = _completion(transaction)
-    return begin + unpack(stored).replace(HOLE, place)
+    with _naming(place):
+        return begin + unpack(stored).replace(HOLE, place)
 
 
 def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:
     """Yield the same in pieces of at most 64 KiB, in bounded memory."""
     begin, place = _completion(transaction)
     yield begin
-    for piece in unpack_pieces(stored):
-        yield piece.replace(HOLE, place)
+    with _naming(place):
+        for piece in unpack_pieces(stored):
+            yield piece.replace(HOLE, place)
 
 
 def receipt_size(stored: bytes, transaction: bytes) -> int:
     """Return how many bytes that is, without making it."""
     begin, place = _completion(transaction)
-    size, holes = measure(stored)
+    with _naming(place):
+        size, holes = measure(stored)
     return len(begin) + size + holes * (len(place) - len(HOLE))
 
 
@@ -98,6 +103,16 @@ def _completion(transaction: bytes) -> tuple[bytes, bytes]:
     block, time, index, name, ends, price = found.groups()
     place = b'%s%s,"transactionHash":%s' % (block, index, name)
     return b'{%s,%s,"effectiveGasPrice":%s' % (place, ends, price), place + time
+
+
+@contextmanager
+def _naming(place: bytes) -> Iterator[None]:
+    """Tell whose receipt is damaged, for the log."""
+    try:
+        yield
+    except ValueError as error:
+        error.add_note(f"the stored receipt of {place.decode()}")
+        raise
 
 
 def _own_members(

@@ -22,7 +22,7 @@ from nodeapi.ports import (
 from nodeapi.store import entries, record_queries
 from nodeapi.store.base import CacheKey, whole_row
 from nodeapi.store.spool import Spool
-from nodeapi.store.trace_streams import ADVICE, Span, groups
+from nodeapi.store.trace_streams import ADVICE, Span, groups, record_name
 from nodeapi.store.traces import SHORT_BYTES, TraceReads
 from nodeapi.tracers.derived import CALLS, PRESTATE, code_hashes
 from nodeapi.tracers.record import RecordTooLarge
@@ -178,6 +178,9 @@ class DerivedReads(TraceReads):
                 result = await self._answer(recorded, derivation)
             except RecordTooLarge as error:
                 raise TraceTooLarge(recorded.index) from error
+            except ValueError as error:
+                error.add_note(record_name(plan[0], recorded.index, derivation.name))
+                raise
             yield recorded, result
             if loop.time() > turn_ends:
                 await asyncio.sleep(0)

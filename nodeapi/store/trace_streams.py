@@ -17,6 +17,7 @@ from nodeapi.store import entries, record_queries
 from nodeapi.store.codes import Codes
 from nodeapi.tracers.record import (
     CodeHole,
+    RecordDamaged,
     code_hashes,
     fill_calls,
     fill_codes,
@@ -81,6 +82,11 @@ def groups(weights: Iterable[int], first: int) -> Iterator[tuple[int, int, int]]
         yield start, index, weight
 
 
+def record_name(block_id: int, index: int, column: str) -> str:
+    """Return which record was damaged, for the log."""
+    return f"nodeapi_transactionrecord: block_id {block_id}, index {index}, {column}"
+
+
 class TraceStreams:
     """Makes the chunks of long answers."""
 
@@ -132,15 +138,16 @@ class TraceStreams:
         for first, last, weight in groups(weights, span.first):
             part = Span(span.block_id, first, last)
             if weight > GROUP_BYTES:
-                yield await self._long_record(kind, part)
+                transaction_hash, pieces = await self._long_record(kind, part)
+                yield transaction_hash, _named(pieces, kind, span.block_id, first)
                 continue
             parts = await self._group(kind, part)
             for index, (transaction_hash, record, document) in enumerate(parts, first):
                 if sizes[index - span.first] > CHUNK_BYTES:
-                    pieces = _filled(kind, [record], document)
-                    yield transaction_hash, self._with_codes(pieces)
+                    pieces = self._with_codes(_filled(kind, [record], document))
                 else:
-                    yield transaction_hash, self._short_record(kind, record, document)
+                    pieces = self._short_record(kind, record, document)
+                yield transaction_hash, _named(pieces, kind, span.block_id, index)
 
     async def _short_record(
         self, kind: RecordKind, record: bytes, document: bytes
@@ -216,6 +223,18 @@ class TraceStreams:
         if not rows:
             raise Unavailable("records have gone while they were read")
         return rows[0]
+
+
+async def _named(
+    pieces: AsyncGenerator[bytes, None], kind: RecordKind, block_id: int, index: int
+) -> AsyncGenerator[bytes, None]:
+    """Yield pieces; what is damaged is told with its name."""
+    try:
+        async for piece in pieces:
+            yield piece
+    except RecordDamaged as error:
+        error.add_note(record_name(block_id, index, kind))
+        raise
 
 
 def _filled(

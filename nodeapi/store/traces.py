@@ -7,6 +7,8 @@ a single transaction has too much of in parts, each when the reader has taken th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.errors import TraceTooLarge
@@ -14,9 +16,9 @@ from nodeapi.ports import MAX_INDEX, MaybeAnswer, RecordKind
 from nodeapi.store import entries, record_queries
 from nodeapi.store.base import CacheKey, Reads, whole_row
 from nodeapi.store.codes import Codes
-from nodeapi.store.trace_streams import ADVICE, Span, TraceStreams
+from nodeapi.store.trace_streams import ADVICE, Span, TraceStreams, record_name
 from nodeapi.tracers.record import (
-    TOO_LARGE,
+    RecordDamaged,
     RecordTooLarge,
     code_hashes,
     fill_all_calls,
@@ -148,12 +150,21 @@ class TraceReads(Reads):
         In those of prestateTracer the code is still missing.
         """
         records = read_array(row[5] or b"")
+        filled: Iterable[bytes]
+        if kind == "prestate":
+            filled = map(unpack, records)
+        else:
+            filled = fill_all_calls(records, read_array(row[4] or b""))
+        texts: list[bytes] = []
         try:
-            if kind == "prestate":
-                return list(map(unpack, records))
-            return list(fill_all_calls(records, read_array(row[4] or b"")))
+            texts.extend(filled)
         except RecordTooLarge as error:
-            raise TraceTooLarge(first + records.index(TOO_LARGE)) from error
+            raise TraceTooLarge(first + len(texts)) from error
+        except RecordDamaged as error:
+            block_id = read_int8(row[0] or b"")
+            error.add_note(record_name(block_id, first + len(texts), kind))
+            raise
+        return texts
 
     async def _with_code(self, text: bytes) -> bytes:
         """Put code where it is missing: once for all answers, which share much of it."""

@@ -5,14 +5,17 @@ with holes where something goes that is stored elsewhere already: members of the
 outermost call that the transaction object has, code that its hash names. `details` is
 what the other answers need besides (`nodeapi.tracers.details`).
 
-Each is packed: one byte that tells how, and the payload. Long ones can be unpacked and
-filled piece by piece, in memory that does not depend on their length.
+Each is packed: one byte that tells how, and the payload, with a checksum: bytes that
+changed where they were stored are an error, and never an answer. Long ones can be
+unpacked and filled piece by piece, in memory that does not depend on their length.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,8 +30,14 @@ times with a megabyte of input must not take the importer's memory."""
 
 TOO_LARGE = b"\x00"
 """A packed record of which more would have had to be recorded than the limit."""
-_RAW, _DICTIONARY_1 = 1, 2
-"""How a payload is packed: as it is, or as a zstd frame made with that dictionary."""
+_RAW, _DICTIONARY_1, _SUMMED = 1, 2, 12
+"""How a payload is packed: as it is (until it is stored, and what was stored before
+there were checksums), as a zstd frame made with that dictionary, or behind its CRC-32.
+
+No single bit makes one of another, nor something too large of what is not.
+"""
+
+_SUM_BYTES = 4
 
 _WORTH_COMPRESSING = 64
 """Bytes. A zstd frame alone takes nine."""
@@ -59,6 +68,10 @@ engine than tried at each byte.
 
 class RecordTooLarge(ValueError):
     """Raised when what a transaction did was too much to be recorded."""
+
+
+class RecordDamaged(ValueError):
+    """Raised when a stored record is not what was stored."""
 
 
 class TransactionRecord(NamedTuple):
@@ -98,7 +111,7 @@ class _Codec(threading.local):
     def __init__(self) -> None:
         dictionary = _dictionary()
         self.compressor = zstandard.ZstdCompressor(
-            level=3, dict_data=dictionary, write_checksum=False, write_dict_id=False
+            level=3, dict_data=dictionary, write_checksum=True, write_dict_id=False
         )
         # Most records are shorter than the tables that a level brings along.
         self.short_compressor = zstandard.ZstdCompressor(
@@ -109,7 +122,7 @@ class _Codec(threading.local):
                 chain_log=10,
                 search_log=1,
                 min_match=4,
-                write_checksum=False,
+                write_checksum=True,
                 write_dict_id=False,
             ),
             dict_data=dictionary,
@@ -124,10 +137,14 @@ def pack(payload: bytes) -> bytes:
     """Return bytes as they are stored."""
     size = len(payload)
     if size < _WORTH_COMPRESSING:
-        return b"\x01" + payload
+        return _summed(payload)
     if size < _SHORT:
         return b"\x02" + _codec.short_compressor.compress(payload)
     return b"\x02" + _codec.compressor.compress(payload)
+
+
+def _summed(payload: bytes) -> bytes:
+    return b"\x0c%b%b" % (zlib.crc32(payload).to_bytes(_SUM_BYTES, "big"), payload)
 
 
 def hold(payload: bytes) -> bytes:
@@ -136,7 +153,7 @@ def hold(payload: bytes) -> bytes:
 
 
 def compress_records(records: Sequence[TransactionRecord]) -> list[TransactionRecord]:
-    """Compress what was held.
+    """Compress what was held, or give it its checksum.
 
     All at once, and without the interpreter's lock: whoever stores the records does
     this while the next blocks are executed.
@@ -154,7 +171,14 @@ def compress_records(records: Sequence[TransactionRecord]) -> list[TransactionRe
 
 
 def _compressed(held: list[bytes], worth: int) -> list[bytes]:
-    places = [n for n, p in enumerate(held) if p[0] == _RAW and len(p) > worth]
+    places = []
+    for place, packed in enumerate(held):
+        if packed[0] != _RAW:
+            continue
+        if len(packed) > worth:
+            places.append(place)
+        else:
+            held[place] = _summed(packed[1:])
     if places:
         payloads: list[Any] = [held[place][1:] for place in places]
         frames: Any = _codec.short_compressor.multi_compress_to_buffer(
@@ -168,37 +192,56 @@ def _compressed(held: list[bytes], worth: int) -> list[bytes]:
 def unpack(packed: bytes) -> bytes:
     """Return what `pack` was given.
 
-    Raises: RecordTooLarge; ValueError for what `pack` can't have made.
+    Raises: RecordTooLarge; RecordDamaged for what `pack` can't have made.
     """
-    kind = packed[0]
+    kind = packed[0] if packed else None
     if kind == _DICTIONARY_1:
         try:
-            return _codec.decompressor.decompress(memoryview(packed)[1:])
-        except zstandard.ZstdError as error:
-            raise ValueError(f"a record is damaged: {error}") from error
-    _check_kind(kind)
+            payload = _codec.decompressor.decompress(memoryview(packed)[1:])
+        except (zstandard.ZstdError, MemoryError) as error:  # the latter: of its size
+            raise RecordDamaged(f"a record is damaged: {error}") from error
+        if not payload:  # a frame that says so is believed, and not looked into
+            raise RecordDamaged("a record is damaged: nothing is in it")
+        return payload
+    if kind == _SUMMED:
+        payload = packed[1 + _SUM_BYTES :]
+        _check_sum(packed[1 : 1 + _SUM_BYTES], zlib.crc32(payload))
+        return payload
+    _check_kind(kind, packed == TOO_LARGE)
     return packed[1:]
 
 
 def unpack_pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same piece by piece; chunks: the packed bytes, cut anywhere."""
+    """Yield the same piece by piece; chunks: the packed bytes, cut anywhere.
+
+    What is damaged is found at the end, if not before.
+    """
     chunks = iter(chunks)
-    first = next((chunk for chunk in chunks if chunk), TOO_LARGE)
-    kind, rest = first[0], first[1:]
-    if kind != _DICTIONARY_1:
-        _check_kind(kind)
-        yield rest
-        yield from chunks
+    first = next((chunk for chunk in chunks if chunk), b"")
+    kind, rest = first[0] if first else None, first[1:]
+    if kind == _DICTIONARY_1:
+        yield from _inflated_pieces(itertools.chain((rest,), chunks))
         return
+    if kind == _SUMMED:
+        # No longer than what is not worth compressing.
+        yield unpack(first + b"".join(chunks))
+        return
+    _check_kind(kind, not rest)
+    yield rest
+    yield from chunks
+
+
+def _inflated_pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
     # A decompressor of its own: other pieces are unpacked before this is at its end.
     decompressor = zstandard.ZstdDecompressor(dict_data=_dictionary())
     inflate = decompressor.decompressobj(write_size=CHUNK_BYTES)
     try:
-        yield from _inflated(inflate, rest)
         for chunk in chunks:
             yield from _inflated(inflate, chunk)
-    except zstandard.ZstdError as error:
-        raise ValueError(f"a record is damaged: {error}") from error
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise RecordDamaged(f"a record is damaged: {error}") from error
+    if not inflate.eof:
+        raise RecordDamaged("a record is damaged: its end is missing")
 
 
 def _inflated(inflate: zstandard.ZstdDecompressionObj, chunk: bytes) -> Iterator[bytes]:
@@ -208,16 +251,24 @@ def _inflated(inflate: zstandard.ZstdDecompressionObj, chunk: bytes) -> Iterator
     """
     step = 64
     for start in range(0, len(chunk), step):
+        if inflate.eof:
+            raise RecordDamaged("a record is damaged: it goes on behind its end")
         piece = inflate.decompress(chunk[start : start + step])
         if piece:
             yield piece
 
 
-def _check_kind(kind: int) -> None:
-    if kind == TOO_LARGE[0]:
+def _check_sum(stored: bytes, found: int) -> None:
+    if stored != found.to_bytes(_SUM_BYTES, "big"):
+        raise RecordDamaged("a record is damaged: its checksum is another one")
+
+
+def _check_kind(kind: int | None, is_all: bool) -> None:
+    """Refuse what has no payload; is_all: whether nothing follows."""
+    if kind == TOO_LARGE[0] and is_all:
         raise RecordTooLarge("what the transaction did was too much to be recorded")
     if kind != _RAW:
-        raise ValueError(f"a record is packed in an unknown way: {kind}")
+        raise RecordDamaged(f"a record is packed in an unknown way: {kind}")
 
 
 # Filling

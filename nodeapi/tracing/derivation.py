@@ -108,3 +108,6 @@ def _answers(
                 yield recorded.hash, derivation.derive(recorded, codes)
             except RecordTooLarge as error:
                 raise NotTraceable(TraceTooLarge(recorded.index).message) from error
+            except ValueError as error:
+                error.add_note(f"records of transaction {recorded.index} of the block")
+                raise

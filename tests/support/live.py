@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,10 @@ class Api:
     def send(self, message: Any, **headers: str) -> httpx.Response:
         """Send JSON."""
         return self.post(json.dumps(message).encode(), **headers)
+
+    def stream(self, message: Any) -> AbstractContextManager[httpx.Response]:
+        """Send JSON; the answer is read by whoever enters."""
+        return self._client.stream("POST", self._path, content=json.dumps(message))
 
     def ask(self, method: str, *params: Any) -> dict[str, Any]:
         """Make one call; returns the answer, which may be an error."""

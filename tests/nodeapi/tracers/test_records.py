@@ -23,11 +23,16 @@ from nodeapi.tracers.four_byte import four_byte_json
 from nodeapi.tracers.prestate import PrestateConfig, code_text, prestate_json
 from nodeapi.tracers.record import (
     TOO_LARGE,
+    RecordDamaged,
     RecordTooLarge,
+    TransactionRecord,
     compress_records,
     fill_calls,
     fill_prestate,
+    hold,
+    pack,
     unpack,
+    unpack_pieces,
 )
 from nodeapi.tracers.recorder import Recorder
 from nodeapi.tracers.touched import Rewind, Trail
@@ -274,3 +279,42 @@ def test_what_is_too_much_is_not_recorded_and_the_rest_is():
         FlatCallDerivation().derive(stored, {})
     assert json.loads(PrestateDerivation().derive(stored, codes_of(chain)))
     assert second.calls_size > 0
+
+
+def payload(size: int) -> bytes:
+    """Return JSON of which zstd leaves some hundred bytes, and the rest as it is."""
+    return b'{"output":"0x%s"}' % random.Random(size).randbytes(size).hex().encode()
+
+
+def read_in_pieces(packed: bytes) -> bytes:
+    return b"".join(unpack_pieces([packed[:50], packed[50:]]))
+
+
+@pytest.mark.parametrize("size", [4, 60, 400, 2_500])
+@pytest.mark.parametrize("read", [unpack, read_in_pieces])
+def test_a_damaged_record_is_an_error_and_never_another_one(size, read):
+    whole = payload(size)
+    held = hold(whole)
+    stored = compress_records([TransactionRecord(held, held, held, 0, 0)])[0]
+    for packed in {pack(whole), stored.calls, stored.details}:
+        assert read(packed) == whole
+        for bit in range(len(packed) * 8):
+            damaged = bytearray(packed)
+            damaged[bit // 8] ^= 1 << bit % 8
+            try:
+                # Few bits say nothing about what is in the frame.
+                assert read(bytes(damaged)) == whole
+            except RecordDamaged:
+                continue
+        for end in range(len(packed)):
+            with pytest.raises(RecordDamaged):
+                read(packed[:end])
+
+
+@pytest.mark.parametrize("read", [unpack, read_in_pieces])
+def test_records_without_a_checksum_are_still_read(read):
+    assert read(b"\x01" + payload(4)) == payload(4)
+    with pytest.raises(RecordTooLarge):
+        read(TOO_LARGE)
+    with pytest.raises(RecordDamaged):
+        read(TOO_LARGE + payload(4))
