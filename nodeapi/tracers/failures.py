@@ -23,7 +23,7 @@ from nodeapi.evm.code import STOP
 from nodeapi.evm.computation import CODE_DEPOSIT_GAS, ShortOfGas, memory_gas
 from nodeapi.evm.interpreter import OutOfConstantGas
 from nodeapi.tracers.costs import MAX_MEMORY, Unpayable
-from nodeapi.tracers.frames import OUT_OF_GAS, REVERTED
+from nodeapi.tracers.frames import OUT_OF_GAS, REVERTED, UNPAID_CODE
 from nodeapi.tracers.opcodes import NUMBERS, OPCODES
 from nodeapi.tracers.precompile_failures import precompile_failure
 from nodeapi.tracers.prices import Price, price_list
@@ -127,5 +127,5 @@ def creation_failure(frame: Any) -> str:
     if frame.state.fork.has_base_fee and code[:1] == b"\xef":
         return "invalid code: must not begin with 0xef"
     if frame._gas_meter.gas_remaining < CODE_DEPOSIT_GAS * len(code):
-        return "contract creation code storage out of gas"
+        return UNPAID_CODE
     return f"max code size exceeded: code size {len(code)} limit {MAX_CODE_SIZE}"

@@ -9,10 +9,16 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from nodeapi.tracers.frames import CREATIONS, OUT_OF_GAS, REVERTED, CallFrame
+from nodeapi.tracers.frames import (
+    CREATIONS,
+    OUT_OF_GAS,
+    REVERTED,
+    UNPAID_CODE,
+    CallFrame,
+)
 
 _PARITY_ERRORS = {
-    "contract creation code storage out of gas": "Out of gas",
+    UNPAID_CODE: "Out of gas",
     OUT_OF_GAS: "Out of gas",
     "gas uint64 overflow": "Out of gas",
     "max code size exceeded": "Out of gas",

@@ -12,9 +12,16 @@ if TYPE_CHECKING:
 
 
 class FrameEvents(Watcher):
-    """A block's watcher that keeps no tree: who wants one builds it."""
+    """A block's watcher that keeps no tree: who wants one builds it.
+
+    geth tells these tracers of code that could not be paid for as of any error; its
+    callTracer alone leaves that out before Homestead.
+    Source: go-ethereum, core/vm/evm.go `captureEnd`; eth/tracers/logger/logger.go,
+    js/goja.go `OnExit`, native/call.go `processOutput`
+    """
 
     records = None
+    unpaid_code_is_error = True
 
     def __init__(self) -> None:
         """Tell nobody yet."""

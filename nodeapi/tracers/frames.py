@@ -13,6 +13,7 @@ CREATIONS = frozenset({"CREATE", "CREATE2"})
 
 REVERTED = "execution reverted"
 OUT_OF_GAS = "out of gas"
+UNPAID_CODE = "contract creation code storage out of gas"
 """Errors of frames that tracers act upon; see `nodeapi.tracers.failures`."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nodeapi.tracers.frames import REVERTED
 from nodeapi.tracers.opcodes import NUMBERS, OPCODES
 
 if TYPE_CHECKING:
@@ -130,9 +131,10 @@ class StructLogger:
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """See the outcome."""
         failed = "false" if frame.error is None else "true"
+        # What was returned, or what a revert says; code that was not kept is neither.
+        output = frame.output if frame.error in (None, REVERTED) else b""
         self._end = (
-            f'],"gas":{gas_used},"failed":{failed}'
-            f',"returnValue":"0x{frame.output.hex()}"}}'
+            f'],"gas":{gas_used},"failed":{failed},"returnValue":"0x{output.hex()}"}}'
         )
 
     def result(self) -> bytes:

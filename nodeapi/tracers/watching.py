@@ -21,7 +21,7 @@ from nodeapi.evm.executor import TransactionExecutor
 from nodeapi.evm.interpreter import OpcodeTable
 from nodeapi.evm.signatures import CURVE_ORDER
 from nodeapi.tracers.failures import creation_failure, failure
-from nodeapi.tracers.frames import CREATIONS, CallFrame, FrameLog
+from nodeapi.tracers.frames import CREATIONS, UNPAID_CODE, CallFrame, FrameLog
 from nodeapi.tracers.watched_opcodes import COLLISION, watch_opcodes
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class Watcher:
     `enter` and `exit` may be overridden: they see every frame, in geth's order.
     """
 
+    unpaid_code_is_error = False
+    """Whether a contract that came without the code that could not be paid for, which
+    was no failure before Homestead, ends its frame with an error."""
     top: CallFrame
     """The transaction's own frame."""
     accounts: set[bytes]
@@ -166,7 +169,10 @@ def conclude(frame: CallFrame, computation: Any) -> None:
     error = computation._error
     if error is None:
         if computation.returned is not None:
+            unpaid = len(computation.returned) > len(frame.output)
             frame.output = computation.returned
+            if unpaid and computation.watcher.unpaid_code_is_error:
+                frame.error = UNPAID_CODE
         return
     frame.error = computation.failure
     if frame.error is None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from nodeapi.chain.memory_state import MemoryState
+from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents import transaction_document
-from nodeapi.evm.chain_config import LADDER
+from nodeapi.evm.blocks import Block
+from nodeapi.evm.chain_config import LADDER, ChainConfig
 from nodeapi.evm.changes import AccountValue, Changes
 from nodeapi.evm.execution import BlockExecution
 from nodeapi.evm.forks import Fork
@@ -124,6 +126,14 @@ class _Config:
 
     def is_dao_fork(self, number: int) -> bool:
         return False
+
+
+def replay_of(fork: str, accounts: Mapping[bytes, Account], one: Transaction) -> Replay:
+    """Return a block of one transaction, which is to be traced."""
+    chosen, config = LADDER[fork], cast("ChainConfig", _Config())
+    state = memory_state({SENDER: Account(1000 * ETHER), **accounts})
+    block = Block(header_of(chosen), [one], [], None)
+    return Replay(Origin(block, chosen, config, state, ()))
 
 
 @dataclass(frozen=True, slots=True)
