@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -73,6 +74,16 @@ def check_canonical(api: Api, canonical: list[Block], side: list[Block]) -> None
             assert api.result("trace_transaction", name) is None
 
 
+def await_head(api: Api, head: Block) -> None:
+    """Wait until a worker has heard of a new head: it is told after the commit."""
+    deadline = time.monotonic() + 120
+    while api.result("eth_getBlockByNumber", "latest", False)["hash"] != text(
+        head.header.hash
+    ):
+        assert time.monotonic() < deadline, "the new head was never heard of"
+        time.sleep(0.05)
+
+
 class Watcher(threading.Thread):
     """Asks over and over for what may not change."""
 
@@ -132,8 +143,11 @@ def test_traces_belong_to_their_block_whatever_is_canonical() -> None:
             # Traces for which a block is executed: one key may have but two at once.
             watchers[0].start()
             chains.import_blocks("net", start, second[3:])
+            await_head(apis[1], second[-1])
             check_canonical(apis[1], second, first)
             chains.import_blocks("net", start, third)
+            for api in apis:
+                await_head(api, third[-1])
             check_canonical(apis[1], [*first, *third], second)
             watchers[0].finish()
             for api in apis:
