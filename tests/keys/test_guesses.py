@@ -1,0 +1,73 @@
+"""Keys that nobody has take the same way as others: how long that takes tells nothing.
+
+The way is what is compared here, and not the time: no text that a client sends is ever
+compared with a secret. Its SHA-256 is looked up, which nobody can bring near another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from jsonrpc.errors import RpcError
+from keys.format import _checksum, make_key
+from keys.grants import Grants
+from keys.models import User
+from keys.services import issue_key, revoke_version
+from tests.support.serving import Serving, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def running() -> Iterator[Serving]:
+    with serving() as running:
+        yield running
+
+
+def questions(running: Serving, key: str) -> tuple[int, int]:
+    """Return how often the database is asked for a key, and answers it from memory."""
+    grants: Grants = running.service.grants
+    before = grants.misses, grants.hits
+    with suppress(RpcError):
+        running.ask(grants.resolve, key)
+    return grants.misses - before[0], grants.hits - before[1]
+
+
+def near(key: str, place: int) -> str:
+    """Return a well-formed key that differs from another one in one place."""
+    random = key[3:-6]
+    other = "A" if random[place] != "A" else "B"
+    random = random[:place] + other + random[place + 1 :]
+    return f"nk_{random}{_checksum(random)}"
+
+
+def test_guess_costs_one_question_however_near_it_is(running: Serving) -> None:
+    owner = User.objects.create(email="owner@example.org")
+    issued = issue_key(owner=owner)
+    revoked = issue_key(owner=owner)
+    revoke_version(version=revoked.version, reason="leaked")
+    secret = issued.secret
+    guesses = [make_key(), *(near(secret, place) for place in (0, 15, 29))]
+    assert {questions(running, key) for key in [*guesses, secret, revoked.secret]} == {
+        (1, 0)
+    }
+
+
+def test_what_is_no_key_costs_none_and_has_nobody_elses_form(running: Serving) -> None:
+    """That it is told at once gives away the checksum's rule, which is public."""
+    for key in ("", "nk_", "nk_" + "A" * 36, make_key()[:-1], make_key("mt_")):
+        assert questions(running, key) == (0, 0)
+
+
+def test_second_try_is_answered_from_memory_whoever_the_key_is_of(
+    running: Serving,
+) -> None:
+    owner = User.objects.create(email="owner@example.org")
+    revoked = issue_key(owner=owner)
+    revoke_version(version=revoked.version, reason="leaked")
+    for key in (make_key(), revoked.secret, issue_key(owner=owner).secret):
+        assert questions(running, key)[0] == 1
+        assert questions(running, key)[0] == 0
