@@ -67,7 +67,7 @@ class DappSockets:
             await refuse(send, _STATUS[token], token.value)
             return
         room = self._hub.room(token.dapp_id)
-        way_out = Outbox(scope["extensions"][WIRE])
+        way_out = Outbox(scope["extensions"][WIRE], self._hub.backlog)
         peer = Peer(self._hub, room, way_out, token.pk, arrival)
         room.peers.add(peer)
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from wallets.service import Wallet
 from wallets.sockets.feed import Feed
+from wallets.sockets.outbox import Backlog
 from wallets.sockets.peer import Peer
 from wallets.sockets.presence import Presence
 from wallets.sockets.room import Room
@@ -22,6 +23,7 @@ class Hub:
     def __init__(self, wallet: Wallet) -> None:
         self.wallet = wallet
         self.presence = Presence(wallet.node.listener)
+        self.backlog = Backlog()
         self._rooms: dict[int, tuple[Room, Callable[[], None]]] = {}
         self._feeds: dict[int, asyncio.Task[Feed]] = {}
         self._sweep: asyncio.Task[None] | None = None

@@ -14,6 +14,12 @@ it is written to a client that has read what came before."""
 STALLED_BYTES = 2**16
 """What a client that reads has never waiting for long."""
 
+MAX_WAITING_BYTES_OF_ALL = 256 * 2**20
+"""What all clients of a process together may leave unread."""
+
+_RECOUNT_BYTES = MAX_WAITING_BYTES_OF_ALL // 8
+"""So much is written to those who lag between two counts of what they leave unread."""
+
 SLOW_READER = 4008
 """Close code for a client that does not read what it asked for."""
 
@@ -47,13 +53,54 @@ class Wire(Protocol):
         """Write a closing frame, and cut the connection when it is not answered."""
 
 
-class Outbox:
-    """Sends frames to one client, in the order of the calls."""
+class Backlog:
+    """What all clients of a process leave unread, counted where it is much.
 
-    def __init__(self, wire: Wire) -> None:
+    Each may leave some, but a crowd could leave more than there is memory. Beyond what
+    is allowed those go first who leave most.
+    """
+
+    def __init__(self) -> None:
+        self._lagging: set[Outbox] = set()
+        self._written = 0
+
+    def note(self, outbox: Outbox, written: int) -> None:
+        """Take note of bytes that were written to a client that lags."""
+        self._lagging.add(outbox)
+        self._written += written
+        if self._written >= _RECOUNT_BYTES:
+            self._written = 0
+            self._relieve()
+
+    def _relieve(self) -> None:
+        """Forget who lags no more; disconnect those with most until it is bearable."""
+        waiting = {outbox: outbox.waiting_bytes for outbox in self._lagging}
+        excess = sum(waiting.values()) - MAX_WAITING_BYTES_OF_ALL
+        for outbox in sorted(waiting, key=waiting.__getitem__, reverse=True):
+            if excess > 0:
+                outbox.close(SLOW_READER, "too slow")
+                excess -= waiting[outbox]
+            elif waiting[outbox] > STALLED_BYTES:
+                continue
+            self._lagging.discard(outbox)
+
+
+class Outbox:
+    """Sends frames to one client, in the order of the calls.
+
+    backlog: of the process, None where frames are too short to count.
+    """
+
+    def __init__(self, wire: Wire, backlog: Backlog | None = None) -> None:
         self._wire = wire
+        self._backlog = backlog
         self._stalled_looks = 0
         self.is_open = True
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What the client has been sent and not read."""
+        return self._wire.waiting_bytes
 
     def send(self, frame: bytes) -> None:
         """Send a frame; a client that has too much unread is disconnected instead."""
@@ -61,8 +108,10 @@ class Outbox:
             return
         if self._wire.waiting_bytes > MAX_WAITING_BYTES:
             self.close(SLOW_READER, "too slow")
-        else:
-            self._wire.write_text(frame)
+            return
+        self._wire.write_text(frame)
+        if self._backlog is not None and self._wire.waiting_bytes > STALLED_BYTES:
+            self._backlog.note(self, len(frame))
 
     def close(self, code: int, reason: str) -> None:
         """Disconnect; nothing is sent any more."""
