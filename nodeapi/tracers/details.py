@@ -8,14 +8,14 @@ Frames are counted in the order in which they began.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from eth_typing import Hash32
 
 from nodeapi.evm.world import Account
 from nodeapi.tracers.frames import CallFrame, FrameLog
 from nodeapi.tracers.precompile_addresses import FORK_NAMES, precompile_addresses
-from nodeapi.tracers.touched import EMPTY, TouchedAccount
+from nodeapi.tracers.touched import EMPTY, Slot, TouchedAccount
 
 _NUMBERS = {name: number for number, name in enumerate(FORK_NAMES)}
 """What a fork is stored as; new ones come at the end."""
@@ -29,10 +29,11 @@ class Damaged(ValueError):
     """Raised for details that were not encoded here."""
 
 
-def encode_details(
-    fork_name: str, top: CallFrame | None, touched: Iterable[TouchedAccount]
-) -> bytes:
-    """Return the details of a transaction; top: None where it was too large."""
+def encode_logs(fork_name: str, top: CallFrame | None) -> bytearray:
+    """Return the details of a transaction up to its logs; top: None: it was too large.
+
+    What became of the touched accounts comes behind (`encode_account`), by address.
+    """
     out = bytearray((_NUMBERS.get(fork_name, len(FORK_NAMES) - 1),))
     logs = [] if top is None else standing_logs(top)
     _number(out, len(logs))
@@ -41,9 +42,7 @@ def encode_details(
         _number(out, first)
         for number, log in logs:
             _log(out, number, log, first)
-    for account in touched:
-        _account(out, account)
-    return bytes(out)
+    return out
 
 
 def standing_logs(top: CallFrame) -> list[tuple[int, FrameLog]]:
@@ -111,47 +110,53 @@ def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
         out += data
 
 
-def _account(out: bytearray, account: TouchedAccount) -> None:
-    before, after, slots = account.before, account.after, account.slots
-    flags = _SLOTS if slots else 0
+def encode_account(out: bytearray, account: TouchedAccount) -> bool:
+    """Add what became of an account, and return whether it was empty before.
+
+    Its slots come behind: `encode_slots`, or else the new value of each.
+    """
+    before, after = account.before, account.after
+    flags = _SLOTS if account.slots else 0
     if account.is_destroyed:
         flags |= _DESTROYED
     was_empty = before == EMPTY
     if was_empty:
         flags |= _WAS_EMPTY
-    start = len(out)
+    place = len(out)
     out.append(flags)
     if was_empty:
         out += account.address
     if before is not after:
-        out[start] |= _changes(out, before, after)
+        balance, nonce, code_hash = after.balance, after.nonce, after.code_hash
+        if before.balance != balance:
+            flags |= _BALANCE
+            _word(out, balance)
+        if before.nonce != nonce:
+            flags |= _NONCE
+            _number(out, nonce)
+        if before.code_hash != code_hash:
+            flags |= _CODE
+            out += code_hash
+        out[place] = flags
+    return was_empty
+
+
+def encode_slots(out: bytearray, slots: Collection[Slot]) -> None:
+    """Add the slots of an account that was empty; of others, JSON has them already."""
     if slots:
-        if was_empty:
-            # Of the others, JSON has the slots already.
-            _number(out, len(slots))
-            for slot, _, _ in slots:
-                _word(out, slot)
+        _number(out, len(slots))
+        for slot, _, _ in slots:
+            _word(out, slot)
         for _, old, new in slots:
-            if old == new:
-                out.append(_UNCHANGED)
-            else:
-                _word(out, new)
+            encode_value(out, old, new)
 
 
-def _changes(out: bytearray, before: Account, after: Account) -> int:
-    """Write what an account has become, and return the flags that say what it is."""
-    flags = 0
-    balance, nonce, code_hash = after.balance, after.nonce, after.code_hash
-    if before.balance != balance:
-        flags = _BALANCE
-        _word(out, balance)
-    if before.nonce != nonce:
-        flags |= _NONCE
-        _number(out, nonce)
-    if before.code_hash != code_hash:
-        flags |= _CODE
-        out += code_hash
-    return flags
+def encode_value(out: bytearray, old: int, new: int) -> None:
+    """Add what became of a slot's value."""
+    if old == new:
+        out.append(_UNCHANGED)
+    else:
+        _word(out, new)
 
 
 # Decoding

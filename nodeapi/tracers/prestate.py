@@ -29,14 +29,6 @@ class PrestateConfig:
     include_empty: bool = False
 
 
-def leave_out(code_hash: bytes) -> str:
-    """Return the hole for code, which `codeHash` beside it names."""
-    return _CODE
-
-
-_CODE = CODE.decode()
-
-
 def code_text(codes: Mapping[bytes, bytes]) -> CodeText:
     """Return what looks code up by its hash."""
     return lambda code_hash: codes[code_hash].hex() if code_hash in codes else ""

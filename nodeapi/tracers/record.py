@@ -165,7 +165,7 @@ def compress_records(records: Sequence[TransactionRecord]) -> list[TransactionRe
     )
     columns = zip(calls, prestate, details, strict=True)
     return [
-        record._replace(calls=one, prestate=two, details=three)
+        TransactionRecord(one, two, three, record.calls_size, record.prestate_size)
         for record, (one, two, three) in zip(records, columns, strict=True)
     ]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.tracers.call import recorded_call_json
-from nodeapi.tracers.details import encode_details
-from nodeapi.tracers.prestate import PrestateConfig, leave_out, prestate_json
+from nodeapi.tracers.details import encode_logs
 from nodeapi.tracers.record import (
     RECORD_LIMIT_BYTES,
     TOO_LARGE,
     TransactionRecord,
     hold,
 )
+from nodeapi.tracers.state_record import write_state
 from nodeapi.tracers.touched import Rewind, Trail
 from nodeapi.tracers.watching import Watcher
 
@@ -36,8 +36,6 @@ ENTRY_BYTES = 128
 _Executed = tuple["CallFrame | None", "Trail", bool]
 """A transaction that waits for its record: its calls unless they were too much, and
 what it touched, with whether that is little enough."""
-
-_DEFAULT = PrestateConfig()
 
 
 class Recorder(Watcher):
@@ -103,10 +101,10 @@ class Recorder(Watcher):
     ) -> TransactionRecord:
         calls, calls_size = _packed_calls(top)
         digits = self._look_at_codes(touched, world)
-        plain = prestate_json(touched, _DEFAULT, leave_out).encode()
-        details = encode_details(self._state.fork.name, top, touched)
+        details = encode_logs(self._state.fork.name, top)
+        plain = write_state(touched, details).encode()
         return TransactionRecord(
-            calls, hold(plain), hold(details), calls_size, len(plain) + digits
+            calls, hold(plain), hold(bytes(details)), calls_size, len(plain) + digits
         )
 
     def _look_at_codes(self, accounts: list[TouchedAccount], world: World) -> int:
@@ -119,10 +117,8 @@ class Recorder(Watcher):
             before, after = account.before.code_hash, account.after.code_hash
             if before != EMPTY_CODE_HASH:
                 size += 2 * len(world.code(before)) - 1
-            if after != before:
-                code = world.new_code(after)
-                if code:
-                    self.codes[after] = code
+            if after != before and (code := world.new_code(after)):
+                self.codes[after] = code
         return size
 
 
