@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from keys.addresses import base_url
+from keys.policy import without_scripts
 from nodeapi.guide.views import show_page
-from nodeapi.policy import without_scripts
 from wallets import conf, errors
 from wallets.errors import WalletError
 from wallets.methods.chain import KINDS

@@ -10,13 +10,13 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from keys.policy import without_scripts
 from networks.models import Network, Tracer
 from nodeapi.explore import rows
 from nodeapi.explore.access import admitted, admitted_networks
 from nodeapi.explore.recorded import Busy, room, shown_calls, shown_changes
 from nodeapi.explore.summaries import header_fields
 from nodeapi.explore.words import moment
-from nodeapi.policy import without_scripts
 
 _private = cache_control(private=True, no_store=True)
 

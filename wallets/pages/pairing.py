@@ -19,9 +19,10 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods, require_POST
 
+from keys.policy import with_own_calls
 from wallets.identity import parse_origin
 from wallets.models import Dapp, DappKind
-from wallets.pages.policy import user_of, wallet_page, with_own_scripts
+from wallets.pages.policy import user_of, wallet_page
 from wallets.pages.words import identity
 from wallets.services.pairing import (
     PROGRAM_CODE_LIFETIME,
@@ -71,7 +72,7 @@ def with_opener(view: _View) -> _View:
 
 
 @with_opener
-@with_own_scripts
+@with_own_calls
 @cache_control(private=True, no_store=True)
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect(request: HttpRequest) -> HttpResponse:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import cache_control
 
-from keys.models import User
-from nodeapi.policy import CONTENT_SECURITY_POLICY, without_scripts
+from keys.actors import user_of
+from keys.policy import without_scripts
 from wallets.changes import Cause
 from wallets.models import Actor
 
-_SCRIPTED = f"{CONTENT_SECURITY_POLICY}; script-src 'self'; connect-src 'self'"
+__all__ = ["cause_of", "user_of", "wallet_page"]
 
 _View = Callable[..., HttpResponseBase]
 
@@ -29,23 +27,6 @@ def wallet_page(view: _View) -> _View:
     """
     private = cache_control(private=True, no_store=True)
     return without_scripts(private(login_required(view)))
-
-
-def with_own_scripts(view: _View) -> _View:
-    """Let a page run the scripts of this site, which may ask this site only."""
-
-    @wraps(view)
-    def scripted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
-        response["Content-Security-Policy"] = _SCRIPTED
-        return response
-
-    return scripted
-
-
-def user_of(request: HttpRequest) -> User:
-    """Return who is logged in; the page has seen to it that somebody is."""
-    return cast(User, request.user)
 
 
 def cause_of(request: HttpRequest) -> Cause:

@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from keys.models import User
+from keys.policy import with_own_calls
 from wallets.consents import get_consent
 from wallets.models import CREATE_SESSION, ConsentRequest, ConsentRequestQuerySet
 from wallets.pages.choices import consent_options, first_choice, read_choice
-from wallets.pages.policy import cause_of, user_of, wallet_page, with_own_scripts
+from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
 from wallets.pages.words import ASKS, identity
 from wallets.proposals import Choice, NothingChosen
@@ -24,7 +25,7 @@ from wallets.services.requests import NotPending, reject_request
 from wallets.services.sessions import Stale
 
 
-@with_own_scripts
+@with_own_calls
 @wallet_page
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
