@@ -88,6 +88,7 @@ class KeyVersionInline(_KeyVersionInline):
 
 
 class AllowlistInline(_AllowlistInline):
+    verbose_name_plural = "allowlist entries"
     model = AllowlistEntry
     extra = 0
     max_num = MAX_ENTRIES * len(AllowlistKind)
