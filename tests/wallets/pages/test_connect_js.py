@@ -387,9 +387,11 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Let it ask").click()
-    stage.until(ConsentRequest.objects.pending().exists)
-    DappToken.objects.update(renewed_at=timezone.now() - RENEWED_AFTER)
-    old = DappToken.objects.get().digest
+    of_user = {"dapp__user": stage.person.user}
+    stage.until(ConsentRequest.objects.pending().filter(**of_user).exists)
+    tokens = DappToken.objects.filter(**of_user)
+    tokens.update(renewed_at=timezone.now() - RENEWED_AFTER)
+    old = tokens.get().digest
     renewals: list[str] = []
     stage.context.on(
         "request", lambda one: renewals.append(one.url) if "token" in one.url else None
@@ -399,8 +401,9 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
         page.evaluate(MAKE_OLD)
     for page in pages:
         page.reload(wait_until="commit")
-    stage.until(lambda: LiveSocket.objects.count() == len(pages))
-    token = DappToken.objects.get()
+    sockets = LiveSocket.objects.filter(**of_user)
+    stage.until(lambda: sockets.count() == len(pages))
+    token = tokens.get()
     assert token.digest != old
     assert token.former_digest == ""  # the fresh one was shown
     assert len(renewals) == 1
