@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 SENDING_AT_MOST = timedelta(seconds=60)
 """Both calls that send a transaction take 20 s at most: then nobody does any more."""
 
-TURN_SECONDS = 30.0
+TURN_SECONDS = 10.0
 """For which one transaction of an account waits for another's nonce to be used."""
 
 NO_TRANSACTIONS = "this network accepts no transactions"

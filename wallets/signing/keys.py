@@ -30,8 +30,9 @@ MAX_PBKDF2_ROUNDS = 10_000_000
 DERIVATIONS_AT_ONCE = 2
 """In one process: each takes a processor, and 128 MiB with the usual parameters."""
 
-WAITING_AT_MOST = 8
-"""Who wait their turn in one process: each holds a thread meanwhile."""
+WAITING_AT_MOST = 4
+"""Who wait their turn in one process. Each is a page at work meanwhile, of which there are
+eight at a time: some must be left for whoever opens no keystore."""
 
 PATIENCE = 20.0
 """Seconds for which one waits its turn."""
