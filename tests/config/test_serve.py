@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
 import signal
 import socket
@@ -21,6 +20,7 @@ import pytest
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
 from tests.support import web
+from tests.support.ports import free_port, is_listening
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 README = Path(__file__).parents[2] / "README.md"
@@ -40,16 +40,6 @@ def folder() -> Iterator[Path]:
     RedisServer(path).stop()
     PostgresServer(path).stop()
     shutil.rmtree(path)
-
-
-def free_port() -> int:
-    """Return a port that no server has, and below those that connections are given.
-
-    Connections of other tests could take one of the kernel's choice before we do.
-    """
-    while is_listening(port := 20_000 + secrets.randbelow(12_000)):
-        continue
-    return port
 
 
 def environment(folder: Path, port: int) -> dict[str, str]:
@@ -150,11 +140,6 @@ def test_a_server_leaves_with_the_make_that_was_killed(folder):
         parent.kill()
         parent.wait()
     wait_until(lambda: not is_listening(port) and runs_nothing(folder))
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def paste(printed: str) -> dict[str, dict]:

@@ -20,6 +20,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE_SECONDS
+
 ROOT = Path(__file__).resolve().parents[2]
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 SITE = "localhost"
@@ -66,7 +69,7 @@ def nginx(upstreams: list[int]) -> Iterator[Proxy]:
     with tempfile.TemporaryDirectory(prefix="portcullis-nginx-") as name:
         folder = Path(name)
         _make_certificate(folder)
-        port, plain_port = _free_ports(2)
+        port, plain_port = free_port(), free_port()
         main = folder / "nginx.conf"
         main.write_text(_MAIN.format(folder=folder))
         site = _site(upstreams, folder, port, plain_port)
@@ -97,16 +100,8 @@ def _site(upstreams: list[int], folder: Path, port: int, plain_port: int) -> str
     return text.replace("/dev/stderr", str(folder / "error.log"))
 
 
-def _free_ports(count: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
 def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

@@ -7,10 +7,8 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from fnmatch import fnmatch
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -24,6 +22,8 @@ from config.websocket import PING_SECONDS
 from config.worker import GRACE_SECONDS
 from jsonrpc.errors import BodyTooLarge, RpcError, ServiceUnavailable
 from nodeapi import conf
+from tests.support.ports import free_port
+from tests.support.waiting import wait_until
 from tests.test_docs import environment_variables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,11 +102,13 @@ def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
     """Everything that the Dockerfile says but to install, in an empty folder."""
     context = tmp_path / "image"
     copy_context(context)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
     environ = {
         **image_environment(),
-        **{"VAR_DIR": str(tmp_path / "var"), "PORT": str(port), "HOST": "127.0.0.1"},
+        **{
+            "VAR_DIR": str(tmp_path / "var"),
+            "PORT": str(free_port()),
+            "HOST": "127.0.0.1",
+        },
         **{"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
     }
     subprocess.run(
@@ -128,11 +130,8 @@ def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
 
     assert not is_healthy()
     with subprocess.Popen(start, cwd=context, env={**environ, **nowhere}) as service:
-        deadline = time.monotonic() + 60
-        while not is_healthy():
-            assert service.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        wait_until(lambda: service.poll() is not None or is_healthy())
+        assert service.poll() is None
         service.terminate()
         assert service.wait(timeout=60) == 0
 

@@ -231,6 +231,7 @@ def test_database_that_is_gone_means_503_until_it_is_back(
         end(own)
         gone = load.wait_until_told(503, cold, head, batch)
         time.sleep(1.5)
+        wait_until(lambda: load.statuses(gone, time.monotonic(), cold, head, batch))
         starting = time.monotonic()
         assert load.statuses(gone, starting, cold, head, batch) == {503}
         own.database.start()
@@ -280,6 +281,7 @@ def test_database_that_hangs_means_503_until_it_moves(
         with hanging(own):
             hangs = load.wait_until_told(503, cold)
             time.sleep(1)
+            wait_until(lambda: load.statuses(hangs, time.monotonic(), cold))
             assert load.statuses(hangs, time.monotonic(), cold) == {503}
         back = load.wait_until_well()
         time.sleep(0.3)

@@ -218,6 +218,7 @@ def test_restarted_database_is_found_again_under_load(
         await asyncio.sleep(0.1)  # what has come before is taken in
         down = time.monotonic()
         await asyncio.sleep(0.5)
+        await until(lambda: outcomes[-1][1] > down)
         restarting = time.monotonic()
         await asyncio.to_thread(server.start)
         up = time.monotonic()

@@ -71,6 +71,15 @@ def test_a_killed_import_goes_on_at_the_next_block() -> None:
     assert chains.audit_all("net") == 101
 
 
+HELD_UP = """
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END $$;
+    CREATE TRIGGER held_up BEFORE INSERT ON nodeapi_block
+        FOR EACH ROW WHEN (NEW.number = 41) EXECUTE FUNCTION wait()
+"""
+"""Lets an import come no further than block 40 as long as somebody holds the lock."""
+
+
 @pytest.fixture
 def own_var_dir() -> Iterator[Path]:
     """Yield a VAR_DIR with its own, running, empty database."""
@@ -95,10 +104,12 @@ def test_an_import_whose_database_restarts_says_so_and_goes_on(
         check=True,
     )
     server.start()  # the command was its last user
-    process = start_import("--batch", "1", env=env)
     with server._connect("portcullis") as connection:
+        connection.execute(HELD_UP)
+        connection.execute("SELECT pg_advisory_lock(7)")
+        process = start_import("--batch", "1", env=env)
         wait_for_head(connection, 40)
-    server.stop()
+        server.stop()
     _, lines = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 1
     assert "the database failed: " in lines

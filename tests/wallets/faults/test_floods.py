@@ -18,6 +18,7 @@ import pytest
 from tests.support.dapps import Owner, exchange, orm, scenario, sockets_apart
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import Live, live_service
+from tests.support.waiting import until
 from tests.support.wallet import M0, served_chains
 from wallets import conf, internal_key
 from wallets.client import CallFailed
@@ -73,17 +74,13 @@ async def test_flood_of_requests_fills_one_inbox_with_five(
         assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
     most = conf.max_pending_requests()
     pending = ConsentRequest.objects.pending().filter(dapp__user=owner.user)
-    async with asyncio.timeout(40):
-        while sum(not call.done() for call in asked) > most:
-            await asyncio.sleep(0.1)
+    await until(lambda: sum(not call.done() for call in asked) <= most)
     assert await orm(pending.count) == most
     refused = Counter(call.result() for call in asked if call.done())
     assert set(refused) == {-32002, -32005}
     await asyncio.gather(*(client.close() for client in clients))
     await asyncio.gather(*asked, return_exceptions=True)
-    async with asyncio.timeout(40):
-        while await orm(pending.exists):
-            await asyncio.sleep(0.1)
+    await until(lambda: orm(lambda: not pending.exists()))
     theirs = Session.objects.filter(dapp__user=owner.user)
     assert await orm(lambda: set(theirs.values_list("version", flat=True))) == {0}
 
