@@ -14,7 +14,7 @@ from bench.rows import Row, machine
 
 PARTS = (
     *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
-    *("beside", "limits", "sockets"),
+    *("beside", "limits", "records", "sockets"),
 )
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -52,6 +52,7 @@ def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
         importing,
         limits,
         on_demand,
+        records,
         sockets,
         traces,
         watching,
@@ -68,6 +69,7 @@ def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
         "beside": beside.beside,
         "sockets": sockets.sockets,
         "limits": limits.limits,
+        "records": records.records,
     }[name]
 
 

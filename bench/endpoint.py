@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -86,6 +86,8 @@ class Target:
     name: str
     port: int
     pids: list[int]
+    inner_port: int = 0
+    """Of the first worker's metrics, 0 for none."""
 
     def load(self, generator: Loadgen, job: Job) -> Measured:
         """Have a load run, and see what processor time it takes here."""
@@ -349,15 +351,22 @@ def serving(
     settings: str = "config.settings",
     cores: set[int] | None = None,
     workers: int = 1,
+    environ: Mapping[str, str] | None = None,
+    with_metrics: bool = False,
 ) -> Iterator[Target]:
-    """Serve an application as `make run` would, on some cores."""
+    """Serve an application as `make run` would, on some cores.
+
+    environ: additions to the environment.
+    """
     listeners = server.listen("127.0.0.1", 0, workers)
-    environ = {**os.environ, "DJANGO_SETTINGS_MODULE": settings}
-    with server.Server(listeners, environ, application) as running:
+    inner = server.listen("127.0.0.1", 0, 1) if with_metrics else []
+    given = {**os.environ, "DJANGO_SETTINGS_MODULE": settings, **(environ or {})}
+    ports = [each.getsockname()[1] for each in (listeners[0], *inner)]
+    with server.Server(listeners, given, application, inner=inner) as running:
         for pid in running.pids:
             if cores:
                 os.sched_setaffinity(pid, cores)
-        yield Target(name, listeners[0].getsockname()[1], running.pids)
+        yield Target(name, ports[0], running.pids, ports[1] if inner else 0)
 
 
 def split_cores() -> tuple[set[int], set[int]]:
