@@ -33,6 +33,11 @@ from wallets.services.pairing import (
     start_program_pairing,
 )
 
+# The library's 10 and 20 s are not enough where other tests run beside a flood.
+open_socket.__init__.__kwdefaults__.update(
+    open_timeout=PATIENCE_SECONDS, ping_timeout=PATIENCE_SECONDS
+)
+
 SILENCE = 0.5
 """Seconds after which nothing more is expected."""
 
