@@ -8,12 +8,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from keys.actors import actor_of
+from keys.admin_search import SearchByKey
 from keys.models import AccessRequest
+from keys.read_only_admin import ReadOnly
 from keys.services import approve_access, decline_access
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
@@ -39,7 +41,7 @@ class ApproveForm(DeclineForm):
 
 
 @admin.register(AccessRequest)
-class AccessRequestAdmin(_AccessRequestAdmin):
+class AccessRequestAdmin(SearchByKey, ReadOnly, _AccessRequestAdmin):
     """Requests; decided by actions, by those who may grant."""
 
     list_display = [
@@ -53,22 +55,7 @@ class AccessRequestAdmin(_AccessRequestAdmin):
     ]
     list_filter = ["status", "network"]
     list_select_related = ["api_key", "network", "requested_by"]
-    search_fields = ["=api_key__owner__email"]
-    show_full_result_count = False
     actions = ["approve", "decline"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
 
     def has_grant_permission(self, request: HttpRequest) -> bool:
         """Return whether someone may decide."""

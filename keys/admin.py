@@ -20,6 +20,7 @@ import keys.token_admin  # noqa: F401  # both register their pages
 from keys import format as key_format
 from keys.access_admin import AccessRequestAdmin
 from keys.actors import actor_of
+from keys.admin_search import api_keys_like
 from keys.allowlists import MAX_ENTRIES
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.event_admin import KeyEventAdmin
@@ -33,6 +34,7 @@ from keys.models import (
     KeyVersion,
     KeyVersionUse,
 )
+from keys.read_only_admin import BoundedPaginator
 from keys.services import (
     Actor,
     create_key,
@@ -203,8 +205,10 @@ class ApiKeyAdmin(KeyActions):
         ("expires_at", admin.EmptyFieldListFilter),
     ]
     list_select_related = ["owner"]
-    search_fields = ["owner__email__startswith", "name", "=versions__hint"]
+    search_fields = ["owner__email", "name", "versions__hint"]
+    search_help_text = "Start of an owner's address, part of a name, a hint, or a key."
     show_full_result_count = False
+    paginator = BoundedPaginator
     autocomplete_fields = ["owner"]
     filter_horizontal = ["networks"]
 
@@ -225,6 +229,14 @@ class ApiKeyAdmin(KeyActions):
         )
         used = DailyUse.objects.filter(day=today(), api_key=OuterRef("pk"))
         return keys.annotate(spent_today=Subquery(used.values("credits")))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey], search_term: str
+    ) -> tuple[QuerySet[ApiKey], bool]:
+        """Return the keys that are like what was typed; none comes twice."""
+        if term := search_term.strip():
+            queryset = queryset.filter(pk__in=api_keys_like(term))
+        return queryset, False
 
     @admin.display(description="live secrets")
     def hints(self, api_key: ApiKey) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from keys.models import KeyEvent
+from keys.admin_search import api_keys_named
+from keys.models import KeyEvent, User
+from keys.read_only_admin import ReadOnly
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _KeyEventAdmin = admin.ModelAdmin[KeyEvent]
@@ -17,25 +19,22 @@ else:
 
 
 @admin.register(KeyEvent)
-class KeyEventAdmin(_KeyEventAdmin):
+class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
     """What became of keys."""
 
     list_display = ["at", "type", "api_key", "actor", "actor_ip", "data"]
     list_filter = ["type"]
     list_select_related = ["api_key", "actor"]
-    search_fields = ["=api_key__id", "=actor__email", "=api_key__owner__email"]
+    search_fields = ["api_key", "actor"]
     search_help_text = "Number of a key, or the whole address of its owner or an actor."
-    show_full_result_count = False
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[KeyEvent], search_term: str
+    ) -> tuple[QuerySet[KeyEvent], bool]:
+        """Return what became of the keys that were named, and what an actor did."""
+        if term := search_term.strip():
+            email = User.objects.normalize_email(term)
+            actors = list(User.objects.filter(email=email).values_list("pk", flat=True))
+            by_key = Q(api_key__in=api_keys_named(term))
+            queryset = queryset.filter(by_key | Q(actor__in=actors))
+        return queryset, False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.contrib import admin
-from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Max, Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils.functional import cached_property
 
+from keys.admin_search import SearchByKey
 from keys.models import KeyLimits, Plan, UsageBucket, User
+from keys.read_only_admin import ReadOnly
 from keys.services.events import Actor
 from keys.services.limits import set_limits
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _PlanAdmin = admin.ModelAdmin[Plan]
     _KeyLimitsAdmin = admin.ModelAdmin[KeyLimits]
     _UsageAdmin = admin.ModelAdmin[UsageBucket]
-    _Paginator = Paginator[UsageBucket]
 else:
     _PlanAdmin = _KeyLimitsAdmin = _UsageAdmin = admin.ModelAdmin
-    _Paginator = Paginator
 
-MAX_COUNTED = 10_000
-"""Rows: to count millions would take longer than any page may."""
+LATEST = 100_000
+"""Rows of usage that are looked through when no key is named: a filter that few rows pass
+would have to read millions."""
 
 
 @admin.register(Plan)
@@ -43,7 +42,7 @@ class PlanAdmin(_PlanAdmin):
 
 
 @admin.register(KeyLimits)
-class KeyLimitsAdmin(_KeyLimitsAdmin):
+class KeyLimitsAdmin(SearchByKey, _KeyLimitsAdmin):
     """What differs from the default plan; a change acts at once."""
 
     list_display = [
@@ -55,7 +54,6 @@ class KeyLimitsAdmin(_KeyLimitsAdmin):
     ]
     list_filter = ["plan"]
     list_select_related = ["api_key", "plan"]
-    search_fields = ["api_key__owner__email", "api_key__name"]
     show_full_result_count = False
     autocomplete_fields = ["api_key"]
 
@@ -87,18 +85,8 @@ class KeyLimitsAdmin(_KeyLimitsAdmin):
         )
 
 
-class _BoundedPaginator(_Paginator):
-    """Pages through the first rows of a table that may have millions."""
-
-    @cached_property
-    def count(self) -> int:
-        rows = self.object_list
-        assert isinstance(rows, QuerySet)
-        return rows.order_by()[:MAX_COUNTED].count()
-
-
 @admin.register(UsageBucket)
-class UsageBucketAdmin(_UsageAdmin):
+class UsageBucketAdmin(SearchByKey, ReadOnly, _UsageAdmin):
     """Usage, to be looked at."""
 
     list_display = [
@@ -113,20 +101,13 @@ class UsageBucketAdmin(_UsageAdmin):
     ]
     list_filter = ["span", "outcome", "network"]
     list_select_related = ["api_key", "network"]
-    search_fields = ["=api_key__id"]
     ordering = ["-id"]
-    paginator = _BoundedPaginator
-    show_full_result_count = False
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[UsageBucket], search_term: str
+    ) -> tuple[QuerySet[UsageBucket], bool]:
+        """Return the usage of the keys that were named, else the latest of all keys."""
+        if not search_term.strip():
+            newest = UsageBucket.objects.aggregate(pk=Max("pk"))["pk"] or 0
+            queryset = queryset.filter(pk__gt=newest - LATEST)
+        return super().get_search_results(request, queryset, search_term)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -12,6 +13,9 @@ from keys.models import ApiKey, KeyVersion
 
 EXPIRING = timedelta(days=7)
 """How long before its end a key is called expiring."""
+
+
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class State(models.TextChoices):
@@ -47,28 +51,51 @@ def state_of(api_key: ApiKey) -> State:
 
 
 def in_state(keys: QuerySet[ApiKey], state: str) -> QuerySet[ApiKey]:
-    """Return the keys that are in a state."""
+    """Return the keys that are in a state.
+
+    Each condition is one that PostgreSQL can stop at as soon as it has a page of keys.
+    """
+    if state == State.DELETED:
+        return keys.filter(deleted_at__isnull=False)
+    keys = keys.filter(deleted_at=None)
+    if state == State.DISABLED:
+        return keys.filter(Q(is_enabled=False) | Q(owner__is_active=False))
     now = timezone.now()
     versions = KeyVersion.objects.filter(api_key=OuterRef("pk"))
     unrevoked = versions.filter(revoked_at=None)
-    live, lasting = (
-        unrevoked.exclude(Q(expires_at__lte=end) | Q(api_key__expires_at__lte=end))
-        for end in (now, now + EXPIRING)
-    )
-    chain = {
-        State.DELETED: Q(deleted_at__isnull=False),
-        State.DISABLED: Q(is_enabled=False) | Q(owner__is_active=False),
-        State.UNREVEALED: ~Q(Exists(versions)),
-        State.REVOKED: ~Q(Exists(unrevoked)),
-        State.EXPIRED: ~Q(Exists(live)),
-        State.EXPIRING: ~Q(Exists(lasting)),
-        State.ACTIVE: Q(),
+    conditions: dict[str, list[Any]] = {
+        State.UNREVEALED: [~Exists(versions)],
+        State.REVOKED: [Exists(versions), ~Exists(unrevoked)],
+        State.EXPIRED: [_ends(_EVER, now), Exists(unrevoked), ~_lives_at(now)],
+        State.EXPIRING: [
+            _ends(now, now + EXPIRING),
+            _lives_at(now),
+            ~_lives_at(now + EXPIRING),
+        ],
+        State.ACTIVE: [_lives_at(now + EXPIRING)],
     }
-    for candidate, condition in chain.items():
-        if candidate == state:
-            return keys.filter(condition)
-        keys = keys.exclude(condition)
-    return keys.none()
+    if state not in conditions:
+        return keys.none()
+    usable = keys.filter(is_enabled=True, owner__is_active=True)
+    return usable.filter(*conditions[state])
+
+
+def _lives_at(moment: datetime) -> Q:
+    """Return the condition that one of a key's secrets is not over at a moment."""
+    lasts = Q(expires_at=None) | Q(expires_at__gt=moment)
+    secrets = KeyVersion.objects.filter(lasts, api_key=OuterRef("pk"), revoked_at=None)
+    return Q(Exists(secrets)) & lasts
+
+
+def _ends(after: datetime, until: datetime) -> Q:
+    """Return the condition that a key ends then, or one of its secrets does.
+
+    They are few, and an index knows them; to look at all keys takes long.
+    """
+    then = {"expires_at__gt": after, "expires_at__lte": until}
+    secrets = KeyVersion.objects.filter(revoked_at=None, **then)
+    ends = ApiKey.objects.filter(**then).order_by().values("pk")
+    return Q(pk__in=ends.union(secrets.order_by().values("api_key"), all=True))
 
 
 def live_versions(api_key: ApiKey) -> list[KeyVersion]:

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 
 from keys.actors import actor_of
 from keys.models import User
+from keys.read_only_admin import BoundedPaginator
 from keys.services import note_activation
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
@@ -49,6 +50,7 @@ class UserAdmin(_UserAdmin):
     list_display = ["email", "first_name", "last_name", "is_staff", "is_active"]
     search_fields = ["email", "first_name", "last_name"]
     show_full_result_count = False
+    paginator = BoundedPaginator
     fieldsets = [
         (None, {"fields": ["email", "password"]}),
         ("Person", {"fields": ["first_name", "last_name"]}),

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from keys.models import User
+from keys.read_only_admin import ReadOnly
 from wallets.changes import Cause
 from wallets.models import (
     Account,
@@ -47,21 +48,6 @@ else:
     _DappAdmin = _SessionAdmin = _BlockedDappAdmin = admin.ModelAdmin
     _LiveSocketAdmin = _AnyAdmin = admin.ModelAdmin
     _TokenInline = admin.TabularInline
-
-
-class ReadOnly:
-    """What staff may look at, and nothing else."""
-
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class TokenInline(ReadOnly, _TokenInline):

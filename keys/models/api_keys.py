@@ -56,6 +56,13 @@ class ApiKey(models.Model):
         ordering = ["-id"]
         verbose_name = "API key"
         permissions = [("disable_apikey", "Can disable and enable API keys")]
+        indexes = [
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False),
+                name="key_by_expiry",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name or f"API key {self.pk}"
@@ -98,6 +105,14 @@ class KeyVersion(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["hint"], name="version_by_hint"),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(expires_at__isnull=False, revoked_at=None),
+                name="version_by_expiry",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.hint

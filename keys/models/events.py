@@ -81,7 +81,10 @@ class KeyEvent(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["api_key", "-id"], name="event_of_key")]
+        indexes = [
+            models.Index(fields=["api_key", "-id"], name="event_of_key"),
+            models.Index(fields=["type", "-id"], name="event_by_type"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.type} at {self.at:%Y-%m-%d %H:%M:%S}"

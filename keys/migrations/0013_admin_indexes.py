@@ -1,0 +1,39 @@
+"""What filters and searches of the admin look into, made while the service goes on."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [("keys", "0012_refusals")]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name="apikey",
+            index=models.Index(
+                condition=models.Q(expires_at__isnull=False),
+                fields=["expires_at"],
+                name="key_by_expiry",
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="keyevent",
+            index=models.Index(fields=["type", "-id"], name="event_by_type"),
+        ),
+        AddIndexConcurrently(
+            model_name="keyversion",
+            index=models.Index(fields=["hint"], name="version_by_hint"),
+        ),
+        AddIndexConcurrently(
+            model_name="keyversion",
+            index=models.Index(
+                condition=models.Q(expires_at__isnull=False, revoked_at=None),
+                fields=["expires_at"],
+                name="version_by_expiry",
+            ),
+        ),
+    ]
