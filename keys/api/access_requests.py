@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
@@ -55,35 +57,39 @@ class AccessRequestView(ManagementView):
         return Response(AccessRequestDocument(found).data)
 
 
-class ApproveAccessView(ManagementView):
-    """Grants what was asked for."""
+class _DecisionView(ManagementView):
+    """What becomes of a request; the customer gets mail."""
 
     needs = {"POST": GRANT}
+
+    def decide(
+        self,
+        request: Request,
+        number: int,
+        form_class: type[DeclineForm | ApprovalForm],
+        decision: Callable[..., AccessRequest],
+    ) -> Response:
+        """Read the form, decide and return the request as it is then."""
+        found = get_object_or_404(access_requests(), pk=number)
+        form = form_class(data=request.data)
+        form.is_valid(raise_exception=True)
+        decided = decision(request=found, actor=self.actor(), **form.validated_data)
+        return Response(AccessRequestDocument(decided).data)
+
+
+class ApproveAccessView(_DecisionView):
+    """Grants what was asked for."""
 
     @extend_schema(request=ApprovalForm, responses=AccessRequestDocument)
     def post(self, request: Request, number: int) -> Response:
         """Grant what was asked for, or a part of it; the customer gets mail."""
-        found = get_object_or_404(access_requests(), pk=number)
-        form = ApprovalForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        decided = approve_access(
-            request=found, actor=self.actor(), **form.validated_data
-        )
-        return Response(AccessRequestDocument(decided).data)
+        return self.decide(request, number, ApprovalForm, approve_access)
 
 
-class DeclineAccessView(ManagementView):
+class DeclineAccessView(_DecisionView):
     """Grants nothing."""
-
-    needs = {"POST": GRANT}
 
     @extend_schema(request=DeclineForm, responses=AccessRequestDocument)
     def post(self, request: Request, number: int) -> Response:
         """Decline a request, with words for the customer, who gets mail."""
-        found = get_object_or_404(access_requests(), pk=number)
-        form = DeclineForm(data=request.data)
-        form.is_valid(raise_exception=True)
-        decided = decline_access(
-            request=found, actor=self.actor(), **form.validated_data
-        )
-        return Response(AccessRequestDocument(decided).data)
+        return self.decide(request, number, DeclineForm, decline_access)
