@@ -14,7 +14,7 @@ from bench.rows import Row, machine
 
 PARTS = (
     *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
-    *("beside", "limits", "records", "sockets"),
+    *("beside", "limits", "records", "sockets", "admin"),
 )
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -47,6 +47,7 @@ def main(names: list[str]) -> int:
 def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
     """Return a part's measurement; some need Django set up to be imported."""
     from bench import (
+        admin,
         beside,
         endpoint,
         importing,
@@ -70,6 +71,7 @@ def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
         "sockets": sockets.sockets,
         "limits": limits.limits,
         "records": records.records,
+        "admin": admin.admin,
     }[name]
 
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:  # the class is generic for the type checker alone
 else:
     _Paginator = Paginator
 
-MAX_COUNTED = 10_000
-"""Rows: to count millions would take longer than any page may."""
+MAX_COUNTED = 2_000
+"""Rows, twenty pages: to count all would take longer than any page may. Who wants one
+further back searches for it."""
 
 
 class BoundedPaginator(_Paginator):

@@ -1,0 +1,131 @@
+"""How soon staff see each page of the admin, beside very many keys and rows of usage.
+
+A person who is logged in asks a server process for one page after the other. The first
+answers count as the later ones do: nothing of a page is kept between two of them.
+"""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from pathlib import Path
+from statistics import median
+
+import httpx
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+
+from bench import admin_rows
+from bench.endpoint import SERVICE, Say, serving
+from bench.rows import Row
+from keys.models import ApiKey, KeyEvent, KeyVersion, UsageBucket, User
+from networks.services import create_network
+
+NETWORKS = 4
+ROUNDS = 5
+REQUIRED = "<= 200"
+
+KEYS = "/admin/keys/apikey/"
+EVENTS = "/admin/keys/keyevent/"
+USAGE = "/admin/keys/usagebucket/"
+
+STATES = ("active", "expiring", "expired", "revoked", "unrevealed", "disabled")
+
+
+def admin(folder: Path, say: Say) -> list[Row]:
+    """Return the time to the last byte of each page; the middle of some rounds."""
+    for number in range(NETWORKS):
+        create_network(
+            slug=f"network-{number}",
+            name=f"Network {number}",
+            chain_id=9_000 + number,
+            genesis={"config": {"chainId": 9_000 + number}},
+            genesis_hash=bytes([number] * 32),
+        )
+    say(f"admin: {admin_rows.KEYS:,} keys, {admin_rows.ROWS:,} rows of usage")
+    admin_rows.fill(say)
+    found: dict[str, list[float]] = {}
+    with serving("admin", SERVICE) as target, staff(target.port) as person:
+        for number in range(ROUNDS):
+            say(f"admin: round {number + 1} of {ROUNDS}")
+            for name, address in pages().items():
+                found.setdefault(name, []).append(milliseconds(person, address))
+    return [
+        Row("admin", name, median(times), "ms", required=REQUIRED)
+        for name, times in found.items()
+    ]
+
+
+def pages() -> dict[str, str]:
+    """Return the addresses of what staff look at, by what it is."""
+    owner = f"owner{admin_rows.OWNERS // 2}@customers.example"
+    version = KeyVersion.objects.latest("id")
+    event = KeyEvent.objects.latest("id")
+    bucket = UsageBucket.objects.latest("id")
+    quiet = ApiKey.objects.get(pk=admin_rows.KEYS // 2)
+    return {
+        "index": "/admin/",
+        "keys": KEYS,
+        "keys, page 20": f"{KEYS}?p=20",
+        **{f"keys, {state}": f"{KEYS}?state={state}" for state in STATES},
+        "keys, deleted": f"{KEYS}?state=deleted",
+        "keys, never used": f"{KEYS}?use=never",
+        "keys, unused for 90 days": f"{KEYS}?use=idle",
+        "keys, of a network": f"{KEYS}?networks__id__exact=1",
+        "keys, that trace": f"{KEYS}?tracing=network-1",
+        "keys, without expiry": f"{KEYS}?expires_at__isempty=1",
+        "keys, by owner": f"{KEYS}?o=4",
+        "keys, search of a hint": f"{KEYS}?q={version.hint}",
+        "keys, search of an owner": f"{KEYS}?q={owner}",
+        "keys, search of a name": f"{KEYS}?q=bot+4711",
+        "keys, search of nothing": f"{KEYS}?q=nobody",
+        "key": f"{KEYS}{quiet.pk}/change/",
+        "key that is always used": f"{KEYS}{admin_rows.BUSY}/change/",
+        "its usage of 30 days": f"{KEYS}{admin_rows.BUSY}/change/?range=30d",
+        "its usage as CSV": f"/dashboard/keys/{admin_rows.BUSY}/usage.csv?range=30d",
+        "users": "/admin/keys/user/",
+        "users, search": f"/admin/keys/user/?q={owner}",
+        "user": f"/admin/keys/user/{quiet.owner_id}/change/",
+        "events": EVENTS,
+        "events, of a type": f"{EVENTS}?type__exact=key.rolled",
+        "events, of a rare type": f"{EVENTS}?type__exact=key.deleted",
+        "events, search of a key": f"{EVENTS}?q={quiet.pk}",
+        "events, search of an owner": f"{EVENTS}?q={owner}",
+        "event": f"{EVENTS}{event.pk}/change/",
+        "requests for access": "/admin/keys/accessrequest/",
+        "requests, pending": "/admin/keys/accessrequest/?status__exact=pending",
+        "requests, search of an owner": f"/admin/keys/accessrequest/?q={owner}",
+        "limits": "/admin/keys/keylimits/",
+        "usage": USAGE,
+        "usage, by day": f"{USAGE}?span__exact=86400",
+        "usage, of an outcome": f"{USAGE}?outcome__exact=timeout",
+        "usage, of a network": f"{USAGE}?network__id__exact=3",
+        "usage, search of a key": f"{USAGE}?q={quiet.pk}",
+        "usage, search of the key always used": f"{USAGE}?q={admin_rows.BUSY}",
+        "row of usage": f"{USAGE}{bucket.pk}/change/",
+    }
+
+
+def staff(port: int) -> httpx.Client:
+    """Return the browser of somebody who may do everything and owns the busy key."""
+    person = User.objects.create_superuser(email="bench-staff@example.org")
+    ApiKey.objects.filter(pk=admin_rows.BUSY).update(owner=person)
+    session = SessionStore()
+    session[SESSION_KEY] = str(person.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    session.save()
+    cookies = {settings.SESSION_COOKIE_NAME: str(session.session_key)}
+    return httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", cookies=cookies, timeout=30
+    )
+
+
+def milliseconds(person: httpx.Client, address: str) -> float:
+    """Return how long a page takes."""
+    began = time.perf_counter()
+    answer = person.get(address)
+    took = 1000 * (time.perf_counter() - began)
+    assert answer.status_code == HTTPStatus.OK, (address, answer.status_code)
+    return took
