@@ -1,80 +1,38 @@
-"""Records are read as they were written, short and long, in bounded memory."""
+"""Records are read as they were written, each at its place."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
-from jsonrpc.stream import CHUNK_BYTES, Stream
 from networks.models import Network
 from nodeapi.errors import TraceTooLarge
 from nodeapi.models import Block
 from nodeapi.ports import Place, RecordedTransaction, TraceSizes
 from nodeapi.receipts import receipt_document
-from nodeapi.store.base import settled
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.tracers.record import unpack
-from postgres.errors import Unavailable
+from tests.support.reading import (
+    SHORT,
+    calls_of,
+    digits,
+    prestates_of,
+    read,
+    recorded_network,
+)
 from tests.support.records import Recorded, add_recorded_block, entries
 from tests.support.rows import hash_of, make_network, set_head
-from tests.support.serving import Serving, serving
+from tests.support.serving import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-TOKEN, PROXY = b"\x60\x01" * 300, b"\xef\x01\x00" + bytes(20)
-MEBIBYTE = 2**20
-
-SHORT = [
-    Recorded("a", data=b"\x12\x34", output=b"01", codes=[TOKEN]),
-    Recorded("b"),
-    Recorded("c", data=bytes(5_000), codes=[TOKEN, PROXY]),
-]
 
 
 @pytest.fixture
 def network() -> Network:
-    """A network without blocks that anybody asks for."""
-    network = make_network()
-    add_recorded_block(network, "zero", 0, [])
-    set_head(network, "zero", 0)
-    return network
-
-
-def read(running: Serving, method: str, network: Network, *arguments: Any) -> Any:
-    """Return a method's answer; a stream's bytes, whose number must be as announced."""
-
-    async def answer() -> Any:
-        found = getattr(running.service.store, method)(network.pk, *arguments)
-        value = await settled(found)
-        if not isinstance(value, Stream):
-            return value
-        chunks = [chunk async for chunk in value]
-        await value.aclose()
-        # The stream joins what it is given; a part may be twice a chunk at most.
-        assert max(map(len, chunks)) <= 2 * CHUNK_BYTES
-        assert sum(map(len, chunks)) == value.size
-        return b"".join(chunks)
-
-    return running.ask(answer)
-
-
-def digits(count: int) -> bytes:
-    """Return hex digits that can't be compressed to less than half."""
-    return os.urandom(count // 2).hex().encode()
-
-
-def calls_of(transactions: list[Recorded], first: int = 0) -> bytes:
-    return entries([(t, t.calls(i)) for i, t in enumerate(transactions, first)])
-
-
-def prestates_of(transactions: list[Recorded]) -> bytes:
-    return entries([(t, t.prestate()) for t in transactions])
+    return recorded_network()
 
 
 def test_a_block_has_one_entry_for_each_transaction_in_order(network: Network) -> None:
@@ -227,158 +185,6 @@ def test_what_was_too_much_to_be_recorded_is_told(network: Network) -> None:
         assert answer == calls_of(SHORT[:1], 2)
         answer = read(running, "block_trace", network, hash_of("one"), "prestate")
         assert answer == prestates_of(transactions)
-
-
-def long_block() -> list[Recorded]:
-    """Return transactions of every length there is a way of its own for."""
-    code = os.urandom(100_000)
-    return [
-        Recorded("small", codes=[TOKEN]),
-        Recorded("zeros", output=b"0" * 3 * MEBIBYTE),
-        Recorded("random", output=digits(1_500_000), codes=[code, PROXY, code[1:]]),
-        *(Recorded(f"s{i}", output=digits(2_000), codes=[TOKEN]) for i in range(700)),
-        Recorded("data", data=os.urandom(300_000)),
-        Recorded("middle", output=digits(200_000), codes=[code] * 20),
-    ]
-
-
-def test_a_long_answer_is_streamed_as_it_would_be_put_together(
-    network: Network,
-) -> None:
-    transactions = long_block()
-    add_recorded_block(network, "one", 1, transactions)
-    with serving() as running:
-        answer = read(running, "block_trace", network, hash_of("one"), "calls")
-        assert answer == calls_of(transactions)
-        answer = read(running, "block_trace", network, hash_of("one"), "prestate")
-        assert answer == prestates_of(transactions)
-        for index in (1, 2, len(transactions) - 1):
-            for kind, expected in (
-                ("calls", transactions[index].calls(index)),
-                ("prestate", transactions[index].prestate()),
-            ):
-                answer = read(
-                    running, "transaction_trace", network, hash_of("one"), index, kind
-                )
-                assert answer == expected
-
-
-def test_a_long_answer_with_too_large_a_transaction_never_begins(
-    network: Network,
-) -> None:
-    transactions = [*long_block(), Recorded("huge", too_large=True)]
-    add_recorded_block(network, "one", 1, transactions)
-    with serving() as running, pytest.raises(TraceTooLarge):
-        read(running, "block_trace", network, hash_of("one"), "calls")
-
-
-def test_many_long_answers_at_the_same_time(network: Network) -> None:
-    transactions = long_block()
-    add_recorded_block(network, "one", 1, transactions)
-    expected = calls_of(transactions)
-
-    with serving() as running:
-
-        async def answer() -> bytes:
-            store = running.service.store
-            stream = await settled(
-                store.block_trace(network.pk, hash_of("one"), "calls")
-            )
-            assert isinstance(stream, Stream)
-            return b"".join([chunk async for chunk in stream])
-
-        for found in running.ask_all(*[(answer,)] * 8):
-            assert found == expected
-
-
-def resident_bytes() -> int:
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
-    block = [
-        Recorded("zeros", output=b"0" * 60 * MEBIBYTE),
-        Recorded("random", output=digits(30 * MEBIBYTE)),
-        *(Recorded(f"s{i}", output=digits(20_000)) for i in range(600)),
-    ]
-    add_recorded_block(network, "one", 1, block)
-    del block
-    longest_turn = turns = most = size = 0.0
-
-    async def watch() -> None:
-        nonlocal longest_turn, turns, most
-        while True:
-            before = time.thread_time()  # others may have the processor meanwhile
-            await asyncio.sleep(0)
-            turn = time.thread_time() - before
-            longest_turn, turns = max(longest_turn, turn), turns + turn
-            most = max(most, resident_bytes())
-
-    with serving() as running:
-
-        async def answer() -> None:
-            nonlocal size
-            watcher = asyncio.create_task(watch())
-            await asyncio.sleep(0)
-            store = running.service.store
-            stream = await settled(
-                store.block_trace(network.pk, hash_of("one"), "calls")
-            )
-            assert isinstance(stream, Stream)
-            async for chunk in stream:
-                size += len(chunk)
-                await asyncio.sleep(0)
-            watcher.cancel()
-
-        running.ask(answer)  # threads and buffers are there now
-        size, most, before = 0, 0, resident_bytes()
-        longest_turn = turns = 0
-        running.ask(answer)
-    assert size > 100 * MEBIBYTE
-    assert most - before < 32 * MEBIBYTE
-    assert longest_turn < turns / 4, "the event loop was held up"
-
-
-def test_an_outage_is_told_while_nothing_was_sent(network: Network) -> None:
-    add_recorded_block(network, "one", 1, SHORT)
-    with serving() as running:
-        running.ask(running.service.connections.close)
-        for method, rest in (
-            ("block_trace", (hash_of("one"), "calls")),
-            ("transaction_trace", (hash_of("one"), 0, "prestate")),
-            ("find_transaction", (SHORT[0].hash,)),
-            ("receipt", (SHORT[0].hash,)),
-            ("block_receipts", (hash_of("one"),)),
-            ("raw_block", (hash_of("one"),)),
-            ("trace_sizes", (hash_of("one"),)),
-        ):
-            with pytest.raises(Unavailable):
-                read(running, method, network, *rest)
-
-
-def test_records_that_go_while_they_are_read_break_the_answer(
-    network: Network,
-) -> None:
-    block = add_recorded_block(network, "one", 1, long_block())
-    with serving() as running:
-
-        async def answer() -> None:
-            store = running.service.store
-            stream = await settled(
-                store.block_trace(network.pk, hash_of("one"), "calls")
-            )
-            assert isinstance(stream, Stream)
-            async for _ in stream:
-                await asyncio.to_thread(_delete, block)
-
-        with pytest.raises(Unavailable):
-            running.ask(answer)
-
-
-def _delete(block: Block) -> None:
-    Block.objects.filter(pk=block.pk).delete()
-    connection.close()
 
 
 class Lengths:

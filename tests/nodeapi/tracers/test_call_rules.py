@@ -1,55 +1,32 @@
-"""What calls and creations get, how they end, and what is said of it, fork by fork."""
+"""What calls get, how deep they go and how they end, fork by fork."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from nodeapi.evm.chain_config import LADDER
-from nodeapi.tracers.call import CallConfig, call_json
-from nodeapi.tracers.flat_call import FlatCallConfig, Place, flat_call_json
-from nodeapi.tracers.four_byte import four_byte_json
-from nodeapi.tracers.frames import CallFrame
-from nodeapi.tracers.revert_reason import revert_reason
-from tests.support.executed import ETHER, Account, Chain
+from tests.support.call_codes import (
+    BYZANTIUM,
+    CALL,
+    CALLCODE,
+    CALLEE,
+    CALLER,
+    DELEGATECALL,
+    FORKS,
+    GAS,
+    NOBODY,
+    REVERT,
+    STATICCALL,
+    call_to,
+    creation,
+    run,
+    shown,
+    since,
+)
+from tests.support.executed import Account, Chain
 from tests.support.random_calls import push
-
-CALLER, CALLEE, NOBODY = b"\xaa" * 20, b"\xbb" * 20, b"\xee" * 20
-CALL, CALLCODE, DELEGATECALL, STATICCALL = 0xF1, 0xF2, 0xF4, 0xFA
-FORKS = list(LADDER)
-BYZANTIUM = FORKS[FORKS.index("byzantium") :]
-PLACE = Place(bytes(32), 1, bytes(32), 0)
-REVERT = push(0) * 2 + b"\xfd"
-GAS = b"\x5a"
-
-
-def since(fork: str, name: str) -> bool:
-    return FORKS.index(fork) >= FORKS.index(name)
-
-
-def call_to(
-    address: bytes, kind: int = CALL, gas: bytes = GAS, value: int = 0, size: int = 0
-) -> bytes:
-    """Return code that calls, leaving what came of it; gas: code that says how much."""
-    amount = push(value) if kind in (CALL, CALLCODE) else b""
-    ranges = push(0) * 2 + push(size) + push(0)
-    return ranges + amount + push(int.from_bytes(address, "big")) + gas + bytes([kind])
-
-
-def run(fork: str, code: bytes, callee: bytes = b"", **options: Any) -> CallFrame:
-    accounts = {CALLER: Account(ETHER, 1, code), CALLEE: Account(5, 1, callee)}
-    return Chain(fork, accounts).run(CALLER, **options)
-
-
-def shown(top: CallFrame, **config: bool) -> Any:
-    return json.loads(call_json(top, CallConfig(**config)))
-
-
-def flat(top: CallFrame, precompiles: Any = (), **config: bool) -> Any:
-    return json.loads(flat_call_json(top, FlatCallConfig(**config), precompiles, PLACE))
-
 
 # Gas
 
@@ -174,94 +151,6 @@ def test_too_little_constant_gas_comes_before_a_write() -> None:
     assert top.calls[0].error == "out of gas: write protection"
 
 
-# Creations
-
-ONE_BYTE = push(1) + push(0) + b"\xf3"
-"""Returns a byte of memory: the code 00."""
-
-
-def creation(init: bytes, kind: int = 0xF0, value: int = 0) -> bytes:
-    assert len(init) <= 32
-    salt = push(0) if kind == 0xF5 else b""
-    word = push(int.from_bytes(init.ljust(32, b"\0"), "big"))
-    return (
-        word
-        + push(0)
-        + b"\x52"
-        + salt
-        + push(len(init))
-        + push(0)
-        + push(value)
-        + bytes([kind])
-    )
-
-
-@pytest.mark.parametrize("fork", FORKS)
-def test_code_that_can_not_be_paid_for_was_no_error_once(fork: str) -> None:
-    # 200 gas a byte: 16 KiB can't be paid for.
-    init = push(2**14) + push(0) + b"\xf3"
-    top = run(fork, creation(init))
-    (found,) = shown(top)["calls"]
-    if fork == "frontier":
-        assert "error" not in found
-        assert found["output"] == "0x" + "00" * 2**14
-        assert "to" in found
-        assert int(found["gasUsed"], 16) < 3000
-        return
-    assert found["error"] == "contract creation code storage out of gas"
-    assert found["gasUsed"] == found["gas"]
-    assert not found.keys() & {"to", "output", "revertReason"}
-    (_, entry) = flat(top)
-    assert "result" not in entry
-    (_, entry) = flat(top, convert_parity_errors=True)
-    assert entry["error"] == "Out of gas"
-
-
-@pytest.mark.parametrize("fork", FORKS)
-def test_a_creator_without_nonces_left_creates_nothing(fork: str) -> None:
-    chain = Chain(fork, {CALLER: Account(ETHER, 2**64 - 1, creation(ONE_BYTE))})
-    (frame,) = chain.run(CALLER).calls
-    assert (frame.error, frame.gas_used) == ("nonce uint64 overflow", 0)
-    assert "to" not in shown(frame)
-
-
-@pytest.mark.parametrize("fork", BYZANTIUM)
-def test_a_creation_that_reverts_has_its_data_and_no_address(fork: str) -> None:
-    init = push(32) + push(0) + b"\xfd"
-    top = run(fork, creation(init))
-    (found,) = shown(top)["calls"]
-    assert (found["error"], found["output"]) == ("execution reverted", "0x" + "00" * 32)
-    assert "to" not in found
-    for config in ({}, {"convert_parity_errors": True}):
-        (_, entry) = flat(top, **config)
-        assert entry["error"] == ("Reverted" if config else "execution reverted")
-        assert entry["result"].keys() == {"code", "gasUsed"}
-        assert entry["action"]["creationMethod"] == "create"
-
-
-def test_code_is_looked_at_before_it_is_paid_for() -> None:
-    # London: 0xef first, then the gas, then the size.
-    init = push(0xEF) + push(0) + b"\x53" + push(2**14) + push(0) + b"\xf3"
-    (frame,) = run("london", creation(init)).calls
-    assert frame.error == "invalid code: must not begin with 0xef"
-    (frame,) = run("berlin", creation(init)).calls
-    assert frame.error == "contract creation code storage out of gas"
-
-
-@pytest.mark.parametrize("fork", ["constantinople", "istanbul", "shanghai", "osaka"])
-def test_create2_is_told_by_its_name(fork: str) -> None:
-    top = run(fork, creation(ONE_BYTE, 0xF5, value=3))
-    (found,) = shown(top)["calls"]
-    assert (found["type"], found["value"], found["output"]) == (
-        "CREATE2",
-        "0x3",
-        "0x00",
-    )
-    (_, entry) = flat(top)
-    assert entry["action"]["creationMethod"] == "create2"
-    assert entry["result"]["code"] == "0x00"
-
-
 # Depth and reverts
 
 
@@ -317,185 +206,3 @@ def test_a_reverted_call_takes_the_logs_below_it_along() -> None:
         places = [(log["index"], log["position"]) for log in top["logs"]]
         assert places == [(hex(start), "0x0"), (hex(start + 1), "0x1")]
     assert "logs" not in json.dumps(shown(chain.run(CALLER)))
-
-
-# What is said of reverts
-
-ERROR, PANIC = bytes.fromhex("08c379a0"), bytes.fromhex("4e487b71")
-
-
-def words(*numbers: int) -> bytes:
-    return b"".join(number.to_bytes(32, "big") for number in numbers)
-
-
-@pytest.mark.parametrize(
-    ("output", "reason"),
-    [
-        (PANIC + words(0), "generic panic"),
-        (PANIC + words(0x01), "assert(false)"),
-        (PANIC + words(0x11), "arithmetic underflow or overflow"),
-        (PANIC + words(0x12), "division or modulo by zero"),
-        (PANIC + words(0x21), "enum overflow"),
-        (PANIC + words(0x22), "invalid encoded storage byte array accessed"),
-        (PANIC + words(0x31), "out-of-bounds array access; popping on an empty array"),
-        (PANIC + words(0x32), "out-of-bounds access of an array or bytesN"),
-        (PANIC + words(0x41), "out of memory"),
-        (PANIC + words(0x51), "uninitialized function"),
-        (PANIC + words(0x52), "unknown panic code: 0x52"),
-        (PANIC + words(2**255), f"unknown panic code: {2**255:#x}"),
-        (PANIC + words(1, 2, 3), "assert(false)"),
-        (PANIC + words(1)[:31], None),
-        (ERROR + words(32, 2) + b"no", "no"),
-        (ERROR + words(32, 2) + b"no" + bytes(30), "no"),
-        (ERROR + words(64, 7, 2) + b"no", "no"),
-        # An offset of 0: the string's length is the offset itself.
-        (ERROR + words(0), ""),
-        (ERROR + words(32, 3) + b"no", None),
-        (ERROR + words(33, 2) + b"no", None),
-        (ERROR + words(2**64, 2) + b"no", None),
-        (ERROR + words(32, 2**255) + b"no", None),
-        (ERROR + words(32), None),
-        (ERROR, None),
-        (ERROR + words(32, 4) + b"a\xff\xe2\x82", "a\ufffd\ufffd\ufffd"),
-        (ERROR + words(32, 5) + "é–".encode(), "é–"),
-        (b"\x12\x34\x56\x78" + words(32, 2) + b"no", None),
-        (b"\x08\xc3", None),
-        (b"", None),
-    ],
-)
-def test_what_a_revert_says_is_read_as_geth_reads_it(
-    output: bytes, reason: str | None
-) -> None:
-    assert revert_reason(output) == reason
-    frame = CallFrame("CALL", CALLER, CALLEE, 1, b"", 0, 0)
-    frame.output, frame.error = output, "execution reverted"
-    found = shown(frame)
-    assert found.get("revertReason") == (reason or None)
-    assert found.get("output") == (f"0x{output.hex()}" if output else None)
-
-
-def test_only_a_revert_has_output_and_reason() -> None:
-    frame = CallFrame("CALL", CALLER, CALLEE, 1, b"", 0, 0)
-    frame.output, frame.error = PANIC + words(1), "out of gas"
-    assert not shown(frame).keys() & {"output", "revertReason"}
-
-
-# flatCallTracer
-
-
-@pytest.mark.parametrize(
-    ("error", "converted"),
-    [
-        ("contract creation code storage out of gas", "Out of gas"),
-        ("out of gas", "Out of gas"),
-        ("gas uint64 overflow", "Out of gas"),
-        ("max code size exceeded", "Out of gas"),
-        ("invalid jump destination", "Bad jump destination"),
-        ("execution reverted", "Reverted"),
-        ("return data out of bounds", "Out of bounds"),
-        ("stack limit reached 1024 (1023)", "Out of stack"),
-        ("precompiled failed", "Built-in failed"),
-        ("invalid input length", "Built-in failed"),
-        ("out of gas: not enough gas for reentrancy sentry", "Out of gas"),
-        ("out of gas: write protection", "Out of gas"),
-        ("invalid opcode: INVALID", "Bad instruction"),
-        ("invalid opcode: opcode 0xc not defined", "Bad instruction"),
-        ("stack underflow (0 <=> 5)", "Stack underflow"),
-        # These stay: geth compares the whole text.
-        *(
-            (text, text)
-            for text in (
-                "max code size exceeded: code size 24577 limit 24576",
-                "stack limit reached 1024 (1022)",
-                "write protection",
-                "insufficient balance for transfer",
-                "max call depth exceeded",
-                "contract address collision",
-                "nonce uint64 overflow",
-                "invalid code: must not begin with 0xef",
-                "bad elliptic curve pairing size",
-            )
-        ),
-    ],
-)
-def test_errors_are_converted_to_paritys(error: str, converted: str) -> None:
-    for kind in ("CALL", "CREATE"):
-        frame = CallFrame(kind, CALLER, CALLEE, 1, b"", 0, 0, error=error)
-        (plain,) = flat(frame)
-        (entry,) = flat(frame, convert_parity_errors=True)
-        assert (plain["error"], entry["error"]) == (error, converted)
-        # Whether there is a result goes by the text that was not converted.
-        has_result = error == "execution reverted"
-        assert ("result" in plain, "result" in entry) == (has_result, has_result)
-
-
-def test_precompiled_contracts_are_hidden_where_they_are_called() -> None:
-    identity = (4).to_bytes(20, "big")
-    kinds = (CALL, CALLCODE, DELEGATECALL, STATICCALL)
-    code = b"".join(call_to(identity, kind) + b"\x50" for kind in kinds)
-    code += call_to(NOBODY)
-    chain = Chain("osaka", {CALLER: Account(0, 1, code)})
-    top = chain.run(CALLER)
-    precompiles = chain.execution.state.computation_class.get_precompiles()
-    assert len(shown(top)["calls"]) == 5
-    entries = flat(top, precompiles)
-    assert [entry["traceAddress"] for entry in entries] == [[], [0], [1], [2]]
-    assert [entry["subtraces"] for entry in entries] == [3, 0, 0, 0]
-    kinds_left = [entry["action"]["callType"] for entry in entries]
-    assert kinds_left == ["call", "callcode", "delegatecall", "call"]
-    assert len(flat(top, precompiles, include_precompiles=True)) == 6
-    # The transaction's own call is shown whatever it calls.
-    assert len(flat(chain.run(identity), precompiles)) == 1
-
-
-def test_a_self_destruction_is_a_suicide() -> None:
-    destroy = push(int.from_bytes(NOBODY, "big")) + b"\xff"
-    top = run("shanghai", call_to(CALLEE), destroy)
-    entry = flat(top)[2]
-    assert entry["type"] == "suicide"
-    assert entry["action"] == {
-        "address": f"0x{CALLEE.hex()}",
-        "balance": "0x5",
-        "refundAddress": f"0x{NOBODY.hex()}",
-    }
-    assert "result" not in entry
-    (call,) = shown(top)["calls"]
-    assert call["calls"] == [
-        {
-            "from": f"0x{CALLEE.hex()}",
-            "gas": "0x0",
-            "gasUsed": "0x0",
-            "to": f"0x{NOBODY.hex()}",
-            "input": "0x",
-            "value": "0x5",
-            "type": "SELFDESTRUCT",
-        }
-    ]
-
-
-def test_a_value_that_is_nothing_is_nothing_in_flat_traces_as_well() -> None:
-    top = run("osaka", call_to(CALLEE, STATICCALL))
-    assert flat(top)[1]["action"]["value"] == "0x0"
-    assert flat(top)[1]["result"]["output"] == "0x"
-
-
-# 4byteTracer
-
-
-def test_selectors_are_counted_by_the_length_of_their_arguments() -> None:
-    identity = (4).to_bytes(20, "big")
-    code = (
-        push(0x12345678 << 224) + push(0) + b"\x52"
-        b"" + call_to(CALLEE, size=36) + call_to(CALLEE, STATICCALL, size=36)
-    )
-    code += call_to(CALLEE, DELEGATECALL, size=4) + call_to(CALLEE, CALLCODE, size=4)
-    code += call_to(CALLEE, size=3) + call_to(identity, size=36)
-    code += push(36) + push(0) + push(0) + b"\xf0"
-    chain = Chain("osaka", {CALLER: Account(0, 1, code), CALLEE: Account(0, 1)})
-    top = chain.run(CALLER, b"\xaa\xbb\xcc\xdd\xee")
-    precompiles = chain.execution.state.computation_class.get_precompiles()
-    assert json.loads(four_byte_json(top, precompiles)) == {
-        "0xaabbccdd-1": 1,
-        "0x12345678-32": 2,
-        "0x12345678-0": 2,
-    }

@@ -14,7 +14,7 @@ from nodeapi.evm.signatures import CURVE_ORDER, keccak
 from nodeapi.evm.transactions import Authorization
 from nodeapi.tracers.derived import PrestateDerivation
 from nodeapi.tracers.prestate import PrestateConfig
-from tests.nodeapi.tracers.test_call_rules import (
+from tests.support.call_codes import (
     CALLCODE,
     CALLEE,
     CALLER,
