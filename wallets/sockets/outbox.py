@@ -106,11 +106,12 @@ class Outbox:
         """Send a frame; a client that has too much unread is disconnected instead."""
         if not self.is_open:
             return
-        if self._wire.waiting_bytes > MAX_WAITING_BYTES:
+        waiting = self._wire.waiting_bytes
+        if waiting > MAX_WAITING_BYTES:
             self.close(SLOW_READER, "too slow")
             return
         self._wire.write_text(frame)
-        if self._backlog is not None and self._wire.waiting_bytes > STALLED_BYTES:
+        if self._backlog is not None and waiting + len(frame) > STALLED_BYTES:
             self._backlog.note(self, len(frame))
 
     def close(self, code: int, reason: str) -> None:
