@@ -121,10 +121,12 @@ def test_bad_tokens_are_all_told_the_same(staff: User) -> None:
 
 
 def test_who_shows_many_wrong_tokens_has_to_wait(program: Program) -> None:
-    answers = [
-        Program("wrong").ask("GET", "keys") for _ in range(OF_STRANGER.burst + 2)
-    ]
+    answers = [Program("wrong").ask("GET", "keys")]
     assert answers[0].status_code == 401
+    # The seconds that pass meanwhile let in some more.
+    while answers[-1].status_code == 401 and len(answers) < 20 * OF_STRANGER.burst:
+        answers.append(Program("wrong").ask("GET", "keys"))
+    assert len(answers) > OF_STRANGER.burst
     assert answers[-1].status_code == 429
     assert int(answers[-1]["Retry-After"]) >= 1
     assert program.ask("GET", "keys").status_code == 200  # from the same address
