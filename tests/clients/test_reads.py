@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from keys.models import ApiKey
 from keys.services import grant_entitlement
 from networks.models import Network
 from nodeapi.evm.blocks import decode_block
@@ -14,7 +13,7 @@ from nodeapi.models import StorageVersion
 from tests.clients.conftest import Desk
 from tests.clients.programs import Answer, Ethers, Program, Viem
 from tests.support import sample, web
-from tests.support.live import request
+from tests.support.live import api_key_of, request
 
 BLOCK = decode_block(sample.raw_blocks()[1])
 HEADER = BLOCK.header
@@ -27,7 +26,7 @@ def url(desk: Desk) -> str:
     """Return an address at which the block may be traced."""
     secret = desk.live.new_key()
     alpha = Network.objects.get(slug="alpha")
-    api_key = ApiKey.objects.latest("id")
+    api_key = api_key_of(secret)
     grant_entitlement(api_key=api_key, network=alpha, tracers=["prestateTracer"])
     return f"{desk.live.base_url}/alpha/v3/{secret}"
 

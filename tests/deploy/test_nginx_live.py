@@ -16,12 +16,18 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from websockets.asyncio.client import connect as open_socket
 
-from keys.models import ApiKey, User
+from keys.models import User
 from keys.services import set_allowlist
 from tests.deploy.nginx import NGINX, SITE, Proxy, nginx
 from tests.support import chains, sample
 from tests.support.dapps import Owner, orm, run
-from tests.support.live import JSON_HEADERS, Live, live_service, request
+from tests.support.live import (
+    JSON_HEADERS,
+    Live,
+    api_key_of,
+    live_service,
+    request,
+)
 from tests.support.waiting import until
 from wallets.models import LiveSocket
 
@@ -41,8 +47,12 @@ TOO_LONG = 5 * 2**20 + 1
 
 
 @pytest.fixture(scope="module")
-def services(module_db: None) -> Iterator[list[Live]]:
+def alpha(module_db: None) -> None:
     chains.import_blocks("alpha", sample.genesis(), sample.raw_blocks()[:2])
+
+
+@pytest.fixture(scope="module")
+def services(alpha: None) -> Iterator[list[Live]]:
     with ExitStack() as stack:
         yield [stack.enter_context(live_service(env=BEHIND_TLS)) for _ in range(2)]
 
@@ -90,7 +100,7 @@ def test_the_address_of_a_client_is_its_own_whatever_it_claims(
     services: list[Live], proxy: Proxy
 ) -> None:
     key = services[0].new_key()
-    api_key = ApiKey.objects.latest("id")
+    api_key = api_key_of(key)
     set_allowlist(api_key=api_key, kind="ip", values=[HERE])
     for claim in ({}, {"X-Forwarded-For": ELSEWHERE}, {"X-Forwarded-For": "garbage,"}):
         with client(proxy, HERE, **claim) as http:
@@ -104,7 +114,7 @@ def test_the_address_of_a_client_is_its_own_whatever_it_claims(
 
 def test_who_comes_past_the_proxy_can_claim_nothing(services: list[Live]) -> None:
     key = services[0].new_key()
-    set_allowlist(api_key=ApiKey.objects.latest("id"), kind="ip", values=[HERE])
+    set_allowlist(api_key=api_key_of(key), kind="ip", values=[HERE])
     base_url = services[0].base_url
     claim = {"X-Forwarded-For": HERE}
     for source, status in ((HERE, 200), (ELSEWHERE, 403)):
@@ -239,9 +249,8 @@ def test_the_log_has_no_keys_no_links_of_mails_and_no_questions(
 
 
 def test_no_call_is_lost_while_one_service_after_the_other_is_replaced(
-    module_db: None,
+    alpha: None,
 ) -> None:
-    chains.import_blocks("rolling", sample.genesis(), sample.raw_blocks()[:1])
     with ExitStack() as first, ExitStack() as second:
         lives = [
             stack.enter_context(live_service(env=BEHIND_TLS))

@@ -19,11 +19,11 @@ from django.db import connections
 from django.db.models import Sum
 from django.utils import timezone
 
-from keys.models import ApiKey, KeyVersion, UsageBucket
+from keys.models import KeyVersion, UsageBucket
 from keys.services import announce_key, roll_key
 from keys.services.limits import set_limits
 from tests.keys.limiter.redis_server import own_redis
-from tests.support.live import JSON_HEADERS, Live, live_service, request
+from tests.support.live import JSON_HEADERS, Live, api_key_of, live_service, request
 from tests.support.rows import make_network
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -96,7 +96,7 @@ def fallbacks(live: Live) -> float:
 
 def limited_key(live: Live, rate: int, burst: int) -> str:
     secret = live.new_key()
-    api_key = ApiKey.objects.latest("id")
+    api_key = api_key_of(secret)
     set_limits(api_key=api_key, credits_per_second=rate, burst=burst)
     return secret
 
@@ -241,7 +241,7 @@ def live() -> Iterator[Live]:
 
 def test_key_is_rolled_under_load_and_ends_at_its_second(live: Live) -> None:
     secret = live.new_key()
-    api_key = ApiKey.objects.latest("id")
+    api_key = api_key_of(secret)
     old, new = Load(clients=4), Load(clients=4)
     ends = timezone.now()
 

@@ -8,10 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from keys.models import ApiKey
 from keys.services import set_allowlist
 from tests.support import chains, sample, web
-from tests.support.live import Live, live_service, request
+from tests.support.live import Live, api_key_of, live_service, request
 from tests.support.waiting import wait_until
 
 ORIGIN = "https://dapp.example"
@@ -32,7 +31,7 @@ def restricted(live: Live, **lists: list[str]) -> str:
     """Issue a key with allowlists, by kind."""
     secret = live.new_key()
     for kind, entries in lists.items():
-        set_allowlist(api_key=ApiKey.objects.latest("id"), kind=kind, values=entries)
+        set_allowlist(api_key=api_key_of(secret), kind=kind, values=entries)
     return secret
 
 
@@ -174,7 +173,7 @@ def test_contracts_matter_to_methods_that_name_an_address_alone(live: Live) -> N
 
 def test_list_acts_while_the_key_is_in_use(live: Live) -> None:
     secret = live.new_key()
-    api_key = ApiKey.objects.latest("id")
+    api_key = api_key_of(secret)
     with live.api("alpha", secret) as api:
         for entries, status in ((["203.0.113.9"], 403), ([], 200)):
             set_allowlist(api_key=api_key, kind="ip", values=entries)

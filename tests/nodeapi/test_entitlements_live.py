@@ -15,7 +15,7 @@ from networks.models import Network
 from networks.services import configure_network
 from nodeapi.evm.blocks import decode_block
 from tests.support import chains, sample
-from tests.support.live import Api, Live, live_service, request
+from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.waiting import wait_until
 
 BLOCK_HASH = "0x" + decode_block(sample.raw_blocks()[3]).header.hash.hex()
@@ -42,7 +42,7 @@ def network(slug: str) -> Network:
 def api_key(live: Live) -> tuple[str, ApiKey]:
     """Issue a key that may not trace."""
     secret = live.new_key()
-    return secret, ApiKey.objects.latest("id")
+    return secret, api_key_of(secret)
 
 
 def call(tracer: str, **config: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from keys.services import (
     roll_key,
 )
 from tests.support import chains, sample
-from tests.support.live import Api, Live, live_service, request
+from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.waiting import wait_until
 
 WORKERS = 2
@@ -36,7 +36,7 @@ def live(module_db: None) -> Iterator[Live]:
 @pytest.fixture
 def issued(live: Live) -> tuple[str, ApiKey]:
     secret = live.new_key()
-    return secret, ApiKey.objects.latest("id")
+    return secret, api_key_of(secret)
 
 
 def refusal(api: Api) -> tuple[int, dict[str, Any]]:

@@ -14,6 +14,8 @@ from typing import Any
 import httpx
 
 from config.server import Server
+from keys.format import digest
+from keys.models import ApiKey
 from keys.services import get_or_create_customer, issue_key
 from tests.support import web
 from tests.support.service import run_service
@@ -185,3 +187,8 @@ def _output_to(path: Path) -> Iterator[None]:
             os.dup2(original, descriptor)
         for descriptor in (file, *saved):
             os.close(descriptor)
+
+
+def api_key_of(secret: str) -> ApiKey:
+    """Return the row of a key; the newest one may be the wallet's own."""
+    return ApiKey.objects.get(versions__digest=digest(secret))

@@ -21,7 +21,7 @@ from keys.services.limits import set_limits
 from networks.models import Network
 from networks.services import configure_network
 from tests.support import chains, sample, web
-from tests.support.live import Live, live_service, request
+from tests.support.live import Live, api_key_of, live_service, request
 
 ORIGIN = "https://dapp.example"
 BEARER = 'Bearer realm="portcullis"'
@@ -191,7 +191,7 @@ def make_keys(live: Live) -> dict[str, str]:
     ):
         networks = [beta] if name == "elsewhere" else []
         secrets[name] = live.new_key(networks=networks)
-        rows[name] = ApiKey.objects.latest("id")
+        rows[name] = api_key_of(secrets[name])
     version = KeyVersion.objects.get(api_key=rows["revoked"])
     revoke_version(version=version, reason="leaked")
     ApiKey.objects.filter(pk=rows["expired"].pk).update(expires_at=EXPIRED_AT)

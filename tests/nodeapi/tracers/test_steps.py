@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nodeapi.evm.delegations import DELEGATION_PREFIX
-from nodeapi.tracers.frames import CallFrame
+from nodeapi.tracers.frames import REVERTED, CallFrame
 from nodeapi.tracers.steps import ExecutionTimeout, TracerError
 from nodeapi.tracers.struct_log import StructLogger, StructLogOptions
 from tests.nodeapi.evm.frames import CONTRACT, SENDER, call
@@ -42,7 +42,7 @@ def log(
     logger = StructLogger(options or StructLogOptions(), pieces.append)
     frame = call(stepped_state(fork, logger), code, **m)
     top = CallFrame("CALL", SENDER, CONTRACT, 10**6, b"", 0, 0)
-    top.output, top.error = frame.output, "failed" if frame.is_error else None
+    top.output, top.error = frame.output, REVERTED if frame.is_error else None
     logger.end(top, 21_000)
     pieces.append(logger.result())
     answer: dict[str, Any] = json.loads(b"".join(pieces))
