@@ -24,6 +24,7 @@ from django.core.management import call_command
 
 from bench import anvil
 from bench.ceiling import SMALLEST
+from bench.keys import new_key
 from bench.loadgen import Job, LoadFailed, Loadgen, loadgen
 from bench.million import add_storage_rows
 from bench.questions import (
@@ -39,9 +40,6 @@ from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
 from config import server
 from keys.limiter.gcra import MAX_RATE
-from keys.models import Plan
-from keys.services import get_or_create_customer, issue_key
-from keys.services.limits import set_limits
 
 SLUG = "bench-endpoint"
 HOLDERS = 1_000
@@ -184,15 +182,8 @@ def prepare(folder: Path, say: Say) -> str:
             network=SLUG,
             genesis=chain.genesis_path,
         )
-    owner = get_or_create_customer(email="bench@example.org")
-    issued = issue_key(owner=owner, name="bench")
     # It is charged like any other key, and never refused.
-    set_limits(
-        api_key=issued.api_key,
-        plan=Plan.objects.get(slug="custom"),
-        credits_per_second=MAX_RATE,
-    )
-    return f"/{SLUG}/v3/{issued.secret}"
+    return f"/{SLUG}/v3/{new_key(credits_per_second=MAX_RATE)}"
 
 
 def compare(bench: str, path: str, say: Say, *, with_anvil: bool = False) -> list[Row]:

@@ -10,13 +10,11 @@ from pathlib import Path
 from statistics import median
 
 from bench.endpoint import SERVICE, SLUG, Say, prepare, serving, split_cores
+from bench.keys import new_key
 from bench.loadgen import Job, loadgen
 from bench.questions import cases, our_subject
 from bench.rows import Row, median_ratio
 from keys.limiter.gcra import MAX_RATE
-from keys.models import Plan
-from keys.services import get_or_create_customer, issue_key
-from keys.services.limits import set_limits
 
 ROUNDS = 11
 SECONDS = 0.4
@@ -39,7 +37,7 @@ smaller the leases."""
 def limits(folder: Path, say: Say) -> list[Row]:
     """Compare keys with limits with one that has none."""
     prepare(folder, say)
-    paths = {name: _path(**terms) for name, terms in LIMITS.items()}
+    paths = {name: f"/{SLUG}/v3/{new_key(**terms)}" for name, terms in LIMITS.items()}
     case = next(
         case for case in cases(our_subject(SLUG)) if case.name.endswith("hashes")
     )
@@ -64,12 +62,3 @@ def limits(folder: Path, say: Say) -> list[Row]:
             Row("limits", f"{start}, {name}", median(found), "requests/s", *beside)
         )
     return rows
-
-
-def _path(**terms: int) -> str:
-    """Return a path with a new key that has these terms and no others."""
-    owner = get_or_create_customer(email="bench@example.org")
-    issued = issue_key(owner=owner, name="bench")
-    plan = Plan.objects.get(slug="custom")
-    set_limits(api_key=issued.api_key, plan=plan, **terms)
-    return f"/{SLUG}/v3/{issued.secret}"

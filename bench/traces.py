@@ -34,14 +34,12 @@ from bench.endpoint import (
     serving,
     split_cores,
 )
+from bench.keys import new_key
 from bench.loadgen import Job, loadgen
 from bench.long_trace import LONG_SLUG, add_long_trace
 from bench.questions import Case
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
-from keys.models import Plan
-from keys.services import get_or_create_customer, issue_key
-from keys.services.limits import set_limits
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network
@@ -134,10 +132,7 @@ def prepare(folder: Path, say: Say) -> tuple[str, str, str]:
         "import_chain", str(chain.chain_path), network=SLUG, genesis=chain.genesis_path
     )
     long_hash = add_long_trace(folder / LONG_SLUG)
-    owner = get_or_create_customer(email="bench@example.org")
-    issued = issue_key(owner=owner, name="bench traces", may_trace=True)
-    set_limits(api_key=issued.api_key, plan=Plan.objects.get(slug="custom"))
-    key = issued.secret
+    key = new_key(may_trace=True)
     return f"/{SLUG}/v3/{key}", f"/{LONG_SLUG}/v3/{key}", long_hash
 
 
