@@ -7,7 +7,6 @@ blocks are imported, and then others are read by their hashes.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from statistics import median
 
 from django.core.management import call_command
 
-from bench.endpoint import SERVICE, serving
+from bench.endpoint import SERVICE, serving, split_cores
 from bench.importing import BULK_BATCH, LAP_BLOCKS, TRANSFERS, Say, chain_folder
 from bench.keys import new_key
 from bench.loadgen import Job, Loadgen, loadgen
@@ -62,12 +61,15 @@ def beside(folder: Path, say: Say) -> list[Row]:
         "eth_getBlockByHash", [call("eth_getBlockByHash", *a) for a in _asked()]
     )
     paths = _paths(2 * conf.trace_limits().workers)
+    # Clients have machines of their own. Left alone, the scheduler puts the generator on
+    # the server's core as soon as anything else, be it idle work, runs on the other one.
+    server_core, generator_core = split_cores()
     alone: list[tuple[float, float]] = []
     busy: list[tuple[float, float]] = []
     with ExitStack() as stack:
-        generator = stack.enter_context(loadgen(os.sched_getaffinity(0)))
+        generator = stack.enter_context(loadgen(generator_core))
         ours = stack.enter_context(racer("bench.import_ours", imported, BULK_BATCH))
-        target = stack.enter_context(serving("beside", SERVICE))
+        target = stack.enter_context(serving("beside", SERVICE, cores=server_core))
         job = Job(target.port, case.requests(paths[0]), CONNECTIONS, SECONDS)
         _lap(ours, generator, job)  # the accounts are read, the cache is filled
         done = 0
