@@ -77,7 +77,7 @@ def plots(now: datetime) -> list[Plot]:
         Activity.objects.filter(at__gte=window.start)
         .annotate(day=TruncDay("at", tzinfo=UTC))
         .values_list("day", "event")
-        .annotate(times=Count("pk"))
+        .annotate(times=Count("*"))  # the index has all that is asked for
     )
     happened: Counter[tuple[datetime, str]] = Counter()
     for day, event, times in rows:

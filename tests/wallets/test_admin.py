@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -195,6 +197,18 @@ def test_overview_counts_what_there_is_and_draws_what_has_happened(staff, dapp):
         link = reverse("admin:app_list", args=["wallets"]) + tile.model + "/"
         assert f'href="{link}"' in page
         assert staff.get(link).status_code == 200
+
+
+def test_charts_read_an_index_alone(dapp):
+    with CaptureQueriesContext(connection) as captured:
+        plots(timezone.now())
+    (query,) = captured.captured_queries
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")  # there are few rows here
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+        cursor.execute(f"EXPLAIN {query['sql']}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Only Scan using wallet_log_by_time" in plan
 
 
 def test_overview_is_for_those_who_may_see_the_log(dapp):
