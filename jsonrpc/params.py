@@ -18,6 +18,11 @@ Schema = dict[str, Any]
 """A JSON schema."""
 
 
+def anything(value: Any) -> Any:
+    """Return a value as it is: a decoder where what it means shows later."""
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """A parameter of a method.

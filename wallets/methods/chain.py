@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from jsonrpc.params import Param
+from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
 from wallets.errors import Unauthorized
 from wallets.methods.catalog import chain_methods
@@ -31,15 +31,11 @@ def _subscription(value: Any) -> str:
     return value
 
 
-def _anything(value: Any) -> Any:
-    return value
-
-
 @chain_methods.method(
     "eth_subscribe",
     params=[
         Param("kind", _kind, {"enum": list(KINDS)}),
-        Param("filter", _anything, {"type": "object"}, required=False),
+        Param("filter", anything, {"type": "object"}, required=False),
     ],
     result={"type": "string"},
     summary="Has new heads, or logs, sent as wallet_notify until the socket closes.",

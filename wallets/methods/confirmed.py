@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from jsonrpc.errors import InvalidParams
-from jsonrpc.params import Param
+from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
 from wallets.caip import Address
 from wallets.errors import NotSent, Unauthorized, UserRejected
@@ -36,16 +36,12 @@ def _text(value: Any) -> str:
     return value
 
 
-def _anything(value: Any) -> Any:
-    return value
-
-
 @chain_methods.method(
     PERSONAL_SIGN,
     params=[
         Param("message", _text, _TEXT),
         Param("address", _text, _TEXT),
-        Param("ignored", _anything, required=False, summary="Dapps send a password."),
+        Param("ignored", anything, required=False, summary="Dapps send a password."),
     ],
     result=_TEXT,
     summary="Has the user sign a message, 0x… or text (EIP-191).",
@@ -74,7 +70,7 @@ async def personal_sign(
     SIGN_TYPED_DATA,
     params=[
         Param("address", _text, _TEXT),
-        Param("data", _anything, {"type": ["object", "string"]}),
+        Param("data", anything, {"type": ["object", "string"]}),
     ],
     result=_TEXT,
     summary="Has the user sign typed data, an object or its JSON (EIP-712).",
