@@ -13,15 +13,19 @@ from typing import Any
 MAX_BYTES = 32 * 1024
 """Of a message; nobody reads a longer one before he signs it."""
 
+_DIGITS = re.compile(r"[0-9a-fA-F]+")
+
 _LOGIN = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://)?(\S+) wants you to sign in with your Ethereum account:"
 )
 
 
 def read_message(value: Any) -> bytes:
-    """Return the bytes to be signed: of `0x…` those, of any other text its UTF-8.
+    """Return the bytes to be signed: of hexadecimal digits those, else a text's UTF-8.
 
+    Digits without 0x are data too: older dapps send them so, and MetaMask reads them so.
     Raises: ValueError.
+    Source: MetaMask's signature-controller, normalizePersonalMessageParams
     """
     if not isinstance(value, str):
         raise ValueError("expected the message as hexadecimal data or as text")
@@ -60,9 +64,12 @@ def sign_message(message: bytes, key: bytes) -> bytes:
 
 
 def _bytes_of(value: str) -> bytes:
+    has_prefix = value.startswith(("0x", "0X"))
+    digits = value[2:] if has_prefix else value
     try:
-        if value.startswith(("0x", "0X")):
-            return unhexlify(value[2:])
+        if has_prefix or _DIGITS.fullmatch(digits):
+            return unhexlify(digits)
         return value.encode()
     except ValueError as error:
-        raise ValueError("the message is neither hexadecimal data nor text") from error
+        fault = "neither whole bytes in hexadecimal nor text"
+        raise ValueError(f"the message is {fault}") from error

@@ -20,6 +20,9 @@ from wallets.signing.text import hides_something, visible
         ("0x", b""),
         ("0x00ff", b"\0\xff"),
         ("0X4142", b"AB"),
+        ("4142", b"AB"),
+        ("face", b"\xfa\xce"),
+        ("face to face", b"face to face"),
         ("hello", b"hello"),
         ("grüß dich", "grüß dich".encode()),
         ("", b""),
@@ -30,7 +33,19 @@ def test_message_is_data_or_text(value, message):
 
 
 @pytest.mark.parametrize(
-    "value", [None, 5, [], "0x1", "0xzz", "0x12 34", "\ud800", "x" * (MAX_BYTES + 1)]
+    "value",
+    [
+        None,
+        5,
+        [],
+        "0x1",
+        "1",
+        "abc",
+        "0xzz",
+        "0x12 34",
+        "\ud800",
+        "x" * (MAX_BYTES + 1),
+    ],
 )
 def test_what_is_no_message_is_refused(value):
     with pytest.raises(ValueError, match="message"):
