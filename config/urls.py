@@ -9,6 +9,7 @@ from config import error_pages
 from keys.policy import without_scripts
 from nodeapi.guide import views as guide
 from nodeapi.guide.urls import pages as guide_pages
+from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
@@ -32,6 +33,7 @@ urlpatterns = [
     path("docs/", include((docs, "docs"))),
     path("docs/errors", guide.errors, name="errors"),
     path("openrpc.json", guide.openrpc, name="openrpc"),
+    path("wallet/openrpc.json", wallet_openrpc, name="wallet_openrpc"),
     path("explore/", include("nodeapi.explore.urls")),
     path("wallet/", include("wallets.urls")),
 ]

@@ -81,7 +81,7 @@ def _method(method: Method, servers: Sequence[Server]) -> dict[str, Any]:
         "name": method.name,
         "summary": method.summary,
         "paramStructure": "by-position",
-        "params": [_param(param) for param in method.signature.params],
+        "params": [content_descriptor(param) for param in method.signature.params],
         "result": method.result,
         "errors": [_reference(kind) for kind in _OF_EVERY_METHOD],
         "x-credits": method.credits,
@@ -107,7 +107,8 @@ def _example(params: Sequence[Param], server: Server) -> dict[str, Any] | None:
     return {"name": server.name, "params": arguments}
 
 
-def _param(param: Param) -> dict[str, Any]:
+def content_descriptor(param: Param) -> dict[str, Any]:
+    """Return how a document describes a parameter."""
     described = {"summary": param.summary} if param.summary else {}
     return {
         "name": param.name,

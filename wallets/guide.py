@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from jsonrpc.text import dump
 from keys.addresses import base_url
 from keys.policy import without_scripts
 from nodeapi.guide.views import show_page
-from wallets import conf, errors
-from wallets.errors import WalletError
+from wallets import conf
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods
 from wallets.offers import wallet_offer
+from wallets.openrpc import document, error_classes, raised_when
 from wallets.services.accounts import MAX_ACCOUNTS
 from wallets.services.pairing import PAGE_CODE_LIFETIME, PROGRAM_CODE_LIFETIME
 from wallets.services.presence import MAX_SOCKETS
@@ -64,21 +64,31 @@ def page(request: HttpRequest) -> HttpResponse:
         kinds=KINDS,
         faults=faults(),
         close_codes=CLOSE_CODES,
-        socket_url=base_url(request).replace("http", "ws", 1) + "/ws/dapp",
+        socket_url=socket_url(request),
         bounds=bounds(),
     )
 
 
 def faults() -> list[Fault]:
     """Return the wallet's own errors by code, some of them with words for each case."""
-    kinds = [
-        one
-        for _, one in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(one, WalletError) and one is not WalletError
-    ]
     return sorted(
-        Fault(kind.code, getattr(kind, "text", ""), _when(kind)) for kind in kinds
+        Fault(kind.code, getattr(kind, "text", ""), raised_when(kind))
+        for kind in error_classes()
     )
+
+
+@require_safe
+def openrpc(request: HttpRequest) -> HttpResponse:
+    """Answer with the wallet's OpenRPC document, to anybody."""
+    text = dump(document(socket_url(request), wallet_offer(can_sign=True)))
+    response = HttpResponse(text, "application/json")
+    response["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+def socket_url(request: HttpRequest) -> str:
+    """Return where dapps connect."""
+    return base_url(request).replace("http", "ws", 1) + "/ws/dapp"
 
 
 def bounds() -> list[Bound]:
@@ -104,10 +114,3 @@ def bounds() -> list[Bound]:
         Bound("Unread bytes of a socket", f"{outbox.MAX_WAITING_BYTES // 2**20} MiB"),
         Bound("Accounts of a user", f"{MAX_ACCOUNTS}"),
     ]
-
-
-def _when(kind: type[WalletError]) -> str:
-    """Return the first sentence of an error's docstring, from its "when" on."""
-    text = (inspect.getdoc(kind) or "").partition("\n\n")[0]
-    words = " ".join(text.removeprefix("Raised ").split())
-    return words[:1].upper() + words[1:]

@@ -31,6 +31,7 @@ from wallets.context import Answer, Context
 from wallets.errors import Unauthorized
 from wallets.methods.catalog import chain_methods, own_methods, session_methods
 from wallets.methods.invocation import Invocation
+from wallets.schemas import SCOPE
 from wallets.scopes import ShapeError
 
 MAX_RESULT_BYTES = 8 * 2**20
@@ -74,7 +75,7 @@ def _decode_request(value: Any) -> Request:
 @session_methods.method(
     "wallet_invokeMethod",
     params=[
-        Param("scope", _decode_scope, {"type": "string"}),
+        Param("scope", _decode_scope, SCOPE),
         Param(
             "request",
             _decode_request,

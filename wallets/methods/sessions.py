@@ -20,31 +20,12 @@ from wallets.methods.asking import decision_on
 from wallets.methods.catalog import session_methods
 from wallets.models import RequestState
 from wallets.proposals import decode_properties, wanted_expiry
+from wallets.schemas import REQUESTED_SCOPES, SESSION, STRINGS
 from wallets.scopes import RequestedScope, Scopes, ShapeError
 from wallets.services.consent import request_session
 from wallets.services.sessions import revoke_session
 from wallets.store import RequestOutcome, SessionState
 from wallets.threads import in_thread
-
-_STRINGS = {"type": "array", "items": {"type": "string"}}
-_SCOPES = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "required": ["methods", "notifications"],
-        "properties": {
-            "references": _STRINGS,
-            "methods": _STRINGS,
-            "notifications": _STRINGS,
-            "accounts": _STRINGS,
-        },
-    },
-}
-SESSION = {
-    "type": "object",
-    "required": ["sessionScopes", "sessionProperties"],
-    "properties": {"sessionScopes": _SCOPES, "sessionProperties": {"type": "object"}},
-}
 
 
 def _decode_names(value: Any) -> list[str]:
@@ -61,8 +42,8 @@ def _decode_names(value: Any) -> list[str]:
 @session_methods.method(
     "wallet_createSession",
     params=[
-        Param("requiredScopes", scopes.decode_scopes, _SCOPES, required=False),
-        Param("optionalScopes", scopes.decode_scopes, _SCOPES, required=False),
+        Param("requiredScopes", scopes.decode_scopes, REQUESTED_SCOPES, required=False),
+        Param("optionalScopes", scopes.decode_scopes, REQUESTED_SCOPES, required=False),
         Param(
             "sessionProperties", decode_properties, {"type": "object"}, required=False
         ),
@@ -107,7 +88,7 @@ async def get_session(context: Context) -> Answer:
 
 @session_methods.method(
     "wallet_revokeSession",
-    params=[Param("scopes", _decode_names, _STRINGS, required=False)],
+    params=[Param("scopes", _decode_names, STRINGS, required=False)],
     result={"type": "boolean"},
     summary="Ends the session, or takes scopes out of it; true in any case.",
 )

@@ -1,0 +1,114 @@
+"""The OpenRPC document of the wallet: what dapps call, and what they are told.
+
+It is made of the registers of methods. Events are methods without a result, as OpenRPC
+has notifications.
+Source: https://spec.open-rpc.org/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jsonrpc.params import Schema
+from jsonrpc.registry import Method
+from nodeapi.openrpc import content_descriptor
+from nodeapi.version import VERSION
+from wallets import errors
+from wallets.errors import WalletError
+from wallets.methods.catalog import chain_methods, own_methods
+from wallets.methods.outer import session_methods
+from wallets.proposals import Known
+from wallets.schemas import NOTIFICATION, SCOPE, SESSION_SCOPES
+
+_EVENTS: Mapping[str, tuple[str, Mapping[str, Schema]]] = {
+    "wallet_sessionChanged": (
+        "The session is another one now; without scopes it is over.",
+        {"sessionScopes": SESSION_SCOPES},
+    ),
+    "wallet_notify": (
+        "Something came that was subscribed to.",
+        {"scope": SCOPE, "notification": NOTIFICATION},
+    ),
+}
+
+
+def document(socket_url: str, offer: Mapping[str, Known]) -> dict[str, Any]:
+    """Return the document.
+
+    socket_url: where dapps connect. offer: what may be granted, by scope.
+    """
+    invoked = [*chain_methods, *own_methods]
+    kinds = error_classes()
+    return {
+        "openrpc": "1.3.2",
+        "info": {
+            "title": "Portcullis wallet API",
+            "description": "The Multichain API (CAIP-25, 27, 285, 311, 312, 319), as "
+            "JSON-RPC 2.0 over a WebSocket. `x-invoked` are the wallet's own methods "
+            "behind wallet_invokeMethod; the node's stand in /openrpc.json.",
+            "version": VERSION,
+            "license": {"name": "MIT"},
+        },
+        "servers": [{"name": "wallet", "url": socket_url}],
+        "methods": [
+            *(_method(method, "by-name", kinds) for method in session_methods),
+            *(_event(name, *described) for name, described in _EVENTS.items()),
+        ],
+        "x-invoked": [_method(method, "by-position", ()) for method in invoked],
+        "x-scopes": {
+            scope: {
+                "methods": list(known.all_methods),
+                "notifications": list(known.notifications),
+            }
+            for scope, known in offer.items()
+        },
+        "components": {"errors": {kind.__name__: _error(kind) for kind in kinds}},
+    }
+
+
+def error_classes() -> list[type[WalletError]]:
+    """Return the kinds of errors that dapps are told, by their names."""
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    kinds = [kind for kind in found if issubclass(kind, WalletError)]
+    return sorted(
+        (kind for kind in kinds if kind is not WalletError),
+        key=lambda kind: kind.__name__,
+    )
+
+
+def raised_when(kind: type[WalletError]) -> str:
+    """Return the first sentence of an error's docstring, from its "when" on."""
+    text = (kind.__doc__ or "").partition("\n\n")[0]
+    words = " ".join(text.split()).removeprefix("Raised ")
+    return words[:1].upper() + words[1:]
+
+
+def _method(
+    method: Method, structure: str, kinds: Sequence[type[WalletError]]
+) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "summary": method.summary,
+        "paramStructure": structure,
+        "params": [content_descriptor(param) for param in method.signature.params],
+        "result": {"name": "result", "schema": method.result},
+        "errors": [{"$ref": f"#/components/errors/{kind.__name__}"} for kind in kinds],
+    }
+
+
+def _event(name: str, summary: str, params: Mapping[str, Schema]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "summary": summary,
+        "paramStructure": "by-name",
+        "params": [
+            {"name": param, "required": True, "schema": schema}
+            for param, schema in params.items()
+        ],
+    }
+
+
+def _error(kind: type[WalletError]) -> dict[str, Any]:
+    text = getattr(kind, "text", "") or raised_when(kind)
+    return {"code": kind.code, "message": text}
