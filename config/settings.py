@@ -77,6 +77,8 @@ globals().update(
     )
 )
 
+WALLETS_ECHO_TO_REQUESTER = env.boolean("WALLETS_ECHO_TO_REQUESTER", False)
+
 # The one file that people send is a keystore, which has 16 KiB at most; nothing that
 # anybody sends is written to a disk.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]

@@ -39,6 +39,16 @@ def history() -> timedelta:
     return timedelta(days=float(getattr(settings, "WALLETS_HISTORY_DAYS", 365)))
 
 
+def echo_to_requester() -> bool:
+    """Return whether the socket whose call changes a session is told of that, too.
+
+    WALLETS_ECHO_TO_REQUESTER; MetaMask does, with the event before the answer. Clients
+    that give up waiting while the user thinks hear of his consent in no other way;
+    simple ones take the next frame for their answer.
+    """
+    return bool(getattr(settings, "WALLETS_ECHO_TO_REQUESTER", False))
+
+
 def scrypt_cost() -> int:
     """Return the cost N of the keystores that are made, a power of two.
 

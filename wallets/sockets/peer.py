@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import RpcError
 from nodeapi.http import RequestId
+from wallets import conf
 from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError
 from wallets.methods.outer import answer
@@ -247,6 +248,8 @@ class Peer:
             session = outcome.session
             if session is not None and session.version >= self._told.version:
                 self._keep_only(session)
+                if conf.echo_to_requester():
+                    self._tell(session)
                 self._told = session
             elif session is not None:
                 is_behind = True
