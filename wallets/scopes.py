@@ -157,6 +157,15 @@ def has_chain(scopes: Scopes) -> bool:
     return any(caip.parse_scope(name).namespace != caip.WALLET for name in scopes)
 
 
+def on_all_chains(scopes: Scopes) -> ScopeObject:
+    """Return what any of a session's chains allows, without accounts."""
+    allowed = ScopeObject()
+    for name, scope in scopes.items():
+        if has_chain({name: scope}):
+            allowed = union(allowed, replace(scope, accounts=()))
+    return allowed
+
+
 def worth_keeping(scopes: Scopes) -> Scopes:
     """Return what is left of a session: nothing without a chain or without accounts."""
     has_account = any(scope.accounts for scope in scopes.values())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from wallets.models import Account, ConsentRequest
+from wallets.models import ADD_CHAIN, Account, ConsentRequest
 from wallets.scopes import Scopes
 from wallets.signing import transactions
 from wallets.signing.messages import sign_message
@@ -67,7 +67,9 @@ def sign(subject: bytes | TypedData, key: bytes) -> str:
 
 
 def is_allowed(request: ConsentRequest, granted: Scopes) -> bool:
-    """Return whether scopes hold what a request for a signature needs."""
+    """Return whether scopes hold what a request for a signature, or a chain, needs."""
+    if request.method == ADD_CHAIN:
+        return any(ADD_CHAIN in scope.methods for scope in granted.values())
     return holds(
         granted, request.method, request.body["scope"], request.body["address"]
     )

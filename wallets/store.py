@@ -55,16 +55,20 @@ class SessionState:
     changed_by: str = ""
     expires_at: float | None = None
 
+    @property
+    def ends_at(self) -> datetime | None:
+        """When the session ends, None for never and where there is none."""
+        if self.expires_at is None or not self.scopes:
+            return None
+        return datetime.fromtimestamp(self.expires_at, UTC)
+
     def scopes_json(self) -> bytes:
         """Return the `sessionScopes`, as in answers and in wallet_sessionChanged."""
         return orjson.dumps(scopes.to_json(self.scopes))
 
     def as_json(self) -> bytes:
         """Return the session as wallet_getSession shows it."""
-        moment = self.expires_at
-        has_expiry = moment is not None and bool(self.scopes)
-        expires_at = datetime.fromtimestamp(moment or 0, UTC) if has_expiry else None
-        properties = orjson.dumps(properties_json(expires_at))
+        properties = orjson.dumps(properties_json(self.ends_at))
         return (
             b'{"sessionScopes":' + self.scopes_json()
             + b',"sessionProperties":' + properties + b"}"

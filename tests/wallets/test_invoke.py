@@ -325,16 +325,6 @@ def test_what_cannot_be_subscribed_to_is_refused(rig: Rig, params):
     assert rig.s1.subscriptions == {}
 
 
-def test_chain_that_is_served_needs_no_adding(rig: Rig):
-    rig.create("eip155:1", "wallet:eip155")
-    method = "wallet_addEthereumChain"
-    assert called(rig, "wallet:eip155", method, {"chainId": "0x89"}) is None
-    for bad in ({"chainId": "0x1234"}, {"chainId": "0x01"}, {"chainId": 1}, {}, "x"):
-        params = rig.invoke("wallet:eip155", method, bad)
-        assert rig.code(rig.s1, INVOKE, params) == -32602
-    assert refusal(rig, "eip155:1", method, {"chainId": "0x89"}) == UNAUTHORIZED
-
-
 def test_only_accounts_of_the_scope_may_be_used(rig: Rig):
     granted = ScopeObject(accounts=(f"eip155:1:{A1}",))
     context = Context(RequestId(), rig.s1, rig.wallet)

@@ -13,7 +13,9 @@ from wallets.models.dapps import (
 )
 from wallets.models.keystores import Keystore
 from wallets.models.requests import (
+    ADD_CHAIN,
     CREATE_SESSION,
+    FOR_SESSIONS,
     UNDECIDED,
     ConsentRequest,
     ConsentRequestQuerySet,
@@ -23,7 +25,9 @@ from wallets.models.sessions import Session
 from wallets.models.sockets import PROCESS_LOCKS, LiveSocket, living_processes
 
 __all__ = [
+    "ADD_CHAIN",
     "CREATE_SESSION",
+    "FOR_SESSIONS",
     "PROCESS_LOCKS",
     "UNDECIDED",
     "Account",

@@ -30,6 +30,12 @@ UNDECIDED = frozenset({RequestState.PENDING, RequestState.SENDING})
 CREATE_SESSION = "wallet_createSession"
 """The call of which a dapp may have one waiting at a time."""
 
+ADD_CHAIN = "wallet_addEthereumChain"
+"""Asks for one more chain in a session that there is; likewise."""
+
+FOR_SESSIONS = frozenset({CREATE_SESSION, ADD_CHAIN})
+"""The calls that ask for a session, or more of it; all others ask for a signature."""
+
 
 class ConsentRequestQuerySet(models.QuerySet["ConsentRequest"]):
     """Words of the trade for requests."""
@@ -37,6 +43,14 @@ class ConsentRequestQuerySet(models.QuerySet["ConsentRequest"]):
     def pending(self) -> ConsentRequestQuerySet:
         """Return the requests that can still be decided."""
         return self.filter(state=RequestState.PENDING, expires_at__gt=timezone.now())
+
+    def for_sessions(self) -> ConsentRequestQuerySet:
+        """Return the requests for sessions, and for more of them."""
+        return self.filter(method__in=FOR_SESSIONS)
+
+    def for_signatures(self) -> ConsentRequestQuerySet:
+        """Return the requests for signatures, of transactions too."""
+        return self.exclude(method__in=FOR_SESSIONS)
 
 
 class ConsentRequest(models.Model):

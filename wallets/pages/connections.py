@@ -22,8 +22,9 @@ from wallets.models import Account, Dapp, LiveSocket
 from wallets.offers import offer_to
 from wallets.pages.choices import current_choice, read_choice, session_options
 from wallets.pages.policy import cause_of, user_of, wallet_page
-from wallets.pages.words import identity, scope_names
+from wallets.pages.words import group_titles, identity, scope_names
 from wallets.proposals import Choice, NothingChosen
+from wallets.scopes import requested_addresses
 from wallets.services.dapps import (
     block_dapp,
     disconnect_all,
@@ -49,12 +50,19 @@ def connections(request: HttpRequest) -> HttpResponse:
     )
     page = Paginator(dapps, DAPPS).get_page(request.GET.get("page"))
     names = scope_names()
+    accounts = Account.objects.filter(user=user_of(request))
+    labels = {account.named: account.label for account in accounts}
     sockets = _open_sockets(page)
     lines = [
         {
             "dapp": dapp,
             "identity": identity(dapp),
             "networks": [names.get(scope, scope) for scope in dapp.session.scopes],
+            "permissions": group_titles(dapp.session.scopes.values()),
+            "accounts": [
+                (address.address, labels.get(address, ""))
+                for address in requested_addresses(dapp.session.scopes)
+            ],
             "sockets": sockets[dapp.pk],
             "places": sorted({one.remote_address or "?" for one in sockets[dapp.pk]}),
         }

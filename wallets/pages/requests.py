@@ -13,7 +13,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from keys.models import User
 from keys.policy import with_own_calls
 from wallets.consents import get_consent
-from wallets.models import CREATE_SESSION, ConsentRequest, ConsentRequestQuerySet
+from wallets.identity import parse_origin
+from wallets.models import (
+    ADD_CHAIN,
+    FOR_SESSIONS,
+    ConsentRequest,
+    ConsentRequestQuerySet,
+    DappKind,
+)
 from wallets.pages.choices import consent_options, first_choice, read_choice
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
@@ -29,9 +36,14 @@ from wallets.services.sessions import Stale
 @wallet_page
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """Show what waits for the user, the oldest first."""
+    """Show what waits for the user, the oldest first.
+
+    `?of=<origin>` leads on to what a web page has asked for last.
+    """
     own = ConsentRequest.objects.filter(dapp__user=user_of(request))
     waiting = own.pending().select_related("dapp").order_by("id")
+    if "of" in request.GET and (found := _last_of(waiting, request.GET["of"])):
+        return redirect(page_of(found))
     lines = [
         {
             "found": found,
@@ -96,9 +108,18 @@ def deny(request: HttpRequest, found: ConsentRequest) -> str:
     return f"Denied. {name} was told no."
 
 
+def _last_of(waiting: ConsentRequestQuerySet, origin: str) -> ConsentRequest | None:
+    """Return what a web page has asked for last, None where there is nothing."""
+    try:
+        page = {"dapp__kind": DappKind.WEB, "dapp__ident": parse_origin(origin)}
+    except ValueError:
+        return None
+    return waiting.filter(**page).last()
+
+
 def page_of(found: ConsentRequest) -> str:
     """Return the address of the page on which a request is decided."""
-    kind = "consent" if found.method == CREATE_SESSION else "signature"
+    kind = "consent" if found.method in FOR_SESSIONS else "signature"
     return reverse(f"wallet:{kind}", args=[found.pk])
 
 
@@ -109,7 +130,7 @@ def show_over(
     context = {
         "found": found,
         "identity": identity(found.dapp),
-        "is_session": found.method == CREATE_SESSION,
+        "is_session": found.method in FOR_SESSIONS,
     }
     return render(request, "wallets/over.html", context, status=status)
 
@@ -137,6 +158,7 @@ def _show(
         "consent": asked,
         "options": consent_options(asked, choice),
         "is_first": not asked.session.version,
+        "is_chain": found.method == ADD_CHAIN,
         "fault": fault,
     }
     return render(request, "wallets/consent.html", context, status=status)
@@ -152,5 +174,5 @@ def _left(request: HttpRequest, otherwise: Choice) -> Choice:
 
 def _own(user: User) -> ConsentRequestQuerySet:
     """Return the requests to a user for sessions."""
-    own = ConsentRequest.objects.filter(dapp__user=user, method=CREATE_SESSION)
+    own = ConsentRequest.objects.for_sessions().filter(dapp__user=user)
     return own.select_related("dapp")

@@ -13,7 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from wallets.errors import NotSent
-from wallets.models import CREATE_SESSION, ConsentRequest, Keystore
+from wallets.models import ConsentRequest, Keystore
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
 from wallets.pages.requests import deny, show_over
@@ -38,7 +38,7 @@ from wallets.signing.typed_data import Field, TypedData
 def signature(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a dapp wants signed; decide it."""
     own = ConsentRequest.objects.filter(dapp__user=user_of(request))
-    asked = own.exclude(method=CREATE_SESSION).select_related("dapp")
+    asked = own.for_signatures().select_related("dapp")
     found = get_object_or_404(asked, pk=pk)
     if request.method != "POST":
         return _show(request, found, PassphraseForm())

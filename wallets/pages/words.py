@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -13,8 +13,9 @@ from django.utils import timezone
 from networks.models import Network
 from wallets.caip import EIP155, WALLET, evm_scope
 from wallets.identity import registrable_domain
-from wallets.models import CREATE_SESSION, Dapp, DappKind
-from wallets.permissions import Group
+from wallets.models import ADD_CHAIN, CREATE_SESSION, Dapp, DappKind
+from wallets.permissions import Group, groups_of
+from wallets.scopes import ScopeObject
 
 NEW = timedelta(days=1)
 """For so long after it was paired a dapp is called new."""
@@ -48,11 +49,18 @@ GROUPS = {
 
 ASKS = {
     CREATE_SESSION: "wants to connect",
+    ADD_CHAIN: "wants to use another network",
     "personal_sign": "asks you to sign a message",
     "eth_signTypedData_v4": "asks you to sign structured data",
     "eth_sendTransaction": "asks you to send a transaction",
 }
 """What a dapp does that waits for the user, by the method that it has called."""
+
+
+def group_titles(scopes: Iterable[ScopeObject]) -> list[str]:
+    """Return what scopes allow, in the words of the boxes that allow it."""
+    allowed = groups_of(scopes)
+    return [words.title for group, words in GROUPS.items() if group in allowed]
 
 
 def scope_names() -> Mapping[str, str]:

@@ -35,22 +35,28 @@ from wallets.services.sessions import Stale, write_session
 
 @transaction.atomic
 def request_session(
-    *, dapp_id: int, wanted: Scopes, expires_at: datetime | None, cause: Cause
+    *,
+    dapp_id: int,
+    wanted: Scopes,
+    expires_at: datetime | None,
+    cause: Cause,
+    method: str = CREATE_SESSION,
 ) -> ConsentRequest:
     """Put a dapp's wish before its user.
 
     wanted: scopes as `wallets.scopes.merge` returns them.
+    method: what the dapp has called, one of `FOR_SESSIONS`.
     Raises: ScopesNotSupported, AlreadyPending, BlockedAsSpam, LimitExceeded.
     """
     dapp = lock_session(dapp_id).dapp
     proposal = proposals.plan(wanted, offer_to(dapp.user_id), expires_at)
     now = timezone.now()
-    waiting = dapp.requests.filter(state=RequestState.PENDING, method=CREATE_SESSION)
+    waiting = dapp.requests.filter(state=RequestState.PENDING, method=method)
     expire(waiting.filter(expires_at__lte=now))
     if waiting.exists():
-        raise AlreadyPending(CREATE_SESSION, dapp.name)
+        raise AlreadyPending(method, dapp.name)
     refuse_if_quiet(dapp, now)
-    return ask_user(dapp, CREATE_SESSION, proposals.to_stored(proposal), cause)
+    return ask_user(dapp, method, proposals.to_stored(proposal), cause)
 
 
 @transaction.atomic
@@ -70,7 +76,10 @@ def approve_session(
     chosen = proposals.grant(consent.asked, choice, consent.own)
     granted = as_far_as_keys_go(user.pk, chosen)
     session = consent.session
-    cause = Cause(cause.actor, cause.remote_address, request.socket)
+    # Where the call's own answer tells the session, its socket needs no event.
+    told = request.socket if request.method == CREATE_SESSION else ""
+    cause = Cause(cause.actor, cause.remote_address, told)
+    decide(request, RequestState.APPROVED)  # the change withdraws what waits no more
     write_session(
         session,
         granted,
@@ -84,5 +93,5 @@ def approve_session(
         "scopes": scopes.to_stored(granted),
         "expires_at": None if expires_at is None else expires_at.timestamp(),
     }
-    decide(request, RequestState.APPROVED)
+    request.save(update_fields=["outcome"])
     return session

@@ -11,7 +11,6 @@ from keys.models import User
 from wallets.changes import Cause, record
 from wallets.errors import AlreadyPending, Unauthorized
 from wallets.models import (
-    CREATE_SESSION,
     Account,
     ConsentRequest,
     Event,
@@ -50,7 +49,7 @@ def request_signature(
         raise Unauthorized  # any more: it was asked before
     require_key(dapp_id=dapp_id, address=address)
     refuse_if_quiet(dapp, timezone.now())
-    waiting = dapp.requests.pending().exclude(method=CREATE_SESSION)
+    waiting = dapp.requests.pending().for_signatures()
     if waiting.count() >= MAX_WAITING:
         raise AlreadyPending(method, dapp.name)
     return ask_user(dapp, method, body, cause)
@@ -94,7 +93,7 @@ def find_question(request_id: int, user: User, digest: str) -> Question:
     Raises: ConsentRequest.DoesNotExist, NotPending, Stale.
     """
     requests = ConsentRequest.objects.select_related("dapp").filter(dapp__user=user)
-    request = requests.exclude(method=CREATE_SESSION).get(pk=request_id)
+    request = requests.for_signatures().get(pk=request_id)
     if request.state != RequestState.PENDING or request.expires_at <= timezone.now():
         raise NotPending
     question = get_question(request)

@@ -47,6 +47,9 @@ def test_list_tells_what_each_dapp_may_do(person: Person):
     person.pair("https://other.example")
     text = person.client.get("/wallet/connections").content.decode()
     assert "Main, Polygon" in text
+    assert "read chain data, live notifications" in text
+    assert f"Savings <code>{A1}</code>" in text
+    assert A2 not in text
     assert "nothing" in text
     assert "other.example" in text
 
@@ -72,11 +75,11 @@ def test_list_tells_who_is_connected_now(person: Person, stranger: Person):
 
 def test_list_costs_the_same_for_many_dapps(person: Person, django_assert_num_queries):
     person.client.get("/wallet/connections")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         person.client.get("/wallet/connections")
     for number in range(20):
         person.pair(f"https://dapp{number}.example")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         person.client.get("/wallet/connections")
 
 
