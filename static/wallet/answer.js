@@ -4,5 +4,5 @@
 
 const { origin, state, code, inbox } = document.getElementById("answer").dataset;
 window.opener?.postMessage({ type: "portcullis:answer", state, code }, origin);
-if (code) location.replace(inbox); // where its first request is about to appear
+if (code) location.replace(inbox); // which leads on to its first request
 else window.close();

@@ -17,6 +17,14 @@
   const LONGEST_PAUSE = 30_000;
   const TOKEN_AGE = 86_400_000; // milliseconds after which the wallet gives a fresh token
   const TOKEN_REVOKED = 4401; // the wallet's code when it closes a socket for good
+  const AT_ONCE = 300; // milliseconds: a call that is refused has its answer by then
+  const GIVEN_UP = 30_000; // milliseconds after which dapps written for MetaMask hear no answer
+  const CONFIRMED = [
+    "personal_sign",
+    "eth_signTypedData_v4",
+    "eth_sendTransaction",
+    "wallet_addEthereumChain",
+  ]; // methods that wait for the user
 
   const REJECTED = { code: 4001, message: "User rejected the request." };
   const UNAUTHORIZED = {
@@ -67,6 +75,12 @@
 
   function openWindow(url) {
     return open(url, "portcullis", "popup,width=440,height=720");
+  }
+
+  // Leads the user to what this page asks for, as it comes. Where the browser opens no window,
+  // because no click came before, it waits in his inbox.
+  function leadUser() {
+    openWindow(`${WALLET}/wallet/?of=${encodeURIComponent(location.origin)}`);
   }
 
   async function pair() {
@@ -243,6 +257,7 @@
   }
 
   async function call(method, params) {
+    const calledAt = Date.now();
     const isCreation = method === "wallet_createSession";
     if (!kept.token && !isCreation) return withoutToken(method);
     if (method === "wallet_getSession" && kept.session) {
@@ -256,17 +271,30 @@
     } catch {
       return { error: kept.token ? UNREACHABLE : isCreation ? REJECTED : UNAUTHORIZED };
     }
+    const leading = waitsForUser(method, params) ? setTimeout(leadUser, AT_ONCE) : undefined;
     const answer = await send(socket, method, params);
-    if (answer.result && isCreation) keep({ session: answer.result });
+    clearTimeout(leading);
+    // Whoever waits for the answer no more learns of a late consent from an event.
+    const isLate = Date.now() - calledAt > GIVEN_UP;
+    if (answer.result && isCreation) {
+      if (isLate) take(answer.result);
+      else keep({ session: answer.result });
+    }
     if (answer.result && method === "wallet_revokeSession") keep({ session: undefined });
     return answer;
+  }
+
+  function waitsForUser(method, params) {
+    const name = method === "wallet_invokeMethod" && params?.request?.method;
+    const granted = kept.session?.sessionScopes[params?.scope]?.methods;
+    return CONFIRMED.includes(name) && Boolean(granted?.includes(name));
   }
 
   // Before the user is asked: his wallet comes into view, and a token that is good no more is
   // replaced.
   async function asking() {
     if (kept.token) {
-      openWindow(`${WALLET}/wallet/`);
+      leadUser();
       try {
         return await connected();
       } catch (error) {

@@ -1,6 +1,8 @@
 // Keeps the inbox up to date: looks when the wallet says so over a socket, and every now and
 // then while there is none. To look is to ask for the page again, and to take over the list
 // when it is another one. Without this script the page reloads itself.
+//
+// `?of=<origin>` is of a window that a dapp has opened: what that asks for takes its place.
 "use strict";
 
 const INTERVAL = 2000; // milliseconds between two looks while there is no socket
@@ -8,10 +10,12 @@ const FIRST_PAUSE = 1000; // milliseconds before a lost socket is opened again, 
 const LONGEST_PAUSE = 30_000;
 
 const list = document.getElementById("requests");
+const isLed = new URLSearchParams(location.search).has("of");
 let shown = list.innerHTML;
 
 async function look() {
-  const response = await fetch(location.href, { redirect: "error" });
+  const response = await fetch(location.href, { redirect: isLed ? "manual" : "error" });
+  if (response.type === "opaqueredirect") location.reload(); // to the request, or the log-in
   if (!response.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const found = page.getElementById("requests").innerHTML;

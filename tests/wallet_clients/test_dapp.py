@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -102,7 +103,7 @@ class Dapp:
             self.page.locator("#create-session-btn").click()
         window = opened.value
         window.get_by_role("button", name="Let it ask").click()
-        window.get_by_role("link", name="Look at it").click()
+        expect(window).to_have_url(re.compile("/wallet/requests/"))  # it leads there
         return window
 
     def connect(self) -> Page:

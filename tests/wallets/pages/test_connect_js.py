@@ -8,6 +8,7 @@ service's own.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -20,6 +21,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, WebSocketR
 
 from config.server import Server
 from tests.support.browser import log_in, needs_chromium, until
+from tests.support.signing import PASSPHRASE, add_key, signer_of
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.models import ConsentRequest, Dapp, DappToken, LiveSocket
@@ -208,8 +210,7 @@ def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Let it ask").click()
-    window.get_by_role("link", name="Look at it").click()
-    window.get_by_role("checkbox", name="Polygon").uncheck()
+    window.get_by_role("checkbox", name="Polygon").uncheck()  # it was led there
     window.get_by_role("button", name="Approve").click()
     assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1"]
     call = {"scope": "eip155:1", "request": {"method": "eth_chainId"}}
@@ -231,6 +232,49 @@ def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
     assert stage.heard(4)["result"] == NO_SESSION
     stage.ask(5, "wallet_invokeMethod", call)
     assert stage.heard(5)["error"]["code"] == 4100
+
+
+def test_user_is_led_to_what_he_is_to_sign(stage: Stage):
+    """To the request itself; a call that is refused at once opens no window."""
+    account = add_key(stage.person.user)
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("checkbox", name=account.address).check()
+    window.get_by_role("button", name="Approve").click()
+    assert (
+        "personal_sign"
+        in stage.heard(1)["result"]["sessionScopes"]["eip155:1"]["methods"]
+    )
+
+    def sign(number: int, message: str) -> None:
+        request = {"method": "personal_sign", "params": [message, account.address]}
+        call = {"scope": "eip155:1", "request": request}
+        stage.ask(number, "wallet_invokeMethod", call)
+
+    with stage.context.expect_page() as opened:
+        sign(2, "0x" + b"Hello".hex())
+    led = opened.value
+    led.get_by_text("asks you to sign a message").wait_for()
+    led.get_by_label("Passphrase").fill(PASSPHRASE)
+    led.get_by_role("button", name="Sign", exact=True).click()
+    assert signer_of(b"Hello", stage.heard(2)["result"]) == account.address
+    windows = len(stage.context.pages)
+    sign(3, "0x1")
+    assert stage.heard(3)["error"]["code"] == -32602
+    stage.page.wait_for_timeout(500)
+    assert len(stage.context.pages) == windows
+
+
+def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Deny", exact=True).click()
+    assert stage.heard(1)["error"]["code"] == 4001
+    again = stage.window()
+    again.get_by_role("button", name="Approve").click()
+    stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
 
 
 def test_wallet_is_announced_at_once_and_whenever_somebody_asks(stage: Stage):
@@ -262,7 +306,7 @@ def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     assert "localhost" in window.locator("h1").inner_text()
     window.get_by_role("button", name="Let it ask").click()
     stage.exchange()
-    window.wait_for_url("**/wallet/")  # where the request is about to appear
+    window.wait_for_url(re.compile(r"/wallet/\?of="))  # which leads to the request
     stage.answer("wallet_getSession", NO_SESSION)
     frame = stage.answer("wallet_createSession", SESSION)
     assert list(frame["params"]["optionalScopes"]) == ["eip155:1", "eip155:137"]
@@ -312,6 +356,15 @@ def test_session_is_told_at_once_and_kept_true_by_events(stage: Stage):
     assert [n["params"] for n in stage.notified()] == [{"sessionScopes": changed}]
     stage.ask(3, "wallet_getSession", [])
     assert stage.heard(3)["result"]["sessionScopes"] == changed
+
+
+def test_consent_that_came_late_is_told_as_an_event_too(stage: Stage):
+    """Dapps that were written for MetaMask give up an answer after 30 s."""
+    stage.pair()
+    stage.page.evaluate("const now = Date.now; Date.now = () => now() + 31_000")
+    stage.answer("wallet_createSession", SESSION)
+    assert stage.heard(1)["result"] == SESSION
+    assert [n["params"] for n in stage.notified()] == [{"sessionScopes": SCOPES}]
 
 
 def test_calls_of_several_askers_find_back_to_each(stage: Stage):

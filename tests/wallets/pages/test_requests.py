@@ -55,6 +55,22 @@ def test_inbox_shows_who_waits_and_nobody_elses(person: Person, stranger: Person
     assert "Nobody is waiting" in stranger.client.get("/wallet/").content.decode()
 
 
+def test_inbox_leads_to_what_a_page_has_asked_for_last(
+    person: Person, stranger: Person
+):
+    led = "/wallet/?of=https://p.example"
+    assert person.client.get(led).status_code == HTTPStatus.OK  # nothing waits
+    first = person.asked()
+    assert person.client.get(led).headers["Location"] == address(first)
+    last = person.asked_to_sign()
+    assert person.client.get(led).headers["Location"] == f"/wallet/signatures/{last.pk}"
+    for other in ("https://q.example", "p.example", "%00", ""):
+        shown = person.client.get(f"/wallet/?of={other}")
+        assert shown.status_code == HTTPStatus.OK
+        assert address(first) in shown.content.decode()
+    assert stranger.client.get(led).status_code == HTTPStatus.OK
+
+
 def test_page_says_who_asks_whom_for_what(person: Person):
     text = person.client.get(address(person.asked("eip155:1", "eip155:9"))).content
     page = text.decode()

@@ -16,7 +16,13 @@ from config.server import Server
 from networks.models import Network
 from networks.services import configure_network
 from tests.support.browser import log_in, needs_chromium
-from tests.support.signing import MAIL, PASSPHRASE, signer_of, signer_of_data
+from tests.support.signing import (
+    MAIL,
+    PASSPHRASE,
+    approval_of,
+    signer_of,
+    signer_of_data,
+)
 from tests.support.upstream_node import UpstreamNode, running_node
 from tests.support.wallet import A1, BY_USER, M0
 from tests.wallets.pages.conftest import Person
@@ -193,15 +199,7 @@ def addresses(person: Person) -> list[str]:
     waiting = [
         make(message="0x" + b"https://bank.example/".hex() * 40),
         make("eth_signTypedData_v4", data=json.dumps(MAIL)),
-        make(
-            "eth_sendTransaction",
-            transaction={
-                **{"type": 2, "chainId": 1, "to": A1, "value": "0xde0b6b3a7640000"},
-                **{"gas": 50_000, "maxFeePerGas": "0x37e11d600", "accessList": []},
-                **{"maxPriorityFeePerGas": "0x3b9aca00", "nonce": None},
-                "data": "0x095ea7b3" + "00" * 12 + "c0" * 20 + "ff" * 32,
-            },
-        ),
+        make("eth_sendTransaction", transaction=approval_of(1)),
     ]
     return [
         "/wallet/",
