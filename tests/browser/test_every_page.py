@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -21,8 +22,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from tests.browser.conftest import WIDTHS
 from tests.support.browser import log_in, needs_chromium
-from tests.support.crawl import Found, crawl, fixed_addresses
-from tests.support.inhabited import Inhabitants, inhabit, logged_in
+from tests.support.crawl import DIFFERENT, Found, crawl, fixed_addresses
+from tests.support.inhabited import SIGNED, Inhabitants, inhabit, logged_in
 from tests.support.live import Live, live_service
 
 pytestmark = needs_chromium
@@ -108,6 +109,16 @@ def test_every_page_with_a_fixed_address_is_visited(
         assert status in (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FOUND), address
 
 
+def test_signatures_and_keys_that_wait_are_visited(
+    visitors: dict[str, Visitor],
+) -> None:
+    names = Counter(one.name for one in visitors["customer"].found)
+    assert names["wallet:signature"] == len(SIGNED)
+    assert names["wallet:consent"]
+    for page in ("account_create", "account_import", "key"):
+        assert names[f"wallet:{page}"], page
+
+
 def test_list_and_row_of_every_model_are_visited(
     visitors: dict[str, Visitor],
 ) -> None:
@@ -150,8 +161,9 @@ def _one_of_each(visitor: Visitor) -> Iterator[Found]:
     seen: set[str] = set()
     for one in visitor.found:
         is_own = visitor.name == "anonymous" or not one.name.startswith("docs:")
-        if one.is_page and is_own and one.name not in seen:
-            seen.add(one.name)
+        kind = one.address if one.name in DIFFERENT else one.name
+        if one.is_page and is_own and kind not in seen:
+            seen.add(kind)
             yield one
 
 
@@ -172,7 +184,8 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
                 if wide > width:
                     yield f"is {wide} wide at {width}"
             if FOLDER:
-                name = re.sub(r"\W+", "-", one.name or "home")
+                kind = one.address if one.name in DIFFERENT else one.name
+                name = re.sub(r"\W+", "-", kind or "home")
                 name = f"{visitor.name}-{name}-{scheme}-{width_name}.png"
                 page.screenshot(path=Path(FOLDER) / name, full_page=True)
         if not is_admin:

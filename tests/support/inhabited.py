@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -39,17 +40,23 @@ from keys.services import (
 from keys.services.limits import set_limits, set_plan
 from keys.usage.daily import today
 from networks.models import Network
+from tests.support.signing import MAIL, add_key, approval_of
 from tests.support.wallet import A1, A2, BY_USER
 from wallets.consents import get_consent
-from wallets.models import BlockedDapp, Dapp, DappKind
+from wallets.models import BlockedDapp, Dapp, DappKind, Event
 from wallets.proposals import Choice
 from wallets.scopes import ScopeObject
 from wallets.services import consent, pairing
 from wallets.services.accounts import add_account
 from wallets.services.dapps import block_dapp, block_for_all
+from wallets.services.sessions import lock_session, write_session
+from wallets.services.signatures import request_signature
 
-CHAIN = "eip155:202611"
+CHAIN_ID = 202611
+CHAIN = f"eip155:{CHAIN_ID}"
 """The sample chain."""
+
+SIGNED = ("personal_sign", "eth_signTypedData_v4", "eth_sendTransaction")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,31 @@ def _wallet(user: User) -> None:
     block_dapp(dapp=Dapp.objects.get(ident="https://blocked.example"), cause=BY_USER)
     block_for_all(blocked=BlockedDapp(ident="https://bad.example"), cause=BY_USER)
     pairing.start_program_pairing(user=user, label="Another bot")
+    _signatures(user)
+
+
+def _signatures(user: User) -> None:
+    """Have a page wait for a signature of each kind."""
+    account = add_key(user)
+    granted = ScopeObject(SIGNED, accounts=(f"{CHAIN}:{account.address}",))
+    dapp = pairing.pair_dapp(
+        user=user, kind=DappKind.WEB, ident="https://sign.example", cause=BY_USER
+    )
+    session = lock_session(dapp.pk)
+    write_session(session, {CHAIN: granted}, event=Event.GRANTED, cause=BY_USER)
+    data = {**MAIL, "domain": {"name": "Ether Mail", "chainId": CHAIN_ID}}
+    subjects = (
+        {"message": "0x" + b"I agree to the terms of sign.example.".hex()},
+        {"data": json.dumps(data)},
+        {"transaction": approval_of(CHAIN_ID)},
+    )
+    for method, subject in zip(SIGNED, subjects, strict=True):
+        request_signature(
+            dapp_id=dapp.pk,
+            method=method,
+            body={"scope": CHAIN, "address": account.address, **subject},
+            cause=BY_USER,
+        )
 
 
 def _ask(dapp: Dapp) -> consent.ConsentRequest:

@@ -8,7 +8,7 @@ from eth_account import Account as Signer
 from eth_account.messages import encode_defunct, encode_typed_data
 
 from keys.models import User
-from tests.support.wallet import BY_USER
+from tests.support.wallet import A1, BY_USER
 from wallets.models import Account, ConsentRequest
 from wallets.services.keystores import import_key
 from wallets.services.signatures import approve_signature
@@ -43,6 +43,16 @@ MAIL = {
     },
 }
 """After the example of EIP-712."""
+
+
+def approval_of(chain_id: int) -> dict[str, Any]:
+    """Return a transaction as requests keep it, which lets somebody take all of a token."""
+    return {
+        **{"type": 2, "chainId": chain_id, "to": A1, "value": "0xde0b6b3a7640000"},
+        **{"gas": 50_000, "maxFeePerGas": "0x37e11d600", "accessList": []},
+        **{"maxPriorityFeePerGas": "0x3b9aca00", "nonce": None},
+        "data": "0x095ea7b3" + "00" * 12 + "c0" * 20 + "ff" * 32,
+    }
 
 
 def add_key(user: User, key: bytes = KEY, label: str = "Spending") -> Account:

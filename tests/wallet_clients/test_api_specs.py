@@ -7,6 +7,7 @@ accounts and notifications have to be equal, and methods among those of the exam
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -16,13 +17,17 @@ import pytest
 from jsonschema import Draft7Validator
 
 from networks.models import Network
+from networks.services import configure_network
 from nodeapi.chain.builder import ChainBuilder
 from nodeapi.chain.schedules import from_genesis, make_genesis
 from nodeapi.chain.signers import Signer
 from tests.support import chains
 from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
 from tests.support.live import Live, live_service
+from tests.support.pages import Visit, boxes
 from tests.support.rows import add_block, make_network, set_head
+from tests.support.signing import PASSPHRASE, SIGNER, add_key
+from tests.support.upstream_node import UpstreamNode, running_node
 from tests.support.wallet import A1, M0
 from tests.wallet_clients.conftest import PACKAGES
 from wallets import internal_key
@@ -76,28 +81,37 @@ def by_name(example: dict[str, Any]) -> dict[str, Any]:
     return {param["name"]: param["value"] for param in example["params"]}
 
 
-@pytest.fixture(scope="module")
-def block(module_db: None) -> Any:
-    """Serve the chains of the examples; return a block of 1337 with a transaction."""
-    mainnet = make_network("main", chain_id=1)
-    add_block(mainnet, "five", 5)
-    set_head(mainnet, "five", 5)
-    genesis = make_genesis(
+def genesis() -> dict[str, Any]:
+    return make_genesis(
         chain_id=1337,
         first_blocks=from_genesis("shanghai"),
         alloc={"0x" + ALICE.address.hex(): {"balance": hex(10**21)}},
     )
-    builder = ChainBuilder(genesis)
-    builder.send(ALICE, bytes.fromhex(A1[2:]), b"", value=5)
-    builder.block()
-    chains.import_blocks("dev", genesis, builder.blocks)
-    # The document's blocks have none.
-    Network.objects.filter(slug="dev").update(emit_total_difficulty=False)
-    return builder.blocks[-1]
 
 
 @pytest.fixture(scope="module")
-def live(block: Any) -> Iterator[Live]:
+def builder(module_db: None) -> ChainBuilder:
+    """Serve the chains of the examples; return what 1337 grows with."""
+    mainnet = make_network("main", chain_id=1)
+    add_block(mainnet, "five", 5)
+    set_head(mainnet, "five", 5)
+    builder = ChainBuilder(genesis())
+    builder.send(ALICE, bytes.fromhex(A1[2:]), b"", value=5)
+    builder.block()
+    chains.import_blocks("dev", genesis(), builder.blocks)
+    # The document's blocks have none.
+    Network.objects.filter(slug="dev").update(emit_total_difficulty=False)
+    return builder
+
+
+@pytest.fixture(scope="module")
+def block(builder: ChainBuilder) -> Any:
+    """Return the block of 1337 that has a transaction."""
+    return builder.blocks[0]
+
+
+@pytest.fixture(scope="module")
+def live(builder: ChainBuilder) -> Iterator[Live]:
     internal_key.ensure()
     with live_service(workers=2) as live:
         yield live
@@ -176,6 +190,95 @@ async def test_what_the_wallet_says_by_itself_is_as_described(owner: Owner) -> N
         check_params("wallet_sessionChanged", event["params"])
         await orm(owner.revoke)
         check_params("wallet_sessionChanged", (await next_event(client))["params"])
+
+
+@scenario
+async def test_blocks_are_told_as_described(
+    owner: Owner, builder: ChainBuilder
+) -> None:
+    async with await owner.connect() as client:
+        await owner.create(client, SCOPE)
+        await client.invoke(SCOPE, "eth_subscribe", "newHeads")
+        block = builder.block()
+        await orm(chains.import_blocks, "dev", genesis(), [block])
+        event = await next_event(client)
+        assert event["method"] == "wallet_notify"
+        check_params("wallet_notify", event["params"])
+        notification = event["params"]["notification"]
+        assert notification["method"] == "eth_subscription"
+        assert notification["params"]["result"]["number"] == hex(block.header.number)
+
+
+CONFIRMED = ("personal_sign", "eth_signTypedData_v4", "eth_sendTransaction")
+
+
+def confirmed_call(method: str, signer: str) -> list[Any]:
+    """Return a call of MetaMask's example, by an account that there is."""
+    (example, *_) = methods("openrpc.json")[method]["examples"]
+    params = [param["value"] for param in example["params"]]
+    if method == "personal_sign":
+        return [params[0], signer]
+    if method == "eth_signTypedData_v4":
+        domain = {**params[1]["domain"], "chainId": 1337}
+        return [signer, {**params[1], "domain": domain}]
+    return [{**params[0], "from": signer}]
+
+
+@pytest.fixture
+def node() -> Iterator[UpstreamNode]:
+    """Return a node that takes the transactions of 1337."""
+    network = Network.objects.get(slug="dev")
+    with running_node() as running:
+        running.chain_id = 1337
+        configure_network(network=network, upstream_url=running.url)
+        yield running
+        configure_network(network=network, upstream_url="")
+
+
+@pytest.mark.parametrize("method", CONFIRMED)
+@scenario
+async def test_what_is_confirmed_answers_its_example_and_4001_when_refused(
+    live: Live, owner: Owner, node: UpstreamNode, method: str
+) -> None:
+    await orm(add_key, owner.user)
+    visit = await orm(Visit, live.base_url, owner.user)
+    async with await owner.connect() as client:
+        params = {"optionalScopes": {SCOPE: M0}}
+        await owner.granted(client, params, addresses={SIGNER})
+        for decision in ("reject", "approve"):
+            call = client.invoke(SCOPE, method, *confirmed_call(method, SIGNER))
+            waiting = asyncio.create_task(call)
+            await owner.until_pending()
+            path = f"/wallet/signatures/{(await orm(owner.pending)).pk}"
+            form = {**boxes((await orm(visit.get, path)).text), "decision": decision}
+            assert await orm(visit.post, path, passphrase=PASSPHRASE, **form) == 302
+            if decision == "reject":
+                assert (await failure(waiting)).code == 4001
+            else:
+                described = methods("openrpc.json")[method]["result"]["schema"]
+                check("openrpc.json", described, await waiting)
+    visit.close()
+
+
+@scenario
+async def test_chain_is_added_or_4001_when_refused(owner: Owner) -> None:
+    method = "wallet_addEthereumChain"
+    described = methods("openrpc.json")[method]["result"]["schema"]
+    (example,) = methods("openrpc.json")[method]["examples"]
+    chain = {**example["params"][0]["value"], "chainId": "0x1"}
+    async with await owner.connect() as client:
+        await owner.create(client, SCOPE, "wallet:eip155")
+        for decide in (owner.reject, owner.approve):
+            call = client.invoke("wallet:eip155", method, chain)
+            waiting = asyncio.create_task(call)
+            await owner.until_pending()
+            await orm(decide)
+            if decide == owner.reject:
+                assert (await failure(waiting)).code == 4001
+            else:
+                check("openrpc.json", described, await waiting)
+        event = await next_event(client)
+        assert list(event["params"]["sessionScopes"])[-1] == "eip155:1"
 
 
 CHAIN_METHODS = """
