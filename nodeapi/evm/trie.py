@@ -36,6 +36,7 @@ from nodeapi.evm.trie_nodes import (
     extension_path_rlp,
     from_nibbles,
     hash_reference,
+    is_branch,
     leaf_path_rlp,
     leaf_rlp,
     list_rlp,
@@ -54,7 +55,7 @@ from nodeapi.evm.trie_rows import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from nodeapi.evm.trie_batch import Place, Recall
+    from nodeapi.evm.trie_batch import Lacking, Place, Recall
 
 __all__ = [
     "EMPTY_ROOT",
@@ -114,9 +115,9 @@ class PathTrie:
             self._shrunk = True
         places: list[Place] = [(self._top, 0, b"", 0, len(keys))] if keys else []
         while places:
-            places = self._descend(places, batch)
-            likely = batch.paths_ahead(places)
-            self._load({place[2] for place in places}, likely)
+            lacking = self._descend(places, batch)
+            self._load({path for _, path in lacking}, batch.paths_ahead(lacking))
+            places = [place for place, _ in lacking]
 
     def root_hash(self) -> bytes:
         """Return the root hash as of the last update."""
@@ -170,14 +171,18 @@ class PathTrie:
         for path in needed:
             if path not in self._loaded:
                 raise MissingTrieNode(self.owner, path)
+        young = self._cache.young
+        for rlp in self._loaded.values():
+            if is_branch(rlp):  # a leaf could be taken for one where nodes are swapped
+                young[hash_reference(rlp)] = rlp
 
     # Descend
 
-    def _descend(self, places: list[Place], batch: Batch) -> list[Place]:
-        """Bring changes down as far as memory goes; return the places it lacks."""
+    def _descend(self, places: list[Place], batch: Batch) -> list[Lacking]:
+        """Bring changes down as far as memory goes; return what it lacks."""
         keys, nibbles, leaves, _ = batch
         note = self._open_places.append
-        missing = []
+        lacking: list[Lacking] = []
         while places:
             holder, index, path, low, high = place = places.pop()
             node = holder[index]
@@ -188,8 +193,8 @@ class PathTrie:
                     note((holder, index, path))
                     continue
                 node = self._enter(place, batch)
-                if node is None:
-                    missing.append(place)
+                if type(node) is int:
+                    lacking.append((place, nibbles[low][:node]))
                     continue
                 holder[index] = node
                 if type(node) is bytes:
@@ -211,24 +216,24 @@ class PathTrie:
                     holder[index] = batch.grow(low, high, depth, node)
             else:
                 places.append(batch.enter_extension(place, node))
-        return missing
+        return lacking
 
-    def _enter(self, place: Place, batch: Batch) -> Node | bytes | None:
+    def _enter(self, place: Place, batch: Batch) -> Node | bytes | int:
         """Return what stands for a sealed node now that changes go down there.
 
-        That is the node opened, or its new reference if no more is to be done; None
-        where it has to be read.
+        That is the node opened, or its new reference if no more is to be done; or the
+        depth of a node that has to be read first, itself or one below it.
         """
         holder, index, path, low, high = place
         reference: bytes = holder[index]
+        node: Node | bytes | int | None = None
         if high - low == 1:
-            swapped = self._swap_leaf(reference, len(path), batch, low)
-            if swapped is not None:
-                return swapped
-        node = self._open(reference, path, batch.keys[low])
+            node = self._swap_leaf(reference, len(path), batch, low)
+        if node is None:
+            node = self._open(reference, path, batch.keys[low])
         if node is None and high - low == 1:
-            return self._recall_deleted(reference, path, batch, low)
-        return node
+            node = self._recall_deleted(reference, path, batch, low)
+        return len(path) if node is None else node
 
     def _open(self, reference: bytes, path: bytes, near: bytes) -> Node | None:
         """Take a node out of its row and decode it, None where it has to be read."""
@@ -242,12 +247,13 @@ class PathTrie:
 
     def _swap_leaf(
         self, reference: bytes, depth: int, batch: Batch, change: int
-    ) -> bytes | None:
+    ) -> bytes | int | None:
         """Change the value of a leaf below a sealed node; return the new reference.
 
-        Most changes in a large trie are so simple, and need no node decoded. None, and
-        nothing is done, where it is not: the leaf's key differs or goes away, the value
-        that it has had is not known, a node on the way is not in the cache or unusual.
+        Most changes in a large trie are so simple, and need no node decoded; it is
+        tried again from above when a node on the way, whose depth is returned, has been
+        read. None, and nothing is done, where it is not so simple: the leaf's key
+        differs or goes away, the value that it has had is not known, a node is unusual.
         """
         leaf, recall = batch.leaves[change], batch.recall
         value = recall(batch.keys[change]) if leaf and recall else b""
@@ -264,12 +270,15 @@ class PathTrie:
             reference = rlp[at : at + HASHED_SIZE]
             depth += 1
         path_rlp = leaf_path_rlp(leaf[0], depth)
+        rows = self._rows
         if hash_reference(list_rlp(path_rlp + string_rlp(value))) != reference:
-            return None  # a node that has to be read, or what is remembered is wrong
+            # It is another node, or what is remembered is wrong.
+            path = nibbles[:depth]
+            is_here = path in self._loaded or path in rows
+            return None if is_here or len(reference) != HASHED_SIZE else depth
         rlp = list_rlp(path_rlp + leaf[1])
         if len(rlp) < 32:
             return None
-        rows = self._rows
         rows[nibbles[:depth]] = rlp
         reference = hash_reference(rlp)
         for replaced, branch, at in reversed(spine):

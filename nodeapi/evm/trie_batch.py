@@ -22,6 +22,9 @@ Place: TypeAlias = tuple[Any, int, bytes, int, int]
 """A node to be visited: the list it stands in and its index there, its path, and the
 first and past-the-last of the changes below it."""
 
+Lacking: TypeAlias = tuple[Place, bytes]
+"""A place that can't be gone on from yet, and the path at or below it that has to be read."""
+
 _LEVELS_AHEAD = 3
 """Levels read with a missing node: a trie of a thousand keys comes in one question."""
 
@@ -37,14 +40,14 @@ class Batch(NamedTuple):
     leaves: list[Leaf | None]
     recall: Recall | None
 
-    def paths_ahead(self, places: list[Place]) -> set[bytes]:
-        """Return the paths where the nodes below some places may be, if they exist.
+    def paths_ahead(self, lacking: list[Lacking]) -> set[bytes]:
+        """Return the paths where nodes below those to be read may be, if they exist.
 
         A question with paths too many is cheaper than a question more.
         """
         return {
             self.nibbles[change][: len(path) + ahead]
-            for _, _, path, low, high in places
+            for (_, _, _, low, high), path in lacking
             for change in range(low, high)
             for ahead in range(1, _LEVELS_AHEAD + 1)
         }

@@ -274,6 +274,26 @@ def test_values_that_are_known_are_changed_without_a_look_at_their_leaves():
     assert rows.rows == reachable_rows(reference)
 
 
+@pytest.mark.parametrize("count", [1, 60])
+def test_known_values_are_changed_below_nodes_that_have_to_be_read(count):
+    rows, root, keys = grown(3000)
+    content = {key: b"value of " + key for key in keys}
+    cache = NodeCache(10_000)
+    source = random.Random(5)
+    for _ in range(5):
+        rows.questions.clear()
+        changes = {key: source.randbytes(40) for key in source.sample(keys, count)}
+        trie = PathTrie(OWNER, rows, root, cache)
+        trie.update(changes, content.__getitem__)
+        root = trie.root_hash()
+        assert len(rows.questions) <= 2
+        rows.store(trie)
+        content |= changes
+    reference = reference_of(content)
+    assert root == reference.root_hash
+    assert rows.rows == reachable_rows(reference)
+
+
 def test_a_warm_update_asks_nothing():
     rows, root, keys = grown(500)
     cache = NodeCache(10_000)
@@ -337,27 +357,30 @@ def test_the_cache_keeps_to_its_size_and_the_nodes_in_use():
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-def test_a_missing_row_is_named(depth):
-    rows, root, keys = grown(300)
+@pytest.mark.parametrize("remembered", [b"", b"value of "])
+def test_a_missing_row_is_named(depth, remembered):
+    rows, root, keys = grown(3000)
     path = bytes(int(digit, 16) for digit in keys[0].hex()[:depth])
     del rows.rows[path]
     trie = PathTrie(OWNER, rows, root)
     with pytest.raises(MissingTrieNode) as caught:
-        trie.update({keys[0]: b"x"})
+        trie.update({keys[0]: b"x"}, lambda key: remembered + key)
     assert (caught.value.owner, caught.value.path) == (OWNER, path)
     assert OWNER.hex() in str(caught.value)
     assert "missing" in str(caught.value)
 
 
-def test_a_corrupt_row_is_named():
-    rows, root, keys = grown(300)
-    path = bytes([keys[0][0] >> 4])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("remembered", [b"", b"value of "])
+def test_a_corrupt_row_is_named(depth, remembered):
+    rows, root, keys = grown(3000)
+    path = bytes(int(digit, 16) for digit in keys[0].hex()[:depth])
     rows.rows[path] = rows.rows[path][:-2] + b"\x00\x80"
     trie = PathTrie(OWNER, rows, root)
     with pytest.raises(CorruptTrieNode) as caught:
-        trie.update({keys[0]: b"x"})
+        trie.update({keys[0]: b"x"}, lambda key: remembered + key)
     assert caught.value.path == path
-    assert f"node {keys[0].hex()[0]} " in str(caught.value)
+    assert f"node {keys[0].hex()[:depth] or 'root'} " in str(caught.value)
 
 
 def test_a_sibling_missing_at_a_collapse_is_named():
