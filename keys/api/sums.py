@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from keys.latencies import percentile
 
 INTERVALS = ("minute", "hour", "day", "month")
-"""Of UTC. Usage of more than 48 hours ago is kept by the hour, of more than 90 days
+"""Of UTC. Usage of more than 6 hours ago is kept by the hour, of more than 90 days
 ago by the day."""
 
 GROUPS = {

@@ -117,7 +117,7 @@ class UsageView(ManagementView):
         """Return sums of usage, as JSON or CSV.
 
         Without `group_by` and `interval` it is one sum of all. Usage is written every
-        5 seconds. What is more than 48 hours old is kept by the hour, and what is more
+        5 seconds. What is more than 6 hours old is kept by the hour, and what is more
         than 90 days old by the day: it counts where its hour or day begins.
         """
         wanted = read_filters(request, self.filters)
