@@ -102,8 +102,8 @@ def normalise(kind: str, value: str) -> str:
     Raises: ValueError, saying what is wrong with it.
     """
     value = value.strip()
-    if not value or len(value) > MAX_LENGTH:
-        raise ValueError(f"an entry has 1 to {MAX_LENGTH} characters")
+    if not (0 < len(value) <= MAX_LENGTH and value.isprintable()):
+        raise ValueError(f"an entry has 1 to {MAX_LENGTH} characters, all printable")
     if kind == ORIGIN:
         return str(parse_origin(value))
     if kind == IP:

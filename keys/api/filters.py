@@ -16,6 +16,9 @@ OF_PAGES = frozenset({"cursor", "page_size", "format"})
 
 MAX_NUMBER = 2**63 - 1
 
+_YEARS = range(1970, 9999)
+"""Those with which Python can count on and back without leaving its calendar."""
+
 
 class Filter(NamedTuple):
     """A parameter.
@@ -39,7 +42,7 @@ def words(look_up: str, description: str) -> Filter:
 
 def whole(look_up: str, description: str) -> Filter:
     """Return a filter by a number such as an id."""
-    return Filter(look_up, _number, int, description)
+    return Filter(look_up, read_number, int, description)
 
 
 def yes_or_no(look_up: str, description: str) -> Filter:
@@ -102,21 +105,22 @@ def read_moment(text: str) -> datetime:
         found = parse_datetime(text.replace(" ", "+"))
     except ValueError:
         found = None
-    if found is None or found.tzinfo is None:
+    if found is None or found.tzinfo is None or found.year not in _YEARS:
         raise ValueError("A date and time such as 2026-11-21T00:00:00Z.")
     return found
+
+
+def read_number(text: str) -> int:
+    """Return a number such as an id. Raises: ValueError."""
+    if not (text.isascii() and text.isdecimal() and int(text[:20]) <= MAX_NUMBER):
+        raise ValueError("A number, such as an id.")
+    return int(text)
 
 
 def _text(text: str) -> str:
     if "\x00" in text:
         raise ValueError("NUL is in no text.")
     return text
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text[:20]) <= MAX_NUMBER):
-        raise ValueError("A number, such as an id.")
-    return int(text)
 
 
 def _boolean(text: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-from django.core.validators import MaxValueValidator
+from django.core.validators import MaxValueValidator, slug_re
+from django.db.models import Model
 from rest_framework import serializers
 
 from keys.allowlists import MAX_ENTRIES, MAX_LENGTH
@@ -13,6 +14,8 @@ from keys.models import Plan, User
 from keys.plans import MIN_BURST
 from keys.services import DEFAULT_OVERLAP, OVERLAPS
 from networks.models import Network, Tracer
+
+_M = TypeVar("_M", bound=Model)
 
 MAX_QUOTA = 2**63 - 1
 """What the database holds."""
@@ -31,9 +34,22 @@ class Form(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-class _Networks(serializers.SlugRelatedField[Network]):
+class _BySlug(serializers.SlugRelatedField[_M]):
+    """A row by its slug. What is none is not looked for: it may be no text of SQL's."""
+
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(slug_field="slug", queryset=Network.objects.all(), **kwargs)
+        super().__init__(slug_field="slug", **kwargs)
+
+    def to_internal_value(self, data: Any) -> _M:
+        """Return the row. Raises: ValidationError."""
+        if not (isinstance(data, str) and slug_re.match(data)):
+            raise serializers.ValidationError("This is no slug.")
+        return super().to_internal_value(data)
+
+
+class _Networks(_BySlug[Network]):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(queryset=Network.objects.all(), **kwargs)
 
 
 class _Tracers(serializers.ListField):
@@ -141,9 +157,7 @@ class _TermsForm(Form):
 class LimitsForm(_TermsForm):
     """What is agreed for a key; null or absent: as the plan says."""
 
-    plan = serializers.SlugRelatedField(
-        slug_field="slug", queryset=Plan.objects.all(), allow_null=True, default=None
-    )
+    plan = _BySlug[Plan](queryset=Plan.objects.all(), allow_null=True, default=None)
 
 
 class PlanForm(_TermsForm):

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import orjson
 from django.db.models import Model, QuerySet
-from rest_framework.exceptions import NotAuthenticated, PermissionDenied
+from rest_framework.exceptions import (
+    NotAuthenticated,
+    NotFound,
+    ParseError,
+    PermissionDenied,
+)
 from rest_framework.pagination import BasePagination, CursorPagination
 from rest_framework.parsers import JSONParser
 from rest_framework.permissions import BasePermission
@@ -17,7 +23,7 @@ from rest_framework.views import APIView
 
 from keys.api import problems
 from keys.api.authentication import TokenAuthentication
-from keys.api.filters import Filter
+from keys.api.filters import Filter, read_number
 from keys.api.schema import DescribedSchema
 from keys.api.throttling import TokenThrottle
 from keys.models import ApiToken, Scope, User
@@ -65,6 +71,27 @@ class Pages(CursorPagination):
     max_page_size = 1000
     ordering = "-id"
 
+    def decode_cursor(self, request: Request) -> Any:
+        """Return where the page begins. Raises: NotFound for what we have not made."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None:
+            try:
+                read_number(str(cursor.position))
+            except ValueError as error:
+                raise NotFound(self.invalid_cursor_message) from error
+        return cursor
+
+
+class Json(JSONParser):
+    """JSON as RFC 8259 has it: no half characters, no NaN, and no depths that we drown in."""
+
+    def parse(self, stream: Any, *_: Any, **__: Any) -> Any:
+        """Return what a body says. Raises: ParseError."""
+        try:
+            return orjson.loads(stream.read())
+        except orjson.JSONDecodeError as error:
+            raise ParseError(f"JSON parse error - {error}") from error
+
 
 class ManagementView(APIView):
     """A view for programs: tokens and JSON, nothing from and for browsers.
@@ -77,7 +104,7 @@ class ManagementView(APIView):
     authentication_classes = [TokenAuthentication]
     permission_classes = [Permitted]
     throttle_classes = [TokenThrottle]
-    parser_classes = [JSONParser]
+    parser_classes = [Json]
     renderer_classes = [JSONRenderer]
     pagination_class: type[BasePagination] | None = Pages
     schema = DescribedSchema()

@@ -8,10 +8,12 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
 
@@ -30,7 +32,7 @@ _View = Callable[..., HttpResponseBase]
 def dashboard_page(view: _View) -> _View:
     """Show a view to those who are logged in, keep it out of caches and frames."""
     private = cache_control(private=True, no_store=True)
-    return with_own_scripts(private(login_required(_bounded(view))))
+    return with_own_scripts(private(login_required(_bounded(_explained(view)))))
 
 
 def own_key(request: HttpRequest, pk: int) -> ApiKey:
@@ -40,7 +42,9 @@ def own_key(request: HttpRequest, pk: int) -> ApiKey:
     """
     own = ApiKey.objects.kept().filter(owner=user_of(request))
     return get_object_or_404(
-        own.select_related("owner").prefetch_related("versions__use", "networks"),
+        own.select_related("owner").prefetch_related(
+            "versions__use__last_network", "networks"
+        ),
         pk=pk,
     )
 
@@ -66,6 +70,23 @@ def _bounded(view: _View) -> _View:
         return view(request, *args, **kwargs)
 
     return bounded
+
+
+def _explained(view: _View) -> _View:
+    """Say what a change was refused for where the view has not: it came too late.
+
+    The key was deleted in another window after this request had found it.
+    """
+
+    @wraps(view)
+    def explained(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            return view(request, *args, **kwargs)
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+            return redirect("dashboard:keys")
+
+    return explained
 
 
 def _is_too_busy(user: User) -> bool:

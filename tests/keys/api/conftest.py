@@ -25,12 +25,16 @@ class Program:
         self._secret = secret
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        content = b"" if body is None else json.dumps(body).encode()
+        return self.send(method, path, content, **headers)
+
+    def send(self, method: str, path: str, content: bytes, **headers: str) -> Any:
         if self._secret is not None:
             headers.setdefault("Authorization", f"Bearer {self._secret}")
         return self._client.generic(
             method,
             path if path.startswith("http") else f"/api/v1/{path}",
-            b"" if body is None else json.dumps(body).encode(),
+            content,
             content_type="application/json",
             headers=headers,
         )

@@ -1,0 +1,73 @@
+"""Whatever is typed into the forms of customers, they get a page that says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from keys.models import AllowlistKind, ApiKey, KeyVersion
+from tests.keys.dashboard.conftest import Customer
+from tests.support.odd import TEXTS
+
+FORMS: list[tuple[str, dict[str, Any], str]] = [
+    ("/dashboard/keys/new", {"name": "x", "networks": "alpha"}, "name"),
+    ("/dashboard/keys/new", {"name": "x", "networks": "alpha"}, "networks"),
+    ("delete", {}, "typed"),
+    ("rename", {}, "name"),
+    ("secrets/{version}", {}, "typed"),
+    ("roll", {}, "overlap"),
+    *(("allowlists", {"kind": kind}, "entries") for kind in AllowlistKind.values),
+    ("allowlists", {"entries": "x"}, "kind"),
+    ("tracing/alpha", {"tracers": "callTracer"}, "reason"),
+    ("tracing/alpha", {"reason": "to see"}, "tracers"),
+]
+"""Where a form goes, what else is in it, and the field that is filled in oddly."""
+
+QUERIES = [
+    ("usage", "range"),
+    ("usage", "by"),
+    ("usage", "of"),
+    ("usage.csv", "range"),
+    ("activity", "page"),
+    ("tracing", "page"),
+    ("connect", "network"),
+]
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_odd_text_in_a_form_is_refused_or_shown_as_it_is(
+    customer: Customer, text: str
+) -> None:
+    version = customer.issued.version
+    for path, others, field in FORMS:
+        place = path.format(version=version.pk)
+        address = place if place.startswith("/") else customer.path(place)
+        answer = customer.client.post(address, {**others, field: text})
+        assert answer.status_code in (200, 302, 400, 404), (path, field)
+        assert b"<script>alert" not in answer.content
+    assert ApiKey.objects.kept().filter(pk=customer.key.pk).exists()
+    assert KeyVersion.objects.get(pk=version.pk).revoked_at is None
+    for path in ("", "/allowlists", "/tracing", "/activity", "/activity.csv"):
+        page = customer.client.get(customer.path() + path)
+        assert page.status_code == 200
+        is_page = page["Content-Type"].startswith("text/html")
+        assert not (is_page and b"<script>alert" in page.content)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_odd_text_in_a_query_is_refused_or_ignored(
+    customer: Customer, text: str
+) -> None:
+    for path, name in QUERIES:
+        answer = customer.client.get(customer.path(path), {name: text})
+        assert answer.status_code in (200, 404), (path, name)
+
+
+@pytest.mark.parametrize(
+    "number", ["0", "9" * 18, "9" * 19, "9" * 40, "-1", "1e3", "١"]
+)
+def test_odd_number_of_a_key_is_not_found(customer: Customer, number: str) -> None:
+    for path in ("", "/rename", "/secrets/1", f"/secrets/{number}", "/usage"):
+        answer = customer.client.post(f"/dashboard/keys/{number}{path}", {"name": "x"})
+        assert answer.status_code in (404, 405), path
