@@ -1,15 +1,18 @@
-"""Crowds of people before Django's pages, in a real process."""
+"""Crowds of people before Django's pages, and what they bring, in a real process."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 from django.db import connection
 
-from config.pages import AT_ONCE
+from config import pages
+from config.pages import AT_ONCE, MAX_BODY_BYTES, Pages
+from tests.support import web
 from tests.support.dapps import orm
 from tests.support.service import run_service
 
@@ -50,3 +53,40 @@ def test_a_crowd_takes_no_more_connections_than_there_are_turns() -> None:
         answers = asyncio.run(crowd(f"{running.base_url}/wallet/token"))
     assert {answer.status_code for answer in answers} == {400}
     assert 0 < max(seen) - before <= AT_ONCE + 1  # the one that counts
+
+
+def endless() -> Iterator[bytes]:
+    """Yield more than anybody may send, without saying how much it is."""
+    for _ in range(64):
+        yield b"x" * 65_536
+
+
+def test_body_that_is_too_long_is_refused_declared_or_not() -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    with run_service() as running:
+        for path in ("/account/login", "/api/v1/keys", "/nowhere"):
+            address = running.base_url + path
+            for body in (b"x" * (MAX_BODY_BYTES + 1), endless()):
+                answer = web.post(address, content=body, headers=form)
+                assert answer.status_code == 413
+                assert answer.text == "Request Entity Too Large\n"
+            taken = web.post(address, content=b"x" * MAX_BODY_BYTES, headers=form)
+            assert taken.status_code in (401, 403, 404)
+
+
+def test_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "BODY_SECONDS", 0.05)
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        begun: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        await begun.put({"type": "http.request", "body": b"a", "more_body": True})
+        scope = {"type": "http", "method": "POST", "path": "/account/login"}
+        await Pages()(scope, begun.get, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]
