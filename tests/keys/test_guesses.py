@@ -1,16 +1,24 @@
 """Keys that nobody has take the same way as others: how long that takes tells nothing.
 
-The way is what is compared here, and not the time: no text that a client sends is ever
-compared with a secret. Its SHA-256 is looked up, which nobody can bring near another one.
+The way is what is compared here, question by question and step by step, and not the time.
+No text that a client sends is ever compared with a secret: its SHA-256 is looked up, which
+nobody can bring near another one. A test of times would have to tell microseconds from the
+noise of the machine that runs it: it would fail for nothing, or notice nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+import keys
 from jsonrpc.errors import RpcError
 from keys.format import _checksum, make_key
 from keys.grants import Grants
@@ -36,6 +44,27 @@ def questions(running: Serving, key: str) -> tuple[int, int]:
     return grants.misses - before[0], grants.hits - before[1]
 
 
+def steps(folder: Path, run: Callable[[], object]) -> int:
+    """Return how many instructions Python executes in a folder's modules meanwhile."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(str(folder)):
+            return None
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
 def near(key: str, place: int) -> str:
     """Return a well-formed key that differs from another one in one place."""
     random = key[3:-6]
@@ -54,6 +83,30 @@ def test_guess_costs_one_question_however_near_it_is(running: Serving) -> None:
     assert {questions(running, key) for key in [*guesses, secret, revoked.secret]} == {
         (1, 0)
     }
+
+
+def test_guess_takes_as_many_steps_however_near_it_is(running: Serving) -> None:
+    secret = issue_key(owner=User.objects.create(email="owner@example.org")).secret
+    guesses = [make_key(), make_key(), *(near(secret, place) for place in range(30))]
+    running.ask(running.service.grants.resolve, secret)  # now it is remembered
+    folder = Path(keys.__file__).parent
+    taken = {steps(folder, partial(questions, running, key)) for key in guesses}
+    assert len(taken) == 1
+    assert min(taken) > 100
+
+
+def test_steps_tell_a_comparison_that_stops_early() -> None:
+    """What the test above would see if a secret were compared with a guess."""
+
+    def compare(secret: str, guess: str) -> bool:
+        return all(mine == other for mine, other in zip(secret, guess, strict=True))
+
+    secret = make_key()
+    taken = {
+        steps(Path(__file__), partial(compare, secret, near(secret, place)))
+        for place in (0, 15, 29)
+    }
+    assert len(taken) == 3
 
 
 def test_what_is_no_key_costs_none_and_has_nobody_elses_form(running: Serving) -> None:
