@@ -105,11 +105,14 @@ _ADD = """
 # All processes write in the same order, so that none waits for another in a circle.
 
 _USED = """
-    INSERT INTO keys_keyversionuse AS u (version_id, last_used_at)
-    SELECT v.id, to_timestamp(r.at) FROM unnest(%s::int8[], %s::int8[]) AS r (id, at)
-    JOIN keys_keyversion v ON v.id = r.id ORDER BY v.id
+    INSERT INTO keys_keyversionuse AS u (version_id, last_used_at, last_network_id)
+    SELECT v.id, to_timestamp(r.at), n.id
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS r (id, at, network)
+    JOIN keys_keyversion v ON v.id = r.id
+    LEFT JOIN networks_network n ON n.id = r.network ORDER BY v.id
     ON CONFLICT (version_id) DO UPDATE SET
-        last_used_at = greatest(u.last_used_at, EXCLUDED.last_used_at)
+        last_used_at = EXCLUDED.last_used_at, last_network_id = EXCLUDED.last_network_id
+    WHERE u.last_used_at <= EXCLUDED.last_used_at
 """
 
 
@@ -138,7 +141,7 @@ class Meter:
         self._wall_clock = wall_clock
         self._counters: dict[Use, _Counter] = {}
         self._waiting: dict[_Row, _Counter] = {}
-        self._used: dict[int, int] = {}
+        self._used: dict[int, tuple[int, int]] = {}  # when, on which network
         self._stopping = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
         self.dropped = 0
@@ -215,8 +218,8 @@ class Meter:
                 del self._waiting[row]
         while self._used:
             versions = sorted(self._used)[:BATCH_ROWS]
-            moments = [self._used[version] for version in versions]
-            await connection.execute(_USED, [versions, moments])
+            uses = zip(*(self._used[version] for version in versions), strict=True)
+            await connection.execute(_USED, [versions, *map(list, uses)])
             for version in versions:
                 del self._used[version]
         await self._refusals.write(connection)
@@ -242,7 +245,7 @@ class Meter:
         minute = int(self._wall_clock() - FLUSH_SECONDS / 2) // 60 * 60
         for use, counter in counters.items():
             version_id, api_key_id, network_id, method, outcome = use
-            self._used[version_id] = now
+            self._used[version_id] = now, network_id
             row = (api_key_id, minute, network_id, method, outcome)
             known = self._waiting.get(row)
             if known is not None:

@@ -110,6 +110,7 @@ class VersionDocument(serializers.ModelSerializer[KeyVersion]):
     """One secret of a key, without the secret."""
 
     last_used_at = serializers.SerializerMethodField()
+    last_network = serializers.SerializerMethodField()
 
     class Meta:
         model = KeyVersion
@@ -121,6 +122,7 @@ class VersionDocument(serializers.ModelSerializer[KeyVersion]):
             "revoked_at",
             "revoke_reason",
             "last_used_at",
+            "last_network",
         ]
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
@@ -128,6 +130,12 @@ class VersionDocument(serializers.ModelSerializer[KeyVersion]):
         """Return when the secret was last used, within seconds."""
         use = getattr(version, "use", None)
         return use.last_used_at if use else None
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_last_network(self, version: KeyVersion) -> str | None:
+        """Return the slug of the network that it was last used on."""
+        use = getattr(version, "use", None)
+        return use.last_network.slug if use and use.last_network else None
 
 
 class IssuedVersionDocument(VersionDocument):

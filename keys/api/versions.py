@@ -23,7 +23,7 @@ from keys.services import IssuedKey, issue_version, revoke_version, roll_key
 def versions_of(key: int) -> QuerySet[KeyVersion]:
     """Return the secrets of a key. Raises: Http404 when there is no such key."""
     versions = KeyVersion.objects.filter(api_key=find_key(key))
-    return versions.select_related("use", "api_key")
+    return versions.select_related("use__last_network", "api_key")
 
 
 def issued(made: IssuedKey) -> Response:

@@ -120,6 +120,14 @@ class KeyVersionUse(models.Model):
         KeyVersion, primary_key=True, on_delete=models.CASCADE, related_name="use"
     )
     last_used_at = models.DateTimeField()
+    last_network = models.ForeignKey(
+        Network,
+        null=True,
+        db_index=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="On which; none: it is there no more.",
+    )
 
     def __str__(self) -> str:
         return f"{self.last_used_at:%Y-%m-%d %H:%M:%S}"

@@ -145,6 +145,20 @@ def test_secret_is_known_to_have_been_used(clock, network, issued):
     metered(clock, scenario)
     used = KeyVersionUse.objects.get(version=issued.version)
     assert used.last_used_at.timestamp() == NOON.timestamp() + 5
+    assert used.last_network == network
+
+
+def test_network_of_the_last_use_is_known(clock, network, issued):
+    other = make_network("other")
+
+    async def scenario(meter):
+        for seconds, place in ((0, network), (60, other), (-30, network)):
+            clock.now += seconds
+            use(meter, issued, place.id)
+            await meter.flush()
+
+    metered(clock, scenario)
+    assert KeyVersionUse.objects.get().last_network == other
 
 
 def test_what_is_gone_meanwhile_takes_nothing_else_along(clock, network, issued):

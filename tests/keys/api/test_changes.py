@@ -18,6 +18,7 @@ from keys.models import (
     EventType,
     KeyEvent,
     KeyVersion,
+    KeyVersionUse,
     Plan,
     RepeatedRequest,
     User,
@@ -108,7 +109,7 @@ def test_key_is_changed_disabled_enabled_and_deleted(
 
 
 def test_secrets_are_added_rolled_and_revoked(
-    program: Program, api_key: ApiKey
+    program: Program, api_key: ApiKey, alpha: Network
 ) -> None:
     path = f"keys/{api_key.pk}"
     first = program.result("POST", f"{path}/versions", {"expires_at": SOON})
@@ -119,8 +120,12 @@ def test_secrets_are_added_rolled_and_revoked(
     revoked = f"{path}/versions/{second['id']}/revoke"
     assert program.result("POST", revoked, {"reason": "lost"})["revoked_at"]
     assert program.problem("POST", revoked, {"reason": "lost"})["status"] == 409
+    KeyVersionUse.objects.create(
+        version=old, last_used_at=timezone.now(), last_network=alpha
+    )
     shown = program.result("GET", f"{path}/versions")["results"]
     assert [one["id"] for one in shown] == [second["id"], first["id"]]
+    assert [one["last_network"] for one in shown] == [None, "alpha"]
     assert "secret" not in shown[0]
 
 

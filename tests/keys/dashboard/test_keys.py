@@ -15,6 +15,7 @@ from keys.models import ApiKey, EventType, KeyEvent, KeyVersion, KeyVersionUse
 from keys.services import Actor, disable_key, issue_key, issue_version
 from keys.services.limits import set_limits, set_plan
 from keys.states import State, state_of
+from networks.models import Network
 from tests.keys.dashboard.conftest import Customer, shown_secret, text
 from tests.support.rows import make_network
 
@@ -42,9 +43,12 @@ def test_key_is_made_and_revealed_once(customer: Customer, alpha) -> None:
     assert customer.key.events.first().actor == customer.user
 
 
-def test_list_shows_what_there_is(customer: Customer) -> None:
+def test_list_shows_what_there_is(customer: Customer, alpha: Network) -> None:
     used = timezone.now() - timedelta(hours=3)
-    KeyVersionUse.objects.create(version=customer.issued.version, last_used_at=used)
+    KeyVersionUse.objects.create(
+        version=customer.issued.version, last_used_at=used, last_network=alpha
+    )
+    assert "3 hours ago</time> on Alpha" in customer.page().replace("\xa0", " ")
     page = text(customer.client.get(KEYS))
     assert "First" in page
     assert customer.issued.version.hint in page
