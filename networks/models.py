@@ -55,6 +55,8 @@ class Network(models.Model):
     upstream_url = models.CharField(
         max_length=500,
         blank=True,
+        default="",
+        db_default="",  # for processes of the version before, which do not know it
         validators=[
             # Django's own validator knows no hosts without a dot, as containers have.
             RegexValidator(

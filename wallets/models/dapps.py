@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from keys.models import User
@@ -116,12 +117,16 @@ class DappToken(models.Model):
     former_digest = models.CharField(
         max_length=64,
         blank=True,
+        default="",
+        db_default="",  # for processes of the version before, as below
         editable=False,
         db_index=True,
         help_text="Of the secret before, good until the new one has been shown.",
     )
     renewed_at = models.DateTimeField(
-        default=timezone.now, help_text="Since when it has the secret that it has."
+        default=timezone.now,
+        db_default=Now(),
+        help_text="Since when it has the secret that it has.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_from = models.GenericIPAddressField(null=True, blank=True)
