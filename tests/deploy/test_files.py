@@ -50,6 +50,11 @@ def instructions() -> list[tuple[str, str]]:
     return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in lines]
 
 
+def instructions_text() -> str:
+    """Return all of them."""
+    return "\n".join(" ".join(one) for one in instructions())
+
+
 def instruction(kind: str) -> str:
     """Return the last instruction of a kind."""
     return [rest for name, rest in instructions() if name == kind][-1]
@@ -91,7 +96,8 @@ def test_image_holds_every_package_and_neither_tests_nor_secrets() -> None:
 
 
 def test_image_runs_as_nobody_special_on_a_python_that_is_supported() -> None:
-    assert instruction("USER") == "portcullis"
+    (number,) = re.findall(r"useradd --system --uid (\d+)", instructions_text())
+    assert instruction("USER") == number
     bases = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
     assert {base.partition("-")[0] for base in bases} == {"python:3.11"}
     names = set(image_environment()) - {"PYTHONUNBUFFERED"}
@@ -173,6 +179,14 @@ def test_compose_is_ready_for_production() -> None:
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_compose_asks_for_the_health_of_what_serves_pages_alone() -> None:
+    """The image's own question; what serves none would be told to be ill for ever."""
+    asked = {name for name, service in OURS.items() if service["healthcheck"] == {}}
+    assert asked == {"web"}
+    left = [OURS[name]["healthcheck"] for name in OURS if name not in asked]
+    assert left == [{"disable": True}] * (len(OURS) - 1)
 
 
 def test_compose_has_web_trust_the_proxy_and_no_other() -> None:
