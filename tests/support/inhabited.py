@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.tokens import default_token_generator
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 from django.utils.encoding import force_bytes
@@ -181,6 +182,7 @@ def _wallet(user: User) -> None:
     _signatures(user)
 
 
+@transaction.atomic
 def _signatures(user: User) -> None:
     """Have a page wait for a signature of each kind."""
     account = add_key(user)
