@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -21,12 +23,21 @@ from tests.wallets.pages.conftest import Person
 
 pytestmark = needs_chromium
 
+FOLDER = os.environ.get("SCREENSHOTS")
+"""To look at the pages as well: `SCREENSHOTS=/tmp/shots make test-wallet-clients`."""
+
 BUILD = PACKAGES / "test-dapp-multichain" / "build"
 PREFIX = "/test-dapp-multichain"
 """Where the build's page looks for its own files."""
 
 MAINNET = "eip155:1"
 BOTH = {MAINNET, "eip155:137"}
+
+
+def photograph(page: Page, name: str) -> None:
+    """Keep a picture of a page, where a folder was named for that."""
+    if FOLDER:
+        page.screenshot(path=Path(FOLDER) / f"{name}.png", full_page=True)
 
 
 class DappFiles(SimpleHTTPRequestHandler):
@@ -104,6 +115,12 @@ class Dapp:
         window = opened.value
         window.get_by_role("button", name="Let it ask").click()
         expect(window).to_have_url(re.compile("/wallet/requests/"))  # it leads there
+        photograph(window, "consent")
+        inbox = self._context.new_page()
+        inbox.goto(f"{window.url.partition('/wallet/')[0]}/wallet/")
+        expect(inbox.get_by_role("link", name="Look at it")).to_be_visible()
+        photograph(inbox, "inbox")
+        inbox.close()
         return window
 
     def connect(self) -> Page:
@@ -168,6 +185,7 @@ def test_dapp_shows_blocks_as_they_arrive(dapp: Dapp, mainnet: Mainnet):
 def test_dapp_sees_what_is_changed_in_the_wallet(dapp: Dapp):
     window = dapp.connect()
     window.get_by_role("link", name="Connections").click()
+    photograph(window, "connections")
     window.get_by_role("link", name="Edit").click()
     window.get_by_role("checkbox", name="Polygon").uncheck()
     window.get_by_role("button", name="Save").click()

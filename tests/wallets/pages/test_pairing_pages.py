@@ -29,7 +29,7 @@ def answer_of(text: str) -> dict[str, str]:
 
 def test_page_that_was_let_ask_gets_a_code_for_its_own_origin(person: Person):
     page = person.client.get("/wallet/connect", ASKED).content.decode()
-    assert '<span class="rest">https://</span>d.example' in page
+    assert '<span class="rest">https://</span><wbr>d.example' in page
     assert str(person.user) in page
     assert not Pairing.objects.filter(user=person.user).exists()
     response = person.client.post("/wallet/connect", {**ASKED, "decision": "allow"})

@@ -76,7 +76,7 @@ def test_message_is_shown_and_signed(signing: Person):
     waiting = asked(signing, "Say <b>yes</b>\nto all")
     page = page_of(signing, waiting)
     assert "Say &lt;b&gt;yes&lt;/b&gt;\nto all" in page
-    assert '<span class="rest">https://</span>p.example' in page
+    assert '<span class="rest">https://</span><wbr>p.example' in page
     assert f"Spending <code>{SIGNER}</code>" in page
     assert "Main <code>eip155:1</code>" in page
     response = approve(signing, waiting)
