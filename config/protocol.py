@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
+from weakref import ref
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -62,7 +63,10 @@ class Protocol(HttpToolsProtocol):
         """Have a request answered, by an application that may do so in one go."""
         if self._process is not None and self._process.is_draining:
             cycle.keep_alive = False  # the client's next request goes elsewhere
-        cycle.scope["extensions"] = {http.PLAIN_ANSWER: partial(_answer_plainly, cycle)}
+        # Weakly: a scope that held its own cycle would leave every request, with all that
+        # belongs to it, to the garbage collector.
+        answer_plainly = partial(_answer_plainly, ref(cycle))
+        cycle.scope["extensions"] = {http.PLAIN_ANSWER: answer_plainly}
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
@@ -112,14 +116,17 @@ class Protocol(HttpToolsProtocol):
         return not is_answering and self.timeout_keep_alive_task is None
 
 
-def _answer_plainly(cycle: Any, body: bytes) -> bool:
+def _answer_plainly(of_cycle: ref[Any], body: bytes) -> bool:
     """Send a whole answer of JSON with status 200.
 
-    cycle: uvicorn's, of the request.
+    of_cycle: refers to uvicorn's, of the request, which lasts as long as that.
     False, and nothing is sent: the answer needs `send`, which waits for slow readers,
     and knows of connections that are to be closed.
     """
-    if cycle.flow.write_paused or not cycle.keep_alive or cycle.disconnected:
+    cycle = of_cycle()
+    if cycle is None or cycle.disconnected:
+        return False
+    if cycle.flow.write_paused or not cycle.keep_alive:
         return False
     head = b"%b%d\r\n\r\n" % (_plain_head(cycle.default_headers), len(body))
     if len(body) <= _COPIED_BYTES:

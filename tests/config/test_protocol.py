@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from config import protocol
 from config.worker import Worker
@@ -241,3 +242,24 @@ def test_plain_answer_tells_the_time(connect: Served) -> None:
     with connect() as client:
         first = told()
         wait_until(lambda: told() != first)
+
+
+@pytest.mark.parametrize("kind", ["plain", "sent"])
+def test_answered_requests_are_gone_without_the_garbage_collector(
+    connect_unwatched: Served, kind: str
+) -> None:
+    def left() -> int:
+        return sum(isinstance(one, RequestResponseCycle) for one in gc.get_objects())
+
+    gc.collect()  # what other tests have left
+    gc.disable()
+    try:
+        before = left()
+        with connect_unwatched() as client:
+            for _ in range(20):
+                client.sendall(request(f"/{kind}/1"))
+                read_answer(client)
+            # The connection remembers its last one, and may not be done with it.
+            wait_until(lambda: left() <= before + 1)
+    finally:
+        gc.enable()
