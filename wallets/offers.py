@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from keys.models import Entitlement
+from django.db.models import QuerySet
+
+from keys.models import ApiKey, Entitlement
 from keys.permits import TRACE
 from networks.models import Network
 from nodeapi.methods import registry as node_methods
@@ -53,9 +55,7 @@ def wallet_offer(*, can_sign: bool) -> Offer:
     api_key = internal_key.find()
     granted = Entitlement.objects.live().filter(api_key=api_key, capability=TRACE)
     traced = set(granted.values_list("network_id", flat=True))
-    networks = Network.objects.exclude(head_number=None)
-    if api_key is not None and api_key.networks.exists():
-        networks = networks.filter(api_keys=api_key)
+    networks = _opened_by(api_key).exclude(head_number=None)
     offer: dict[str, Known] = {}
     for network in networks:
         traces = _traces() if network.pk in traced else ()
@@ -64,6 +64,24 @@ def wallet_offer(*, can_sign: bool) -> Offer:
         offer.setdefault(evm_scope(network.chain_id), known)
     methods = tuple(name for name in EVM_WALLET_METHODS if own_methods.find(name))
     return {**offer, EVM_WALLET: Known(methods), WALLET: Known()}
+
+
+def kept_scopes() -> frozenset[str]:
+    """Return the scopes that sessions may go on holding.
+
+    A chain whose blocks are being imported anew is offered to nobody, and taken from
+    nobody.
+    """
+    networks = _opened_by(internal_key.find())
+    chains = map(evm_scope, networks.values_list("chain_id", flat=True))
+    return frozenset({*chains, EVM_WALLET, WALLET})
+
+
+def _opened_by(api_key: ApiKey | None) -> QuerySet[Network]:
+    """Return the networks that the wallet's own key opens."""
+    if api_key is None or not api_key.networks.exists():
+        return Network.objects.all()
+    return Network.objects.filter(api_keys=api_key)
 
 
 @cache

@@ -19,10 +19,11 @@ from wallets import internal_key
 from wallets.caip import EIP155, is_evm_reference, parse_scope
 from wallets.errors import InternalError
 from wallets.models import UNDECIDED, ConsentRequest, RequestState
+from wallets.offers import kept_scopes
 from wallets.services.abandoned import abandoned_requests, withdraw_abandoned
 from wallets.services.requests import expire_request
 from wallets.services.sending import close_abandoned
-from wallets.services.sessions import end_expired_sessions
+from wallets.services.sessions import end_expired_sessions, withdraw_chains
 from wallets.store import RequestOutcome, WalletStore
 from wallets.threads import in_thread
 from wallets.watch import Watch
@@ -31,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 EXPIRY_INTERVAL = 1.0
 """Seconds between two looks for sessions whose time is over."""
+
+NETWORKS_INTERVAL = 5.0
+"""Seconds between two looks whether staff have taken a network from the wallet."""
 
 ABANDONED_SECONDS = 10.0
 """For so long a process must seem dead until what its sockets wait for is taken back:
@@ -123,8 +127,13 @@ class Wallet:
             try:
                 await in_thread(internal_key.ensure)
                 abandoned: dict[int, float] = {}
+                kept: frozenset[str] = frozenset()
+                follow_at = 0.0
                 while True:
                     await in_thread(end_expired_sessions)
+                    if time.monotonic() >= follow_at:
+                        kept = await in_thread(_follow_networks, kept)
+                        follow_at = time.monotonic() + NETWORKS_INTERVAL
                     abandoned = await self._withdraw_abandoned(abandoned)
                     await asyncio.sleep(EXPIRY_INTERVAL)
             except DatabaseError as error:
@@ -143,6 +152,14 @@ class Wallet:
         if due:
             await in_thread(withdraw_abandoned, due)
         return since
+
+
+def _follow_networks(before: frozenset[str]) -> frozenset[str]:
+    """Return what sessions may hold; where it has changed, take the rest from them."""
+    kept = kept_scopes()
+    if kept != before:
+        withdraw_chains(kept)
+    return kept
 
 
 def build_wallet(node: Service) -> Wallet:

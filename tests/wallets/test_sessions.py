@@ -10,11 +10,14 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from tests.support.waiting import until
+from networks.models import Network
+from tests.support.waiting import in_time, until
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket
+from wallets import internal_key
 from wallets.caip import Address
 from wallets.changes import Cause
 from wallets.models import Activity, Actor, Event, Session
+from wallets.offers import kept_scopes
 from wallets.permissions import Group
 from wallets.proposals import Choice, NothingChosen
 from wallets.services import accounts, dapps, sessions
@@ -261,6 +264,39 @@ def test_session_of_the_wallet_alone_has_no_accounts_to_lose(rig: Rig):
     assert list(created["sessionScopes"]) == ["wallet"]
     accounts.remove_account(account=rig.account1, cause=BY_USER)
     assert rig.session() == created
+
+
+def test_chain_that_staff_take_from_the_wallet_leaves_every_session(rig: Rig, heard):
+    rig.create("eip155:1", "eip155:137")
+    other = Socket(rig.pair("https://y.example"), "y")
+    api_key = internal_key.ensure()
+
+    async def shrunk() -> None:
+        await until(lambda: any(list(s.scopes) == ["eip155:137"] for s in heard))
+
+    try:
+        api_key.networks.set(Network.objects.filter(chain_id=137))
+        rig.run(in_time(shrunk()))
+    finally:
+        api_key.networks.clear()
+    line = Activity.objects.filter(dapp=rig.dapp).latest("id")
+    assert (line.event, line.actor) == (Event.CHANGED, Actor.SYSTEM)
+    assert line.details == {"removed": ["eip155:1"]}
+    assert rig.session(other) == NO_SESSION
+    sessions.withdraw_chains(kept_scopes())  # it is served again
+    assert list(rig.session()["sessionScopes"]) == ["eip155:137"]
+
+
+def test_chain_that_is_imported_anew_stays_in_sessions(rig: Rig):
+    rig.create("eip155:1")
+    network = Network.objects.filter(chain_id=1)
+    (head,) = network.values_list("head_number", flat=True)
+    try:
+        network.update(head_number=None)
+        sessions.withdraw_chains(kept_scopes())
+    finally:
+        network.update(head_number=head)
+    assert list(rig.session()["sessionScopes"]) == ["eip155:1"]
 
 
 def test_session_expires_for_reads_at_once_and_for_listeners_soon(rig: Rig, heard):

@@ -98,6 +98,29 @@ def edit_session(*, dapp: Dapp, choice: Choice, version: int, cause: Cause) -> S
     return session
 
 
+def withdraw_chains(kept: Collection[str]) -> None:
+    """Take out of all sessions the chains that the wallet serves no longer.
+
+    kept: what they may go on holding, see `wallets.offers.kept_scopes`.
+    """
+    for row in Session.objects.exclude(stored_scopes=[]).order_by("dapp_id"):
+        if row.scopes.keys() - set(kept):
+            _keep_only(row.dapp_id, kept)
+
+
+@transaction.atomic
+def _keep_only(dapp_id: int, kept: Collection[str]) -> None:
+    session = lock_session(dapp_id)
+    old = session.scopes
+    left = scopes.without(old, old.keys() - set(kept))
+    if left != old:
+        event = Event.CHANGED if left else Event.REVOKED
+        expires_at = session.expires_at
+        write_session(
+            session, left, event=event, cause=THE_WALLET, expires_at=expires_at
+        )
+
+
 @transaction.atomic
 def end_expired_sessions(now: datetime | None = None) -> int:
     """End sessions whose time is over; return how many.
