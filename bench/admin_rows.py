@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from keys.metering import CLIENT_ERROR, DENIED, LIMITED, OK, SERVER_ERROR, TIMEOUT
 from keys.models import ApiKey, Span, UsageBucket, User
-from keys.rollup import KEEP_HOURS, KEEP_MINUTES
+from keys.rollup import KEEP_HOURS, KEEP_MINUTES, roll_up
 
 KEYS = 100_000
 OWNERS = 50_000
@@ -174,6 +174,7 @@ def fill(say: Say) -> int:
             written += run(what, _USAGE, **_values(age))
     for what, statement in _SUMS.items():
         run(what, statement)
+    say(f"  {time.monotonic() - start:4.0f} s  rolled up: {roll_up(timezone.now()):,}")
     with connection.cursor() as cursor:
         for reset in connection.ops.sequence_reset_sql(no_style(), [User, ApiKey]):
             cursor.execute(reset)

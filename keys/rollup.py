@@ -13,6 +13,9 @@ KEEP_MINUTES = timedelta(hours=6)
 in each minute; with two days of them its charts would take a second.
 """
 
+KEEP_TOTAL_MINUTES = timedelta(hours=2)
+"""The same of all keys together, of which nobody but the charts asks for minutes."""
+
 KEEP_HOURS = timedelta(days=90)
 
 BATCH_ROWS = 10_000
@@ -60,9 +63,12 @@ def roll_up(now: datetime) -> int:
     """
     DailyUse.objects.filter(day__lt=(now - KEEP_DAILY).date()).delete()
     return sum(
-        _merge(statement, Span.MINUTE, Span.HOUR, "hour", now - KEEP_MINUTES)
+        _merge(statement, Span.MINUTE, Span.HOUR, "hour", now - minutes)
         + _merge(statement, Span.HOUR, Span.DAY, "day", now - KEEP_HOURS)
-        for statement in (_BY_KEY, _TOGETHER)
+        for statement, minutes in (
+            (_BY_KEY, KEEP_MINUTES),
+            (_TOGETHER, KEEP_TOTAL_MINUTES),
+        )
     )
 
 

@@ -9,7 +9,7 @@ from django.template import Context
 from django.utils import timezone
 
 from keys.models import AccessRequest, AccessStatus, ApiKey
-from keys.usage.daily import active_today, busiest_today, quota_of, sums_today
+from keys.usage.daily import busiest_today, quota_of, sums_today
 from keys.usage.panel import Chosen, UnknownChoice, panel
 
 register = template.Library()
@@ -40,7 +40,6 @@ def service_usage(context: Context) -> dict[str, Any]:
     return {
         "panel": panel(_chosen(context), timezone.now()),
         "today": sums_today(),
-        "active": active_today(),
         "busiest": busiest_today(BUSIEST),
         "waiting": waiting.count(),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from django.db.models import Sum
+from django.db.models import Count, Sum
 from django.utils import timezone
 
 from keys.agreements import agreement_of
@@ -74,18 +74,17 @@ def quota_of(api_key: ApiKey) -> Quota:
 
 def busiest_today(count: int) -> list[DailyUse]:
     """Return the keys with the most calls today, the busiest first."""
-    used = DailyUse.objects.filter(day=today()).select_related("api_key__owner")
-    return list(used.order_by("-calls")[:count])
-
-
-def active_today() -> int:
-    """Return how many keys were used today."""
-    return DailyUse.objects.filter(day=today()).count()
+    used = DailyUse.objects.filter(day=today()).order_by("-calls")
+    # Who they are is looked up for these few, not for all that were used.
+    busiest = list(used.values_list("pk", flat=True)[:count])
+    found = used.filter(pk__in=busiest).select_related("api_key__owner")
+    return list(found)
 
 
 def sums_today() -> dict[str, int]:
-    """Return the calls, failed ones and credits of all keys today."""
+    """Return how many keys were used today, their calls, failed ones and credits."""
     sums = DailyUse.objects.filter(day=today()).aggregate(
+        keys=Count("pk"),
         calls=Sum("calls", default=0),
         failed=Sum("failed", default=0),
         credits=Sum("credits", default=0),

@@ -255,7 +255,7 @@ def test_today_is_added_up_over_all_keys(api_key):
     spend(api_key, 10, calls=2, failed=1)
     spend(other, 50, calls=9)
     spend(other, 99, days=1)
-    assert daily.sums_today() == {"calls": 11, "failed": 1, "credits": 60}
-    assert daily.active_today() == 2
+    sums = {"keys": 2, "calls": 11, "failed": 1, "credits": 60}
+    assert daily.sums_today() == sums
     assert [use.api_key for use in daily.busiest_today(1)] == [other]
     assert daily.credits_today([api_key, other]) == {api_key.pk: 10, other.pk: 50}
