@@ -1,11 +1,13 @@
 """Pages: everything that Django itself answers. `/v3` is routed in `config.asgi`."""
 
 from django.contrib import admin
+from django.contrib.admin.forms import AdminAuthenticationForm
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView, TemplateView
 
 from config import error_pages
+from keys.accounts.forms import TellsLockOut
 from keys.policy import without_scripts
 from nodeapi.guide import views as guide
 from nodeapi.guide.urls import pages as guide_pages
@@ -13,6 +15,10 @@ from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
+
+# Of this form or of the second factor's.
+_log_in_form = admin.site.login_form or AdminAuthenticationForm
+admin.site.login_form = type("LogInForm", (TellsLockOut, _log_in_form), {})
 
 handler400 = error_pages.bad_request
 handler403 = error_pages.forbidden

@@ -36,7 +36,7 @@ class ApproveForm(DeclineForm):
 
     answer = forms.CharField(max_length=500, required=False, widget=forms.Textarea)
     expires_at = forms.SplitDateTimeField(
-        label="expires (UTC; empty: never)", required=False, widget=AdminSplitDateTime
+        label="Expires (UTC; empty: never)", required=False, widget=AdminSplitDateTime
     )
 
 

@@ -32,7 +32,7 @@ class EntitlementForm(_EntitlementForm):
     """
 
     tracers = forms.MultipleChoiceField(
-        label="tracers (none: all)",
+        label="Tracers (none: all)",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,

@@ -19,6 +19,7 @@ from keys.actors import actor_of
 from keys.models import ApiKey, KeyVersion
 from keys.services import (
     DEFAULT_OVERLAP,
+    OVERLAP_WORDS,
     OVERLAPS,
     IssuedKey,
     delete_key,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:  # the class is generic for the type checker alone
     _ApiKeyAdmin = admin.ModelAdmin[ApiKey]
 else:
     _ApiKeyAdmin = admin.ModelAdmin
+
+
+_SECONDS = [f"{overlap.total_seconds():.0f}" for overlap in OVERLAPS]
 
 
 class ConfirmForm(forms.Form):
@@ -52,7 +56,7 @@ class RollForm(ConfirmForm):
     """How long the old secrets live on."""
 
     overlap = forms.TypedChoiceField(
-        choices=[(f"{o.total_seconds():.0f}", f"{o}") for o in OVERLAPS],
+        choices=list(zip(_SECONDS, OVERLAP_WORDS, strict=True)),
         coerce=lambda seconds: timedelta(seconds=int(seconds)),
         initial=f"{DEFAULT_OVERLAP.total_seconds():.0f}",
     )
@@ -63,13 +67,13 @@ class GrantForm(ConfirmForm):
 
     network = forms.ModelChoiceField(Network.objects.all())
     tracers = forms.MultipleChoiceField(
-        label="tracers (none: all)",
+        label="Tracers (none: all)",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     expires_at = forms.SplitDateTimeField(
-        label="expires (UTC; empty: never)", required=False, widget=AdminSplitDateTime
+        label="Expires (UTC; empty: never)", required=False, widget=AdminSplitDateTime
     )
     note = forms.CharField(max_length=200, required=False)
 

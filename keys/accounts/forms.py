@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from django import forms
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.core.exceptions import ValidationError
 
 from keys.login import is_locked_out, note_failure
 from keys.models import User
+
+LOCKED_OUT = "Too many wrong passwords. Try again in 15 minutes."
 
 
 class EmailForm(forms.Form):
@@ -26,6 +28,36 @@ class EmailForm(forms.Form):
         return User.objects.normalize_email(self.cleaned_data["email"])
 
 
+if TYPE_CHECKING:  # what it is mixed into
+    _LogIn = AuthenticationForm
+else:
+    _LogIn = object
+
+
+class TellsLockOut(_LogIn):
+    """Says that somebody is locked out, be there an account or not.
+
+    Who has remembered his password by then would else be told that it is wrong.
+    """
+
+    def get_invalid_login_error(self) -> ValidationError:
+        """Return what is said of a log-in that was refused."""
+        email = User.objects.normalize_email(self.cleaned_data.get("username"))
+        request = self.request
+        if request and is_locked_out(email, request.META.get("REMOTE_ADDR") or None):
+            return ValidationError(LOCKED_OUT)
+        return super().get_invalid_login_error()
+
+
+class LogInForm(TellsLockOut, AuthenticationForm):
+    """The address and the password of somebody who logs in."""
+
+    error_messages = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": "No account has this address and this password.",
+    }
+
+
 class CountedPasswordChangeForm(PasswordChangeForm):
     """The old password and a new one; wrong old ones count as failed log-ins.
 
@@ -39,7 +71,7 @@ class CountedPasswordChangeForm(PasswordChangeForm):
         """Return the old password if it is right. Raises: ValidationError."""
         email = cast(User, self.user).email
         if is_locked_out(email, self.ip):
-            raise ValidationError("Too many wrong passwords. Try again in 15 minutes.")
+            raise ValidationError(LOCKED_OUT)
         try:
             return str(super().clean_old_password())
         except ValidationError:

@@ -8,9 +8,12 @@ from django.urls import path
 from django.views.generic import TemplateView
 
 from keys.accounts import passwords, signup
+from keys.accounts.forms import LogInForm
 from keys.accounts.pages import account_page
 
-login = account_page(LoginView.as_view(template_name="account/login.html"))
+login = account_page(
+    LoginView.as_view(template_name="account/login.html", authentication_form=LogInForm)
+)
 overview = TemplateView.as_view(template_name="account/overview.html")
 sent = TemplateView.as_view(template_name="account/sent.html")
 

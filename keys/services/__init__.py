@@ -28,6 +28,7 @@ from keys.services.events import SYSTEM, Actor, announce_key
 from keys.services.secrets import (
     DEFAULT_OVERLAP,
     MAX_LIVE_VERSIONS,
+    OVERLAP_WORDS,
     OVERLAPS,
     IssuedKey,
     add_secret,
@@ -44,6 +45,7 @@ __all__ = [
     "DEFAULT_OVERLAP",
     "MAX_LIVE_VERSIONS",
     "OVERLAPS",
+    "OVERLAP_WORDS",
     "SYSTEM",
     "Actor",
     "IssuedKey",

@@ -23,6 +23,9 @@ MAX_LIVE_VERSIONS = 3
 OVERLAPS = (timedelta(0), timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
 """How long an old secret may live on beside the one that replaces it."""
 
+OVERLAP_WORDS = ("0 hours", "1 hour", "24 hours", "7 days")
+"""The same, for people."""
+
 DEFAULT_OVERLAP = timedelta(hours=24)
 """A day, for a customer to exchange the secret wherever it is used."""
 

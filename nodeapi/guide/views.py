@@ -13,7 +13,7 @@ from keys.addresses import base_url, network_url
 from keys.api.problems import PROBLEMS
 from keys.models import Plan, Scope
 from keys.policy import with_own_calls, without_scripts
-from keys.services import MAX_LIVE_VERSIONS, OVERLAPS
+from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
 from networks.models import Network
 from nodeapi import openrpc as document
 from nodeapi.guide.contents import PAGES, place_of
@@ -86,8 +86,9 @@ def errors(request: HttpRequest) -> HttpResponse:
 @require_safe
 def rotation(request: HttpRequest) -> HttpResponse:
     """Show how a key's secret is replaced."""
-    overlaps = [f"{overlap.total_seconds() / 3600:.0f} h" for overlap in OVERLAPS]
-    return show_page(request, "rotation", overlaps=overlaps, most=MAX_LIVE_VERSIONS)
+    return show_page(
+        request, "rotation", overlaps=OVERLAP_WORDS, most=MAX_LIVE_VERSIONS
+    )
 
 
 @without_scripts
