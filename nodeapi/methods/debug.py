@@ -66,10 +66,11 @@ def trace_block_by_number(
     context: Context, number_or_tag: int | str, options: TraceOptions
 ) -> MaybeAnswer:
     """Return the traces of a canonical block."""
+    # Before the block is looked for: nobody would wait for what is found.
+    traces.require_tracers(context, options)
     block_hash = context.store.canonical_hash(context.network.id, number_or_tag)
     if isinstance(block_hash, bytes):
         return traces.trace_block(context, block_hash, options)
-    traces.require_tracers(context, options)
     return _trace_block_later(context, number_or_tag, block_hash, options)
 
 

@@ -94,10 +94,13 @@ def test_entitlement_is_for_its_network_alone(
     assert (status, told["data"]["network"]) == (403, "beta")
 
 
-def test_tracer_that_the_network_lacks_is_told_with_those_it_has(live: Live) -> None:
+@pytest.mark.parametrize(("method", "block"), METHODS)
+def test_tracer_that_the_network_lacks_is_told_with_those_it_has(
+    live: Live, method: str, block: str
+) -> None:
     with live.api("beta", live.new_key(may_trace=True)) as api:
         assert api.send(call("prestateTracer")).json()["result"]
-        status, told = refusal(api, call("callTracer"))
+        status, told = refusal(api, request(method, block, {"tracer": "callTracer"}))
     assert status == 200
     assert told == {
         "code": -32602,
