@@ -7,7 +7,8 @@ From the bottom up; everything is reached through these:
 - `models`; `offers` and `consents`: what a user's wallet can do, and what he is asked.
 - `services`: every write. Each logs and announces itself with its commit (`changes`).
 - `store`, `watch`, `service`: what a serving process reads, and how it learns to look.
-- `methods.outer.answer`: what a dapp's call is answered with.
+- `methods.outer.answer`: what a dapp's call is answered with; `openrpc` and `schemas`
+  describe it to programs.
 
 `sockets` is what dapps are connected to, `tokens` where a code becomes a token, `client` a
 dapp's side of both, for programs. What a socket does with the rest:
@@ -20,7 +21,8 @@ dapp's side of both, for programs. What a socket does with the rest:
    run side by side. Writing an answer and taking over its `session` is one step.
 3. Changes: `watch.follow_dapp` calls back, `store.dapp` says what holds. A newer version
    whose scopes differ from what this socket was told is a wallet_sessionChanged, unless
-   `changed_by` is this socket: its own answer tells it. Before that frame is written,
+   `changed_by` is this socket: its own answer tells it. (With WALLETS_ECHO_TO_REQUESTER
+   the event is written before that answer.) Before that frame is written,
    subscriptions of scopes that are gone, or no longer hold them, end. A socket whose
    token is not among `live_tokens`, or whose dapp is not welcome, is closed.
 4. Heads: blocks are read on from the one that was sent last, then the versions of the

@@ -43,6 +43,9 @@ after an outage of the database it may need some moments to be seen again."""
 SENDING_INTERVAL = 5.0
 """Seconds between two looks whether whoever sends a transaction is still there."""
 
+LAST_ROUND_SECONDS = 5.0
+"""For so long a round that has begun is waited for at the end."""
+
 RETRY_SECONDS = 1.0
 """Pause before a reading that has failed is tried again."""
 
@@ -59,6 +62,8 @@ class Wallet:
     watch: Watch
     _key: str = field(repr=False)
     _sweep: asyncio.Task[None] | None = None
+    _round: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the database is being changed."""
 
     async def start(self) -> None:
         """Begin to end what is over; works as well while the database is down."""
@@ -67,6 +72,9 @@ class Wallet:
     async def stop(self) -> None:
         """Leave that to other processes."""
         if self._sweep is not None:
+            with suppress(TimeoutError):  # a thread goes on when its task is cancelled
+                async with asyncio.timeout(LAST_ROUND_SECONDS), self._round:
+                    pass
             self._sweep.cancel()
             await asyncio.gather(self._sweep, return_exceptions=True)
 
@@ -125,16 +133,18 @@ class Wallet:
         """End sessions at their time, and requests for which nobody waits any more."""
         while True:
             try:
-                await in_thread(internal_key.ensure)
+                async with self._round:
+                    await in_thread(internal_key.ensure)
                 abandoned: dict[int, float] = {}
                 kept: frozenset[str] = frozenset()
                 follow_at = 0.0
                 while True:
-                    await in_thread(end_expired_sessions)
-                    if time.monotonic() >= follow_at:
-                        kept = await in_thread(_follow_networks, kept)
-                        follow_at = time.monotonic() + NETWORKS_INTERVAL
-                    abandoned = await self._withdraw_abandoned(abandoned)
+                    async with self._round:
+                        await in_thread(end_expired_sessions)
+                        if time.monotonic() >= follow_at:
+                            kept = await in_thread(_follow_networks, kept)
+                            follow_at = time.monotonic() + NETWORKS_INTERVAL
+                        abandoned = await self._withdraw_abandoned(abandoned)
                     await asyncio.sleep(EXPIRY_INTERVAL)
             except DatabaseError as error:
                 logger.info("sessions are not ended: %s", error)

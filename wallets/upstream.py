@@ -149,13 +149,19 @@ def _read_answer(body: bytes) -> Any:
         code, message = failure.get("code"), failure.get("message")
         if type(code) is int and isinstance(message, str):
             data = failure.get("data")
-            is_short = isinstance(data, str) and len(data) <= MAX_ERROR_DATA
-            raise UpstreamRefused(
-                code, message[:MAX_MESSAGE], data if is_short else None
-            )
+            if isinstance(data, str) and len(data) <= MAX_ERROR_DATA:
+                data = _kept(data)
+            else:
+                data = None
+            raise UpstreamRefused(code, _kept(message[:MAX_MESSAGE]), data)
     if failure is not None or "result" not in answer:
         raise UpstreamAway("no JSON-RPC")
     return answer["result"]
+
+
+def _kept(text: str) -> str:
+    """Return a text as the database can keep it, which has no zero characters."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _read_quantity(value: Any) -> int:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from networks.models import Network
 from tests.support.signing import SIGNER, add_key
 from tests.support.wallet import A1, BY_USER, UNAUTHORIZED, Rig
 from wallets.models import Activity, ConsentRequest, Event, Session
@@ -59,6 +60,19 @@ def test_chain_that_is_not_served_is_refused(connected: Rig, chain):
     """A dapp's own node is no node of ours."""
     assert connected.code(connected.s1, INVOKE, call(connected, chain)) == -32602
     assert not ConsentRequest.objects.pending().filter(dapp=connected.dapp).exists()
+
+
+def test_chain_without_blocks_is_refused(connected: Rig):
+    polygon = Network.objects.filter(chain_id=137)
+    (head,) = polygon.values_list("head_number", flat=True)
+    try:
+        polygon.update(head_number=None)
+        code = connected.code(
+            connected.s1, INVOKE, call(connected, {"chainId": "0x89"})
+        )
+    finally:
+        polygon.update(head_number=head)
+    assert code == -32602
 
 
 def test_user_lets_a_dapp_use_one_more_chain_as_it_uses_the_others(connected: Rig):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
+from threading import Event as Signal
 
 import pytest
 from django.db import transaction
@@ -13,7 +16,7 @@ from django.utils import timezone
 from networks.models import Network
 from tests.support.waiting import in_time, until
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket
-from wallets import internal_key
+from wallets import internal_key, service
 from wallets.caip import Address
 from wallets.changes import Cause
 from wallets.models import Activity, Actor, Event, Session
@@ -264,6 +267,27 @@ def test_session_of_the_wallet_alone_has_no_accounts_to_lose(rig: Rig):
     assert list(created["sessionScopes"]) == ["wallet"]
     accounts.remove_account(account=rig.account1, cause=BY_USER)
     assert rig.session() == created
+
+
+def test_round_that_has_begun_is_waited_for_at_the_end(rig: Rig, monkeypatch):
+    """A thread does not end with the task that waits for it."""
+    begun, ended = Signal(), Signal()
+
+    def slow() -> None:
+        begun.set()
+        time.sleep(0.3)
+        ended.set()
+
+    monkeypatch.setattr(service, "end_expired_sessions", slow)
+    wallet = replace(rig.wallet, _sweep=None, _round=asyncio.Lock())
+
+    async def come_and_go() -> None:
+        await wallet.start()
+        await until(begun.is_set)
+        await wallet.stop()
+        assert ended.is_set()
+
+    rig.run(come_and_go())
 
 
 def test_chain_that_staff_take_from_the_wallet_leaves_every_session(rig: Rig, heard):

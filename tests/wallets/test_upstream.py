@@ -71,6 +71,11 @@ def test_errors_are_passed_on_as_they_are(node: UpstreamNode):
     with pytest.raises(UpstreamRefused) as caught:
         ask(node, "gas", CALL)
     assert (len(caught.value.message), caught.value.data) == (500, None)
+    node.answers["eth_estimateGas"] = refuse(3, "no\0no", "0\0")
+    with pytest.raises(UpstreamRefused) as caught:
+        ask(node, "gas", CALL)
+    # The database keeps no zero characters, and what became of a transaction it must.
+    assert (caught.value.message, caught.value.data) == ("no\ufffdno", "0\ufffd")
 
 
 def test_transaction_that_it_has_already_is_well(node: UpstreamNode):

@@ -14,7 +14,7 @@ import orjson
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from wallets.caip import evm_scope
-from wallets.errors import Unauthorized, UserRejected
+from wallets.errors import ScopesNotSupported, Unauthorized, UserRejected
 from wallets.methods.asking import decision_on
 from wallets.methods.catalog import own_methods
 from wallets.methods.invocation import Invocation
@@ -24,6 +24,8 @@ from wallets.services.consent import request_session
 
 _CHAIN_ID = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]{0,13})")
 """At most 55 bits, as the eip155 namespace has it."""
+
+_NOT_SERVED = "this wallet does not serve that chain"
 
 
 def _chain(value: Any) -> int:
@@ -50,17 +52,20 @@ async def add_ethereum_chain(invocation: Invocation, chain_id: int) -> None:
     """
     scope, context = evm_scope(chain_id), invocation.context
     if context.wallet.network(scope) is None:
-        raise InvalidParams("this wallet does not serve that chain")
+        raise InvalidParams(_NOT_SERVED)
     session = await context.wallet.store.session(context.peer.dapp_id)
     if scope in session.scopes:
         return
-    outcome = await decision_on(
-        context,
-        request_session,
-        method=ADD_CHAIN,
-        wanted={scope: on_all_chains(session.scopes)},
-        expires_at=session.ends_at,
-    )
+    try:
+        outcome = await decision_on(
+            context,
+            request_session,
+            method=ADD_CHAIN,
+            wanted={scope: on_all_chains(session.scopes)},
+            expires_at=session.ends_at,
+        )
+    except ScopesNotSupported as error:  # it has no blocks yet, or not for the wallet
+        raise InvalidParams(_NOT_SERVED) from error
     if outcome.state == RequestState.WITHDRAWN:
         raise Unauthorized
     if outcome.state != RequestState.APPROVED:

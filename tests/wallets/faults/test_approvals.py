@@ -24,14 +24,15 @@ from tests.support.wallet import A1, BY_USER, M0, served_chains
 from wallets import conf, internal_key
 from wallets.client import CallFailed, WalletClient
 from wallets.models import Account, Activity, ConsentRequest, Event, Keystore, Session
-from wallets.services.keystores import delete_key
+from wallets.services.keystores import MAX_TRIES, delete_key
 from wallets.services.signatures import MAX_WAITING
 
 HELLO = "0x" + b"Hello".hex()
 ONE = {"optionalScopes": {"eip155:1": M0, "wallet:eip155": M0}}
 TRANSFER = {"from": SIGNER, "to": "0x" + "b0" * 20, "value": hex(10**15)}
 ROUNDS = 4
-AT_ONCE = 6
+AT_ONCE = MAX_TRIES - 1
+"""Passphrases that are looked at count as wrong ones until they are found right."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http.server import HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from tests.support.browser import log_in, running_chromium
 from tests.support.service import run_service
 from tests.support.signing import add_key
 from tests.support.wallet import A1, A2, BY_USER, new_user, served_chains
+from tests.wallets.pages.stage import DappPages, Stage
 from wallets import internal_key
 from wallets.models import Account, ConsentRequest, Dapp, DappKind, Event
 from wallets.scopes import ScopeObject
@@ -126,3 +129,16 @@ def context(
     log_in(context, service.base_url, inhabited.client.cookies["sessionid"].value)
     yield context
     context.close()
+
+
+@pytest.fixture
+def stage(browser: Browser, service: Server) -> Iterator[Stage]:
+    person = Person()
+    pages = type("Pages", (DappPages,), {"wallet": service.base_url})
+    with HTTPServer(("127.0.0.1", 0), pages) as site:
+        Thread(target=site.serve_forever, daemon=True).start()
+        context = browser.new_context()
+        log_in(context, service.base_url, person.client.cookies["sessionid"].value)
+        yield Stage(context, person, f"http://localhost:{site.server_port}")
+        context.close()
+        site.shutdown()

@@ -1,0 +1,173 @@
+"""A page of somebody else with connect.js on it, for tests that are about the script.
+
+The wallet's end of the socket, and the address where a code becomes a token, are played
+where a test is about what the script makes of each frame; else the service has them.
+"""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute
+
+from tests.support.browser import until
+from tests.support.wallet import BY_USER
+from wallets.services.pairing import redeem_page_code
+
+if TYPE_CHECKING:
+    from tests.wallets.pages.conftest import Person
+
+SCOPES = {
+    "eip155:1": {"accounts": ["eip155:1:0x01"], "methods": [], "notifications": []}
+}
+SESSION = {"sessionScopes": SCOPES, "sessionProperties": {}}
+NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
+
+DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect</button>
+<script>
+  const heard = [], announced = [];
+  addEventListener("caip294:wallet_announce", (event) => announced.push(event.detail));
+  addEventListener("message", ({ data }) => {
+    if (data.target === "metamask-inpage") heard.push(data.data.data);
+  });
+  function ask(frame) {
+    const data = { name: "metamask-multichain-provider", data: frame };
+    postMessage({ target: "metamask-contentscript", data }, location.origin);
+  }
+  function connect() {
+    const scope = { methods: [], notifications: [] };
+    const params = { optionalScopes: { "eip155:1": scope, "eip155:137": scope } };
+    ask({ jsonrpc: "2.0", id: 1, method: "wallet_createSession", params });
+  }
+</script>
+<script src="WALLET/static/wallet/connect.js"></script>"""
+
+
+class DappPages(BaseHTTPRequestHandler):
+    """A site with one page, which includes the wallet's script."""
+
+    wallet = ""
+
+    def do_GET(self) -> None:
+        body = DAPP.replace("WALLET", self.wallet).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Stage:
+    """A browser with the dapp in it, and the wallet's end of what the script opens."""
+
+    def __init__(self, context: BrowserContext, person: Person, origin: str) -> None:
+        self.context = context
+        self.person = person
+        self.origin = origin
+        self.exchanges: list[Route] = []
+        self.sockets: list[WebSocketRoute] = []
+        self.frames: list[dict[str, Any]] = []
+        self.is_played = True
+        """Whether sockets and codes end here; if not, the service has them."""
+        context.route("**/wallet/token", self._exchanging)
+        context.route_web_socket("**/ws/dapp", self._opened)
+        self.page = self.open()
+
+    def open(self) -> Page:
+        page = self.context.new_page()
+        page.goto(self.origin)
+        return page
+
+    def _exchanging(self, route: Route) -> None:
+        if self.is_played:
+            self.exchanges.append(route)
+        else:
+            route.continue_()
+
+    def _opened(self, socket: WebSocketRoute) -> None:
+        if not self.is_played:
+            socket.connect_to_server()
+            return
+        self.sockets.append(socket)
+        socket.on_message(lambda frame: self.frames.append(json.loads(frame)))
+
+    def until(self, what: Any) -> Any:
+        """Return what a function returns, once that is something."""
+        return until(self.page, what)
+
+    def asked(self, method: str) -> dict[str, Any]:
+        """Return the next frame of a method that the script sends."""
+
+        def find() -> dict[str, Any] | None:
+            for frame in self.frames:
+                if frame["method"] == method:
+                    self.frames.remove(frame)
+                    return frame
+            return None
+
+        found: dict[str, Any] = self.until(find)
+        return found
+
+    def say(self, **frame: Any) -> None:
+        """Send a frame to the script."""
+        self.sockets[-1].send(json.dumps({"jsonrpc": "2.0", **frame}))
+
+    def answer(self, method: str, result: Any) -> dict[str, Any]:
+        frame = self.asked(method)
+        self.say(id=frame["id"], result=result)
+        return frame
+
+    def ask(self, number: object, method: str, params: object = None) -> None:
+        """Have the dapp ask over the bridge."""
+        frame = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self.page.evaluate("frame => ask(frame)", frame)
+
+    def heard(self, number: object) -> dict[str, Any]:
+        """Return the answer that the dapp has heard."""
+
+        def find() -> dict[str, Any] | None:
+            frames = self.page.evaluate("heard")
+            return next((frame for frame in frames if frame.get("id") == number), None)
+
+        found: dict[str, Any] = self.until(find)
+        return found
+
+    def notified(self) -> list[dict[str, Any]]:
+        return [frame for frame in self.page.evaluate("heard") if "id" not in frame]
+
+    def window(self) -> Page:
+        """Have the dapp's button clicked, and return the window that it opens."""
+        with self.context.expect_page() as opened:
+            self.page.get_by_role("button", name="Connect").click()
+        return opened.value
+
+    def exchange(self) -> str:
+        """Give the script the token for its code, as the address for that has to."""
+        route = self.until(lambda: self.exchanges and self.exchanges.pop())
+        given = parse_qs(route.request.post_data or "")
+        origin = route.request.header_value("origin")
+        issued = redeem_page_code(
+            code=given["code"][0],
+            verifier=given["code_verifier"][0],
+            origin=origin,
+            cause=BY_USER,
+        )
+        route.fulfill(
+            json={"token": issued.secret},
+            headers={"Access-Control-Allow-Origin": origin or ""},
+        )
+        return issued.secret
+
+    def pair(self) -> str:
+        """Pair the dapp on the wallet's page; a wallet_createSession then waits."""
+        window = self.window()
+        window.get_by_role("button", name="Let it ask").click()
+        token = self.exchange()
+        self.answer("wallet_getSession", NO_SESSION)
+        return token

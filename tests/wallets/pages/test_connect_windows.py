@@ -1,0 +1,127 @@
+"""The windows that connect.js opens: pairing, consent, and what is signed."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.browser import needs_chromium
+from tests.support.signing import PASSPHRASE, add_key, signer_of
+from tests.wallets.pages.stage import NO_SESSION, SESSION, Stage
+from wallets.models import Dapp
+
+pytestmark = needs_chromium
+
+
+def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
+    """All of it: paired, consented to, called, edited, revoked, with every click."""
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("checkbox", name="Polygon").uncheck()  # it was led there
+    window.get_by_role("button", name="Approve").click()
+    assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1"]
+    call = {"scope": "eip155:1", "request": {"method": "eth_chainId"}}
+    stage.ask(2, "wallet_invokeMethod", call)
+    assert stage.heard(2)["result"] == "0x1"
+    window.get_by_role("link", name="Connections").click()
+    window.get_by_role("listitem").filter(has_text="localhost").get_by_text(
+        "Edit"
+    ).click()
+    window.get_by_role("checkbox", name="Dev").check()
+    window.get_by_role("button", name="Save").click()
+    stage.until(stage.notified)
+    changed = stage.notified()[0]
+    assert changed["method"] == "wallet_sessionChanged"
+    assert list(changed["params"]["sessionScopes"]) == ["eip155:1", "eip155:1337"]
+    stage.ask(3, "wallet_revokeSession")
+    assert stage.heard(3)["result"] is True
+    stage.ask(4, "wallet_getSession")
+    assert stage.heard(4)["result"] == NO_SESSION
+    stage.ask(5, "wallet_invokeMethod", call)
+    assert stage.heard(5)["error"]["code"] == 4100
+
+
+def test_user_is_led_to_what_he_is_to_sign(stage: Stage):
+    """To the request itself; a call that is refused at once opens no window."""
+    account = add_key(stage.person.user)
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("checkbox", name=account.address).check()
+    window.get_by_role("button", name="Approve").click()
+    assert (
+        "personal_sign"
+        in stage.heard(1)["result"]["sessionScopes"]["eip155:1"]["methods"]
+    )
+
+    def sign(number: int, message: str) -> None:
+        request = {"method": "personal_sign", "params": [message, account.address]}
+        call = {"scope": "eip155:1", "request": request}
+        stage.ask(number, "wallet_invokeMethod", call)
+
+    with stage.context.expect_page() as opened:
+        sign(2, "0x" + b"Hello".hex())
+    led = opened.value
+    led.get_by_text("asks you to sign a message").wait_for()
+    led.get_by_label("Passphrase").fill(PASSPHRASE)
+    led.get_by_role("button", name="Sign", exact=True).click()
+    assert signer_of(b"Hello", stage.heard(2)["result"]) == account.address
+    windows = len(stage.context.pages)
+    sign(3, "0x1")
+    assert stage.heard(3)["error"]["code"] == -32602
+    stage.page.wait_for_timeout(500)
+    assert len(stage.context.pages) == windows
+
+
+def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Deny", exact=True).click()
+    assert stage.heard(1)["error"]["code"] == 4001
+    again = stage.window()
+    again.get_by_role("button", name="Approve").click()
+    stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
+
+
+def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
+    window = stage.window()
+    window.get_by_text(str(stage.person.user)).first.wait_for()
+    assert "localhost" in window.locator("h1").inner_text()
+    window.get_by_role("button", name="Let it ask").click()
+    stage.exchange()
+    window.wait_for_url(re.compile(r"/wallet/\?of="))  # which leads to the request
+    stage.answer("wallet_getSession", NO_SESSION)
+    frame = stage.answer("wallet_createSession", SESSION)
+    assert list(frame["params"]["optionalScopes"]) == ["eip155:1", "eip155:137"]
+    assert stage.heard(1)["result"] == SESSION
+    dapp = Dapp.objects.get(user=stage.person.user, ident=stage.origin)
+    assert dapp.tokens.count() == 1
+
+
+def test_page_that_is_denied_hears_that_the_user_said_no(stage: Stage):
+    window = stage.window()
+    window.get_by_role("button", name="Deny").click()
+    assert stage.heard(1)["error"] == {
+        "code": 4001,
+        "message": "User rejected the request.",
+    }
+    stage.until(window.is_closed)
+    assert stage.exchanges == []
+    dapps = Dapp.objects.filter(user=stage.person.user, ident=stage.origin)
+    assert not dapps.exists()
+
+
+def test_window_that_is_closed_is_a_no(stage: Stage):
+    stage.window().close()
+    assert stage.heard(1)["error"]["code"] == 4001
+
+
+def test_code_from_elsewhere_is_not_taken(stage: Stage):
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").wait_for()
+    forged = {"type": "portcullis:answer", "code": "stolen", "state": "x"}
+    stage.page.evaluate("message => postMessage(message, '*')", forged)
+    window.evaluate("message => opener.postMessage(message, '*')", forged)
+    stage.page.wait_for_timeout(300)
+    assert stage.exchanges == []
