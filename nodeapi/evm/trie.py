@@ -31,12 +31,10 @@ from nodeapi.evm.trie_nodes import (
     Extension,
     Leaf,
     Node,
-    child_offset,
     decode_node,
     extension_path_rlp,
     from_nibbles,
     hash_reference,
-    is_branch,
     leaf_path_rlp,
     leaf_rlp,
     list_rlp,
@@ -171,10 +169,7 @@ class PathTrie:
         for path in needed:
             if path not in self._loaded:
                 raise MissingTrieNode(self.owner, path)
-        young = self._cache.young
-        for rlp in self._loaded.values():
-            if is_branch(rlp):  # a leaf could be taken for one where nodes are swapped
-                young[hash_reference(rlp)] = rlp
+        self._cache.keep_branches(self._loaded.values())
 
     # Descend
 
@@ -260,17 +255,13 @@ class PathTrie:
         if not leaf or not value:
             return None
         nibbles = batch.nibbles[change]
-        young, old = self._cache.young, self._cache.old
-        spine = []
-        while (rlp := young.get(reference) or old.get(reference)) is not None:
-            at = child_offset(rlp, nibbles[depth])
-            if at is None:
-                return None
-            spine.append((reference, rlp, at))
-            reference = rlp[at : at + HASHED_SIZE]
-            depth += 1
+        way = self._cache.follow(reference, nibbles, depth)
+        if way is None:
+            return None
+        spine, reference = way
+        depth += len(spine)
         path_rlp = leaf_path_rlp(leaf[0], depth)
-        rows = self._rows
+        rows, young = self._rows, self._cache.young
         if hash_reference(list_rlp(path_rlp + string_rlp(value))) != reference:
             # It is another node, or what is remembered is wrong.
             path = nibbles[:depth]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from nodeapi.evm.trie_nodes import HASHED_SIZE, child_offset, hash_reference, is_branch
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 
 class NodeReader(Protocol):
@@ -59,6 +61,36 @@ class NodeCache:
 
     def __len__(self) -> int:
         return len(self.young) + len(self.old)
+
+    def keep_branches(self, nodes: Iterable[bytes]) -> None:
+        """Keep those of some encoded nodes that `follow` can go through.
+
+        A leaf could be taken for a branch there.
+        """
+        for rlp in nodes:
+            if is_branch(rlp):
+                self.young[hash_reference(rlp)] = rlp
+
+    def follow(
+        self, reference: bytes, nibbles: bytes, depth: int
+    ) -> tuple[list[tuple[bytes, bytes, int]], bytes] | None:
+        """Go down from a node through branches, as far as they are here.
+
+        nibbles: of the key that is looked for; depth: how many lie above the node.
+        Returns for each branch its reference, its RLP and where in it the reference to
+        the next node begins, and the reference that the last one has. None where a node
+        is no branch, or its child is not referred to by hash.
+        """
+        young, old = self.young, self.old
+        spine = []
+        while (rlp := young.get(reference) or old.get(reference)) is not None:
+            at = child_offset(rlp, nibbles[depth])
+            if at is None:
+                return None
+            spine.append((reference, rlp, at))
+            reference = rlp[at : at + HASHED_SIZE]
+            depth += 1
+        return spine, reference
 
     def age(self) -> None:
         """Let the nodes go that were not used lately, if there are too many."""
