@@ -171,6 +171,7 @@ CSRF_FAILURE_VIEW = "config.error_pages.csrf_failure"
 REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "keys.api.schema.DescribedSchema"}
 
 LANGUAGE_CODE = "en-us"
+FORMAT_MODULE_PATH = "config.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 

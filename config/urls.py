@@ -15,6 +15,8 @@ from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
+# Lists need the width; the way to others is over the first page.
+admin.site.enable_nav_sidebar = False
 
 # Of this form or of the second factor's.
 _log_in_form = admin.site.login_form or AdminAuthenticationForm

@@ -46,12 +46,12 @@ class AccessRequestAdmin(SearchByKey, ReadOnly, _AccessRequestAdmin):
 
     list_display = [
         "requested_at",
+        "status",
         "api_key",
         "requested_by",
         "network",
         "tracers",
         "reason",
-        "status",
     ]
     list_filter = ["status", "network"]
     list_select_related = ["api_key", "network", "requested_by"]

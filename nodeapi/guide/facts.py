@@ -100,7 +100,8 @@ class Release(NamedTuple):
     """A version, and what changed with it."""
 
     name: str
-    changes: list[str]
+    changes: list[list[str]]
+    """Each in pieces, of which every other one is code."""
 
 
 @cache
@@ -111,5 +112,5 @@ def releases() -> list[Release]:
     for part in text.split("\n## ")[1:]:
         name, _, rest = part.partition("\n")
         changes = [" ".join(one.split()) for one in re.split(r"^- ", rest, flags=re.M)]
-        found.append(Release(name, [one for one in changes if one]))
+        found.append(Release(name, [one.split("`") for one in changes if one]))
     return found

@@ -151,19 +151,6 @@ def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(
     assert ask(live, new, "eth_chainId").status_code == 200
 
 
-def test_keyboard_reaches_the_content_past_the_navigation(
-    context: BrowserContext, live: Live
-) -> None:
-    page = context.new_page()
-    page.goto("/")
-    page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
-    expect(skip).to_be_focused()
-    expect(skip).to_be_in_viewport()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("main")).to_be_focused()
-
-
 PAGES = ["/", "/account/", "/account/password", "/dashboard/", "/dashboard/keys/new"]
 PAGES_OF_A_KEY = [
     *("", "/connect", "/usage", "/tracing", "/tracing/sample", "/allowlists"),

@@ -56,6 +56,12 @@ def test_every_method_and_its_credits_are_there() -> None:
         assert re.search(row, limits), method.name
 
 
+def test_changelog_shows_code_as_code() -> None:
+    text = page("changelog")
+    assert "<code>audit_state</code> rebuilds" in text
+    assert "`" not in text
+
+
 def test_networks_and_plans_are_the_databases() -> None:
     make_network("alpha", tracers=["callTracer"])
     make_network("beta", tracers=[])

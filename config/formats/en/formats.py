@@ -1,0 +1,8 @@
+"""Dates and times of ISO 8601, as on all other pages and in logs; they are in UTC.
+
+Reference: https://docs.djangoproject.com/en/5.2/topics/i18n/formatting/
+"""
+
+DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
+TIME_FORMAT = "H:i:s"
+DATETIME_FORMAT = SHORT_DATETIME_FORMAT = "Y-m-d H:i:s"

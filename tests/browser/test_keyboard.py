@@ -1,0 +1,96 @@
+"""People without a mouse: the Tab key leads through a page in the order of its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from keys.models import User
+from keys.services import IssuedKey, issue_key
+from tests.browser.conftest import PASSWORD, WIDTHS, sign_in
+from tests.support.browser import needs_chromium
+from tests.support.live import Live
+
+pytestmark = needs_chromium
+
+PLACES = [
+    *("/", "/docs/", "/docs/console", "/docs/errors", "/explore/", "/account/password"),
+    *("/dashboard/", "/dashboard/keys/new", "/dashboard/keys/{key}"),
+    *(
+        f"/dashboard/keys/{{key}}/{page}"
+        for page in ("connect", "usage", "tracing", "tracing/sample", "allowlists")
+    ),
+    *("/dashboard/keys/{key}/roll", "/dashboard/keys/{key}/delete", "/wallet/"),
+]
+
+MOST = 60
+"""Stops that are looked at on a page: some have a link for each row of a long table."""
+
+STOPS = """
+    [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+    .filter((one) => one.type !== "hidden" && !one.disabled && one.tabIndex >= 0
+        && one.checkVisibility())
+    // Of buttons that exclude each other the chosen one is a stop.
+    .filter((one) => one.type !== "radio" || one.checked)
+"""
+
+FOCUSED = f"""() => {{
+    const one = document.activeElement, box = one.getBoundingClientRect();
+    const middle = document.elementFromPoint(
+        box.x + Math.min(box.width, innerWidth) / 2, box.y + box.height / 2);
+    return {{
+        place: {STOPS.strip()}.indexOf(one),
+        name: one.outerHTML.slice(0, 120),
+        isShown: !!middle && (one.contains(middle) || middle.contains(one)),
+        isMarked: getComputedStyle(one).outlineStyle !== "none",
+    }};
+}}"""
+
+
+@pytest.fixture(scope="module")
+def issued(live: Live) -> IssuedKey:
+    owner = User.objects.create_user("keyboard@example.org", PASSWORD)
+    return issue_key(owner=owner, name="Indexer", may_trace=True)
+
+
+def stops(page: Page) -> Iterator[dict[str, Any]]:
+    """Press Tab through a page; yield what is reached each time."""
+    for _ in range(min(MOST, page.evaluate(f"{STOPS.strip()}.length"))):
+        page.keyboard.press("Tab")
+        yield page.evaluate(FOCUSED)
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+def test_tab_leads_through_a_page_in_the_order_of_its_text(
+    context: BrowserContext, live: Live, issued: IssuedKey, width: int
+) -> None:
+    sign_in(context, live, issued.api_key.owner)
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 900})
+    for place in PLACES:
+        answer = page.goto(place.format(key=issued.api_key.pk))
+        assert answer is not None and answer.status == 200, place
+        # A page that puts the cursor into a field would begin there.
+        page.mouse.click(2, 2)
+        reached = list(stops(page))
+        assert len(reached) > 5, place
+        assert [one["place"] for one in reached] == list(range(len(reached))), place
+        for one in reached:
+            assert one["isShown"], (place, one["name"])
+            assert one["isMarked"], (place, one["name"])
+
+
+def test_keyboard_reaches_the_content_past_the_navigation(
+    context: BrowserContext, live: Live
+) -> None:
+    page = context.new_page()
+    page.goto("/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
