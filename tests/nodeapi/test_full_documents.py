@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from nodeapi.documents import unpack_full_block
 from nodeapi.models import Block
 from tests.support.records import Recorded, add_recorded_block
 from tests.support.rows import make_network
@@ -25,7 +26,7 @@ def migrate_back_and_forth() -> None:
 
 def full_documents() -> dict[int, bytes]:
     return {
-        number: bytes(packed)
+        number: unpack_full_block(bytes(packed))
         for number, packed in Block.objects.values_list("number", "full_document")
     }
 
