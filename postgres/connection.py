@@ -28,6 +28,12 @@ _FINAL = (b"0A000", b"26000", b"57P")
 """Beginnings of the SQLSTATEs after which a connection is of no more use: a prepared
 statement no longer fits its tables or is gone, the server is going down."""
 
+_WIDEN = f"SELECT repeat(' ', {2**18})"
+"""Makes libpq's buffer hold more than the kernel does for a socket (212 kB by default on
+Linux): it grows with the longest message, never shrinks, and bounds what is read at once.
+As it begins, at 16 kB, an answer of many long rows takes a turn of the event loop for
+each row, and keeps the server waiting meanwhile."""
+
 _OPTIONS = " ".join(
     f"-c {option}"
     for option in (
@@ -96,6 +102,7 @@ class Connection:
                 connection = await psycopg.AsyncConnection.connect(
                     conninfo, autocommit=True, options=options
                 )
+                await _widen(connection)
             return cls(
                 connection,
                 query_timeout=query_timeout,
@@ -240,3 +247,12 @@ class Connection:
         # First the owner, so that whoever asks again at once finds this one gone.
         self._on_lost(self)
         self._report(None, Unavailable(lines[0]))
+
+
+async def _widen(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+    """Have libpq read much at once; a connection that can't even do that is closed."""
+    try:
+        await connection.execute(_WIDEN)
+    except BaseException:
+        await connection.close()
+        raise

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import asyncio
+import struct
+import termios
 import time
+from fcntl import ioctl
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from config.embedded.postgres import PostgresServer
+from postgres.connection import Connection
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import INT8, Statement, read_int8
-from tests.support.waiting import in_time, until
+from tests.support.waiting import in_time, until, wait_until
 
 ONE = Statement("SELECT 1::int8")
 MINE = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'connections'"
@@ -115,6 +119,41 @@ def test_answer_larger_than_any_buffer_arrives(conninfo: str) -> None:
         await connections.close()
 
     asyncio.run(scenario())
+
+
+def test_long_rows_that_have_come_are_read_at_once(
+    conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = []
+    read = Connection._on_readable
+
+    def counted(connection: Connection) -> None:
+        turns.append(connection)
+        read(connection)
+
+    monkeypatch.setattr(Connection, "_on_readable", counted)
+    rows = Statement("SELECT repeat('x', 30000) FROM generate_series(1, 4)")
+
+    async def scenario() -> None:
+        connection = await Connection.open(
+            conninfo, connect_timeout=60, query_timeout=60, on_lost=lambda _: None
+        )
+        assert (await connection.run(rows, ())).ntuples == 4
+        turns.clear()
+        running = asyncio.ensure_future(connection.run(rows, ()))
+        await asyncio.sleep(0)
+        # The event loop has no turn until all is there.
+        wait_until(lambda: unread(connection._socket) > 120_000)
+        assert (await in_time(running)).ntuples == 4
+        connection.close()
+
+    asyncio.run(scenario())
+    assert len(turns) <= 2  # how the command ended may have come a little later
+
+
+def unread(descriptor: int) -> int:
+    """Return how many bytes the kernel holds for the reader of a socket."""
+    return int(struct.unpack("i", ioctl(descriptor, termios.FIONREAD, bytes(4)))[0])
 
 
 def test_question_larger_than_any_buffer_is_sent(conninfo: str) -> None:
