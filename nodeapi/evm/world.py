@@ -54,6 +54,9 @@ class Account(NamedTuple):
 
 _EMPTY_ACCOUNT = Account(0, 0, EMPTY_CODE_HASH)
 
+ReplacedAccounts = dict[Address, Account | None]
+"""Accounts that a transaction wrote, as they were when the transaction began."""
+
 
 class World:
     """The state of a block in execution; what py-evm knows as an account database.
@@ -101,14 +104,21 @@ class World:
         self._warm.clear()
         self._transient.clear()
 
-    def hand_over_changes(self) -> tuple[Journal, Originals]:
-        """Return what led to the changes, at the end of a transaction.
+    def hand_over_originals(self) -> tuple[ReplacedAccounts, Originals]:
+        """Return what a transaction changed, as it was before, at the transaction's end.
 
-        They can't be undone here any more.
+        Nothing can be undone here any more.
         """
-        handed = self._journal, self._original
-        self._journal, self._original = [], {}
-        return handed
+        accounts = self._accounts
+        # The oldest write is the last to be put in.
+        replaced = {
+            key: previous
+            for target, key, previous in reversed(self._journal)
+            if target is accounts
+        }
+        originals, self._original = self._original, {}
+        self._journal.clear()
+        return replaced, originals
 
     # Accounts
 
@@ -128,16 +138,6 @@ class World:
     def account(self, address: Address) -> Account | None:
         """Return an account, None when there is none."""
         return self._account(address)
-
-    def replaced_accounts(self, journal: Journal) -> dict[Address, Account | None]:
-        """Return the accounts that a journal's writes replaced, as they were before."""
-        accounts = self._accounts
-        # The oldest write is the last to be put in.
-        return {
-            key: previous
-            for target, key, previous in reversed(journal)
-            if target is accounts
-        }
 
     def account_exists(self, address: Address) -> bool:
         """Return whether the account is in the state, empty or not."""

@@ -110,45 +110,52 @@ def _log(out: bytearray, number: int, log: FrameLog, first: int) -> None:
         out += data
 
 
-def encode_account(out: bytearray, account: TouchedAccount) -> bool:
+def encode_account(
+    out: bytearray,
+    address: bytes,
+    before: Account,
+    after: Account,
+    slots: Collection[Slot],
+    is_destroyed: bool,
+) -> bool:
     """Add what became of an account, and return whether it was empty before.
 
-    Its slots come behind: `encode_slots`, or else the new value of each.
+    One that was is here with its slots; of others JSON has them already, and the new
+    value of each comes behind: `encode_value`.
     """
-    before, after = account.before, account.after
-    flags = _SLOTS if account.slots else 0
-    if account.is_destroyed:
+    flags = _SLOTS if slots else 0
+    if is_destroyed:
         flags |= _DESTROYED
     was_empty = before == EMPTY
-    if was_empty:
-        flags |= _WAS_EMPTY
     place = len(out)
     out.append(flags)
     if was_empty:
-        out += account.address
+        flags |= _WAS_EMPTY
+        out += address
     if before is not after:
-        balance, nonce, code_hash = after.balance, after.nonce, after.code_hash
-        if before.balance != balance:
+        old_nonce, old_balance, old_code_hash = before
+        nonce, balance, code_hash = after
+        if balance != old_balance:
             flags |= _BALANCE
             _word(out, balance)
-        if before.nonce != nonce:
+        if nonce != old_nonce:
             flags |= _NONCE
             _number(out, nonce)
-        if before.code_hash != code_hash:
+        if code_hash != old_code_hash:
             flags |= _CODE
             out += code_hash
-        out[place] = flags
+    out[place] = flags
+    if was_empty and slots:
+        _slots(out, slots)
     return was_empty
 
 
-def encode_slots(out: bytearray, slots: Collection[Slot]) -> None:
-    """Add the slots of an account that was empty; of others, JSON has them already."""
-    if slots:
-        _number(out, len(slots))
-        for slot, _, _ in slots:
-            _word(out, slot)
-        for _, old, new in slots:
-            encode_value(out, old, new)
+def _slots(out: bytearray, slots: Collection[Slot]) -> None:
+    _number(out, len(slots))
+    for slot, _, _ in slots:
+        _word(out, slot)
+    for _, old, new in slots:
+        encode_value(out, old, new)
 
 
 def encode_value(out: bytearray, old: int, new: int) -> None:

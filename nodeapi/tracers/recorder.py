@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.tracers.call import recorded_call_json
 from nodeapi.tracers.details import encode_logs
 from nodeapi.tracers.record import (
@@ -13,8 +12,7 @@ from nodeapi.tracers.record import (
     TransactionRecord,
     hold,
 )
-from nodeapi.tracers.state_record import write_state
-from nodeapi.tracers.touched import Rewind, Trail
+from nodeapi.tracers.state_record import Rewind, Trail
 from nodeapi.tracers.watching import Watcher
 
 if TYPE_CHECKING:
@@ -23,15 +21,15 @@ if TYPE_CHECKING:
     from nodeapi.evm.transactions import Transaction
     from nodeapi.evm.world import World
     from nodeapi.tracers.frames import CallFrame
-    from nodeapi.tracers.touched import TouchedAccount
 
 ACCOUNT_BYTES, SLOT_BYTES = 256, 128
 """What an account and a slot count for in the same limit."""
 
-WAITING_BYTES = 2**20
-"""Of the same data, kept until records are made of it."""
-ENTRY_BYTES = 128
-"""What an entry of the world's journal counts for in it."""
+WAITING_BYTES = 2**18
+"""Of the same data, kept until records are made of it: mostly a block's.
+
+Little enough that it is still in the processor's cache when they are made.
+"""
 
 _Executed = tuple["CallFrame | None", "Trail", bool]
 """A transaction that waits for its record: its calls unless they were too much, and
@@ -66,13 +64,14 @@ class Recorder(Watcher):
         if self.is_overflown:
             top = None
         self._state = state
-        journal, originals = state._account_db.hand_over_changes()
-        trail = Trail(self.accounts, self.slots, self.destroyed, journal, originals)
+        replaced, originals = state._account_db.hand_over_originals()
+        trail = Trail(self.accounts, self.slots, self.destroyed, replaced, originals)
         size = ACCOUNT_BYTES * len(self.accounts)
         for used in self.slots.values():
             size += SLOT_BYTES * len(used)
         self._waiting.append((top, trail, size <= self._limit_bytes))
-        self._waiting_bytes += self._bytes + size + ENTRY_BYTES * len(journal)
+        # Storage that was deleted is among the originals alone.
+        self._waiting_bytes += self._bytes + size + SLOT_BYTES * len(originals)
         if self._waiting_bytes > WAITING_BYTES:
             self._make_records()
 
@@ -86,10 +85,11 @@ class Recorder(Watcher):
         if not waiting:
             return
         world: World = self._state._account_db
-        rewind, records = Rewind(world), []
-        for top, trail, is_small in reversed(waiting):
+        rewind, records = Rewind(world, self.codes), []
+        while waiting:
+            top, trail, is_small = waiting.pop()
             if is_small:
-                records.append(self._record(top, rewind.touched(trail), world))
+                records.append(self._record(top, trail, rewind))
             else:
                 rewind.undo(trail)
                 records.append(_record_of_calls(top))
@@ -97,29 +97,15 @@ class Recorder(Watcher):
         self._records += records
 
     def _record(
-        self, top: CallFrame | None, touched: list[TouchedAccount], world: World
+        self, top: CallFrame | None, trail: Trail, rewind: Rewind
     ) -> TransactionRecord:
         calls, calls_size = _packed_calls(top)
-        digits = self._look_at_codes(touched, world)
         details = encode_logs(self._state.fork.name, top)
-        plain = write_state(touched, details).encode()
+        text, hidden = rewind.write(trail, details)
+        plain = text.encode()
         return TransactionRecord(
-            calls, hold(plain), hold(bytes(details)), calls_size, len(plain) + digits
+            calls, hold(plain), hold(bytes(details)), calls_size, len(plain) + hidden
         )
-
-    def _look_at_codes(self, accounts: list[TouchedAccount], world: World) -> int:
-        """Keep code that came; return what the code left out adds, its holes taken off.
-
-        What came in the block may be gone at its end.
-        """
-        size = 0
-        for account in accounts:
-            before, after = account.before.code_hash, account.after.code_hash
-            if before != EMPTY_CODE_HASH:
-                size += 2 * len(world.code(before)) - 1
-            if after != before and (code := world.new_code(after)):
-                self.codes[after] = code
-        return size
 
 
 def _packed_calls(top: CallFrame | None) -> tuple[bytes, int]:

@@ -238,15 +238,10 @@ class WatchedFrame:
             data = bytes(message.data)
             if message.is_delegation:
                 watcher.accounts.add(message.code_address)
-        frame = CallFrame(
-            type=name,
-            sender=self.msg.storage_address,
-            to=to,
-            gas=message.gas,
-            input=data,
-            value=None if name == "STATICCALL" else message.value,
-            depth=message.depth,
-        )
+        value = None if name == "STATICCALL" else message.value
+        sender = self.msg.storage_address
+        # In the fields' order: with their names it takes twice as long.
+        frame = CallFrame(name, sender, to, message.gas, data, value, message.depth)
         watcher.enter(frame)
         computation = super().apply_child_computation(message)  # type: ignore[misc]
         conclude(frame, computation)
@@ -283,13 +278,13 @@ class WatchedExecutor(TransactionExecutor):
         """Run the outermost message within its frame."""
         watcher: Watcher = self.vm_state.watcher
         frame = CallFrame(
-            type="CREATE" if message.is_create else "CALL",
-            sender=transaction.sender,
-            to=message.storage_address,
-            gas=transaction.gas,
-            input=transaction.data,
-            value=transaction.value,
-            depth=0,
+            "CREATE" if message.is_create else "CALL",
+            transaction.sender,
+            message.storage_address,
+            transaction.gas,
+            transaction.data,
+            transaction.value,
+            0,
         )
         if message.is_delegation and not transaction.authorization_list:
             watcher.look_at_delegate(self.vm_state, transaction.to)

@@ -8,6 +8,7 @@ import pytest
 
 from nodeapi.evm.chain_config import LADDER
 from nodeapi.evm.errors import InvalidTransaction
+from nodeapi.tracers import recorder
 from nodeapi.tracers.call import CallConfig, call_json, read_call
 from nodeapi.tracers.derived import (
     CallDerivation,
@@ -35,7 +36,7 @@ from nodeapi.tracers.record import (
     unpack_pieces,
 )
 from nodeapi.tracers.recorder import Recorder
-from nodeapi.tracers.touched import Rewind, Trail
+from nodeapi.tracers.touched import EMPTY, TouchedAccount
 from tests.support.executed import SENDER, Account, Chain
 from tests.support.random_calls import (
     CONTRACTS,
@@ -62,6 +63,26 @@ PRESTATE_CONFIGS = [
 ]
 
 
+def touched_now(recorder, world):
+    """Return what the transaction that has just ended touched, as the world has it."""
+    replaced = {}
+    for target, address, previous in world._journal:
+        if target is world._accounts:
+            replaced.setdefault(address, previous)
+    touched = []
+    for address in sorted(recorder.accounts):
+        before = after = world.account(address) or EMPTY
+        if address in replaced:
+            before = replaced[address] or EMPTY
+        slots = []
+        for slot in sorted(recorder.slots.get(address, ())):
+            value = world.get_storage(address, slot)
+            slots.append((slot, world._original.get((address, slot), value), value))
+        is_destroyed = address in recorder.destroyed
+        touched.append(TouchedAccount(address, before, after, slots, is_destroyed))
+    return touched, set(replaced)
+
+
 class Kept(Recorder):
     """A recorder that keeps, of each transaction, what it made the record of."""
 
@@ -70,12 +91,9 @@ class Kept(Recorder):
         self.kept = []
 
     def end(self, state, transaction, gas_used):
-        world = state._account_db
-        journal, originals = list(world._journal), dict(world._original)
+        touched, changed = touched_now(self, state._account_db)
         super().end(state, transaction, gas_used)
-        trail = Trail(self.accounts, self.slots, self.destroyed, journal, originals)
-        changed = set(world.replaced_accounts(journal))
-        self.kept.append((self.top, Rewind(world).touched(trail), changed))
+        self.kept.append((self.top, touched, changed))
 
 
 def random_chain(fork, seed, transactions=6):
@@ -136,6 +154,19 @@ def test_executing_again_gives_the_same_records(fork):
             one, two = first.record(index), second.record(index)
             assert unpack(one.calls) == unpack(two.calls)
             assert (one.prestate, one.details) == (two.prestate, two.details)
+
+
+@pytest.mark.parametrize("fork", LADDER)
+def test_records_are_the_same_however_many_transactions_wait(fork, monkeypatch):
+    for seed in range(3):
+        together = random_chain(fork, seed)
+        records = list(together.recorder.records)
+        for waiting_bytes in (0, 4_000):
+            monkeypatch.setattr(recorder, "WAITING_BYTES", waiting_bytes)
+            parted = random_chain(fork, seed)
+            assert parted.recorder.records == records
+            assert codes_of(parted) == codes_of(together)
+        monkeypatch.undo()
 
 
 def snapshot(chain):
