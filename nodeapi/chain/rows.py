@@ -132,20 +132,22 @@ class Rows:
         self, cursor: psycopg.Cursor[Any], blocks: Iterable[tuple[int, BlockRow]]
     ) -> None:
         """Insert the records of blocks that are there; triggers count them."""
-        places, receipts, held = [], [], []
+        ids: list[int] = []
+        indexes: list[int] = []
+        receipts, held = [], []
         for block_id, block in blocks:
-            places += [(block_id, index) for index in range(len(block.records))]
+            ids += [block_id] * len(block.records)
+            indexes += range(len(block.records))
             receipts += [receipt for receipt, _ in block.records]
             held += [record for _, record in block.records]
+        columns = ids, indexes, receipts, *compress_records(held)
         with cursor.copy(
             "COPY nodeapi_transactionrecord (block_id, index, receipt, calls,"
             " prestate, details, calls_size, prestate_size) FROM STDIN (FORMAT BINARY)"
         ) as copy:
             copy.set_types(["int8", "int4", *["bytea"] * 4, "int8", "int8"])
-            for place, receipt, record in zip(
-                places, receipts, compress_records(held), strict=True
-            ):
-                copy.write_row((*place, receipt, *record))
+            for row in zip(*columns, strict=True):
+                copy.write_row(row)
 
     def _block_row(self, block_id: int, block: BlockRow) -> tuple[Any, ...]:
         return (

@@ -86,6 +86,11 @@ class TransactionRecord(NamedTuple):
     """The same of prestateTracer's."""
 
 
+RecordColumns = tuple[
+    Sequence[bytes], Sequence[bytes], Sequence[bytes], Sequence[int], Sequence[int]
+]
+"""The fields of many records, each field's values in the records' order."""
+
 NOTHING_RECORDED = TransactionRecord(TOO_LARGE, TOO_LARGE, TOO_LARGE, 0, 0)
 
 
@@ -152,41 +157,44 @@ def hold(payload: bytes) -> bytes:
     return b"\x01" + payload if len(payload) < _SHORT else pack(payload)
 
 
-def compress_records(records: Sequence[TransactionRecord]) -> list[TransactionRecord]:
-    """Compress what was held, or give it its checksum.
+def compress_records(records: Sequence[TransactionRecord]) -> RecordColumns:
+    """Compress what was held, or give it its checksum; return the records' columns.
 
     All at once, and without the interpreter's lock: whoever stores the records does
     this while the next blocks are executed.
     """
-    calls = _compressed([record.calls for record in records], _WORTH_COMPRESSING)
-    prestate = _compressed([record.prestate for record in records], _WORTH_COMPRESSING)
-    details = _compressed(
-        [record.details for record in records], _DETAILS_WORTH_COMPRESSING
+    if not records:
+        return [], [], [], (), ()
+    calls, prestate, details, calls_sizes, prestate_sizes = zip(*records, strict=True)
+    # Transfers of a token leave the same calls, but for the holes.
+    distinct = set(calls)
+    packed = dict(zip(distinct, _compressed(distinct, _WORTH_COMPRESSING), strict=True))
+    return (
+        [packed[one] for one in calls],
+        _compressed(prestate, _WORTH_COMPRESSING),
+        _compressed(details, _DETAILS_WORTH_COMPRESSING),
+        calls_sizes,
+        prestate_sizes,
     )
-    columns = zip(calls, prestate, details, strict=True)
-    return [
-        TransactionRecord(one, two, three, record.calls_size, record.prestate_size)
-        for record, (one, two, three) in zip(records, columns, strict=True)
-    ]
 
 
-def _compressed(held: list[bytes], worth: int) -> list[bytes]:
-    places = []
-    for place, packed in enumerate(held):
-        if packed[0] != _RAW:
+def _compressed(held: Iterable[bytes], worth: int) -> list[bytes]:
+    records, places = list(held), []
+    for place, record in enumerate(records):
+        if record[0] != _RAW:
             continue
-        if len(packed) > worth:
+        if len(record) > worth:
             places.append(place)
         else:
-            held[place] = _summed(packed[1:])
+            records[place] = _summed(record[1:])
     if places:
-        payloads: list[Any] = [held[place][1:] for place in places]
+        payloads: list[Any] = [records[place][1:] for place in places]
         frames: Any = _codec.short_compressor.multi_compress_to_buffer(
             payloads, threads=1
         )
         for place, frame in zip(places, frames, strict=True):
-            held[place] = b"\x02" + frame.tobytes()
-    return held
+            records[place] = b"\x02" + frame.tobytes()
+    return records
 
 
 def unpack(packed: bytes) -> bytes:
