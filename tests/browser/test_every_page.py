@@ -147,6 +147,7 @@ def test_pages_are_whole_and_usable(
     if name == "anonymous":
         for link in inhabitants.mailed:  # what they show is for who has come by them
             page.goto(link)
+            assert page.get_by_label("New password", exact=False).count() == 2, link
     for one in _one_of_each(visitor):
         faults += [f"{one.address}: {fault}" for fault in _faults(page, visitor, one)]
     context.close()

@@ -79,7 +79,7 @@ def inhabit() -> Inhabitants:
     staff = User.objects.create_superuser("staff@example.org", "a password")
     secret = _keys(customer, staff, network)
     _wallet(customer)
-    return Inhabitants(customer, staff, _mails(customer), [secret])
+    return Inhabitants(customer, staff, _mails(), [secret])
 
 
 def logged_in(user: User) -> Client:
@@ -214,9 +214,13 @@ def _ask(dapp: Dapp) -> consent.ConsentRequest:
     )
 
 
-def _mails(user: User) -> list[str]:
-    """Return paths of links as they stand in mails."""
+def _mails() -> list[str]:
+    """Return paths of links as they stand in mails.
+
+    One is for somebody who does not log in meanwhile, which would make it useless.
+    """
     mail = AccountMail.objects.create(email="new@example.org")
+    user = User.objects.create_user("forgetful@example.org", "a password")
     number = urlsafe_base64_encode(force_bytes(user.pk))
     token = default_token_generator.make_token(user)
     return [
