@@ -74,7 +74,7 @@ def test_inbox_leads_to_what_a_page_has_asked_for_last(
 def test_page_says_who_asks_whom_for_what(person: Person):
     text = person.client.get(address(person.asked("eip155:1", "eip155:9"))).content
     page = text.decode()
-    assert '<span class="rest">https://</span><wbr>p.example<wbr><span' in page
+    assert '<span class="rest">https://</span><wbr>p.example</span>' in page
     assert str(person.user) in page
     assert "Main <code>eip155:1</code>" in page
     assert 'eip155:9 <span class="badge">not served here' in page
@@ -314,7 +314,7 @@ def test_page_shows_the_domain_that_somebody_has_registered(
     before, domain, after = shown
     page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
     rest = '<span class="rest">{}</span>'
-    parts = [rest.format(before), domain, rest.format(after)]
+    parts = [rest.format(before), domain, *([rest.format(after)] if after else [])]
     assert "<wbr>".join(parts) in page.decode()  # it breaks nowhere else if it need not
 
 
