@@ -39,6 +39,9 @@ what it touched, with whether that is little enough."""
 class Recorder(Watcher):
     """Watches one block, and makes a record of each transaction."""
 
+    _world: World
+    _fork_name: str
+
     def __init__(self, limit_bytes: int = RECORD_LIMIT_BYTES) -> None:
         """Begin a block; limit_bytes: see `RECORD_LIMIT_BYTES`."""
         super().__init__(limit_bytes)
@@ -63,8 +66,10 @@ class Recorder(Watcher):
         self.top.gas_used = gas_used
         if self.is_overflown:
             top = None
-        self._state = state
-        replaced, originals = state._account_db.hand_over_originals()
+        # Not the state itself, which knows its watcher: a cycle would keep the block's
+        # world until the garbage collector comes, and new memory is slow memory.
+        self._world, self._fork_name = state._account_db, state.fork.name
+        replaced, originals = self._world.hand_over_originals()
         trail = Trail(self.accounts, self.slots, self.destroyed, replaced, originals)
         size = ACCOUNT_BYTES * len(self.accounts)
         for used in self.slots.values():
@@ -84,8 +89,7 @@ class Recorder(Watcher):
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not waiting:
             return
-        world: World = self._state._account_db
-        rewind, records = Rewind(world, self.codes), []
+        rewind, records = Rewind(self._world, self.codes), []
         while waiting:
             top, trail, is_small = waiting.pop()
             if is_small:
@@ -100,7 +104,7 @@ class Recorder(Watcher):
         self, top: CallFrame | None, trail: Trail, rewind: Rewind
     ) -> TransactionRecord:
         calls, calls_size = _packed_calls(top)
-        details = encode_logs(self._state.fork.name, top)
+        details = encode_logs(self._fork_name, top)
         text, hidden = rewind.write(trail, details)
         plain = text.encode()
         return TransactionRecord(

@@ -1,5 +1,8 @@
 """What the watcher sees, and that watching changes nothing."""
 
+import gc
+import weakref
+
 import pytest
 
 from nodeapi.chain.genesis import genesis_state
@@ -73,6 +76,19 @@ def test_system_calls_are_not_seen():
     chain.execution.begin()
     assert chain.recorder.records == []
     assert chain.recorder.log_count == 0
+
+
+def test_a_watched_block_leaves_nothing_to_the_garbage_collector():
+    chain = Chain("osaka", {CALLER: Account(0, 1, LOG + call_to(CALLEE))})
+    chain.run(CALLER)
+    assert len(chain.recorder.records) == 1
+    world = weakref.ref(chain.world)
+    gc.disable()
+    try:
+        del chain
+        assert world() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("fork", LADDER)
