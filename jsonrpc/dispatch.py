@@ -202,6 +202,9 @@ class Dispatcher:
     def _told(self, error: Exception, call: Call, context: Context) -> RpcError:
         """Return what the caller is told of an error."""
         if isinstance(error, RpcError):
+            # Tracebacks lead to frames that hold the call, which is about to hold the
+            # error: a circle, which only the garbage collector would open.
+            error.__traceback__ = error.__cause__ = error.__context__ = None
             return error
         for known, told in self._translations.items():
             if isinstance(error, known):

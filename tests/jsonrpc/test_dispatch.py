@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import time
 
 import pytest
 
 from jsonrpc.answers import Reply
+from jsonrpc.calls import Call
 from jsonrpc.dispatch import Dispatcher, Limits
 from tests.jsonrpc import support
 from tests.jsonrpc.support import call, error, respond, told
@@ -315,3 +317,25 @@ def test_refused_batch_is_an_array_with_an_error_for_each_call():
 def test_refused_batch_that_is_too_large_is_told_that():
     reply = refuse(support.orjson.dumps([call("nothing")] * 1001))
     assert support.orjson.loads(reply.body) == [error(-32600, "batch too large")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *({}, call("absent"), call("sum", 1), call("sum", "x", 2), call("sum", 1, 2)),
+        *(call("special"), call("broken"), call("brokenLater"), call("later", 1, 2)),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda message: message, lambda message: [message]])
+def test_answered_calls_are_gone_without_the_garbage_collector(message, wrap):
+    def left() -> int:
+        return sum(type(one) is Call for one in gc.get_objects())
+
+    gc.collect()  # what other tests have left
+    gc.disable()
+    try:
+        before = left()
+        respond(wrap(message))
+        assert left() == before
+    finally:
+        gc.enable()
