@@ -219,6 +219,28 @@ def test_what_is_signed_does_not_count_as_asking_too_often(signing: Rig):
         assert signer_of(b"Hello", signing.finish(task)) == SIGNER
 
 
+@pytest.mark.parametrize(
+    ("state", "is_asked"), [(RequestState.FAILED, True), (RequestState.EXPIRED, False)]
+)
+def test_what_the_user_said_yes_to_was_not_asked_in_vain(signing: Rig, state, is_asked):
+    """A node that takes no transactions is no reason to be told to ask less."""
+    for _ in range(requests.ASKED_AT_MOST):
+        ConsentRequest.objects.create(
+            dapp=signing.dapp,
+            method="eth_sendTransaction",
+            body={"scope": "eip155:1", "address": SIGNER},
+            state=state,
+            socket="s1",
+            expires_at=timezone.now(),
+        )
+    if is_asked:
+        task = asked(signing, *SIGN)
+        signing.reject()
+        assert ended(signing, task) == REJECTED
+    else:
+        assert refusal(signing, *SIGN)[0] == -32005
+
+
 def test_request_expires(signing: Rig):
     task = asked(signing, *SIGN)
     late = ConsentRequest.objects.filter(pk=signing.pending().pk)

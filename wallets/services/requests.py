@@ -31,6 +31,9 @@ ASKED_AT_MOST = 20
 """Requests of a dapp within the lifetime of one that the user did not say yes to, those
 that it took back included."""
 
+SAID_YES = frozenset({RequestState.APPROVED, RequestState.SENDING, RequestState.FAILED})
+"""What a request is after the user's yes, whatever its node made of a transaction."""
+
 
 class NotPending(Exception):
     """Raised when a request was decided, withdrawn or has expired already."""
@@ -93,7 +96,7 @@ def ask_user(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequ
     Raises: LimitExceeded when too many wait for the user, or the dapp asks too often.
     """
     recently = timezone.now() - conf.request_lifetime()
-    in_vain = dapp.requests.exclude(state=RequestState.APPROVED)
+    in_vain = dapp.requests.exclude(state__in=SAID_YES)
     if in_vain.filter(created_at__gt=recently).count() >= ASKED_AT_MOST:
         raise LimitExceeded
     # Requests of other dapps are counted too: one after the other, for the same user.
