@@ -155,23 +155,21 @@ _SUMS = {
 Say = Callable[[str], None]
 
 
-def fill(say: Say) -> int:
-    """Write all rows; return how many of usage there are."""
+def fill(say: Say) -> None:
+    """Write all rows."""
     start = time.monotonic()
 
-    def run(what: str, statement: str, **values: object) -> int:
+    def run(what: str, statement: str, **values: object) -> None:
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
             say(f"  {time.monotonic() - start:4.0f} s  {what}: {cursor.rowcount:,}")
-            return cursor.rowcount
 
     for what, statement in _STEPS.items():
         run(what, statement, keys=KEYS, owners=OWNERS)
-    written = 0
     with _without_indexes():
         for age in AGES:
             what = f"usage by {age.span.label.lower()}"
-            written += run(what, _USAGE, **_values(age))
+            run(what, _USAGE, **_values(age))
     for what, statement in _SUMS.items():
         run(what, statement)
     say(f"  {time.monotonic() - start:4.0f} s  rolled up: {roll_up(timezone.now()):,}")
@@ -180,7 +178,6 @@ def fill(say: Say) -> int:
             cursor.execute(reset)
         cursor.execute("VACUUM ANALYZE")
     say(f"  {time.monotonic() - start:4.0f} s  indexes and statistics")
-    return written
 
 
 def _values(age: _Age) -> dict[str, object]:

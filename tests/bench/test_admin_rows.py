@@ -19,8 +19,8 @@ def test_all_that_staff_look_for_is_there(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(admin_rows, "ROWS", 20_000)
     for number in range(2):
         make_network(f"network-{number}")
-    written = admin_rows.fill(lambda text: None)
-    assert written == UsageBucket.objects.count() > 20_000
+    admin_rows.fill(lambda text: None)
+    assert UsageBucket.objects.count() > 20_000
     assert ApiKey.objects.count() == 6_000
     for state in State.values:
         assert in_state(ApiKey.objects.all(), state).exists(), state

@@ -37,6 +37,11 @@ STOPS = """
     .filter((one) => one.type !== "radio" || one.checked)
 """
 
+FOCUS_IS_SETTLED = """() => {
+    const wanted = document.querySelector("[autofocus]");
+    return !wanted || document.activeElement === wanted;
+}"""
+
 FOCUSED = f"""() => {{
     const one = document.activeElement, box = one.getBoundingClientRect();
     const middle = document.elementFromPoint(
@@ -73,7 +78,8 @@ def test_tab_leads_through_a_page_in_the_order_of_its_text(
     for place in PLACES:
         answer = page.goto(place.format(key=issued.api_key.pk))
         assert answer is not None and answer.status == 200, place
-        # A page that puts the cursor into a field would begin there.
+        # A page that puts the cursor into a field, soon, would begin there.
+        page.wait_for_function(FOCUS_IS_SETTLED)
         page.mouse.click(2, 2)
         reached = list(stops(page))
         assert len(reached) > 5, place

@@ -282,10 +282,12 @@ def test_round_that_has_begun_is_waited_for_at_the_end(rig: Rig, monkeypatch):
     wallet = replace(rig.wallet, _sweep=None, _round=asyncio.Lock())
 
     async def come_and_go() -> None:
+        await rig.wallet.stop()  # its rounds would be taken for the other one's
         await wallet.start()
         await until(begun.is_set)
         await wallet.stop()
         assert ended.is_set()
+        await rig.wallet.start()
 
     rig.run(come_and_go())
 

@@ -33,6 +33,7 @@ from nodeapi.tracing.errors import (
 )
 from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.process import NICENESS
 from tests.nodeapi.tracing import chain
 from tests.support import chains
 from tests.support.waiting import PATIENCE_SECONDS, until, wait_until
@@ -120,7 +121,7 @@ def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> N
         assert [entry["result"]["gas"] for entry in found] == [21_018] * 3
         assert found[0]["result"]["returnValue"] == "0x" + "00" * 31 + "2a"
         (pid,) = children()
-        assert os.getpriority(os.PRIO_PROCESS, pid) == 10
+        assert os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
         part = await answer(pool, job(network_id, GREETINGS, first=1, last=1))
         assert part == found[1:2]
         single = job(network_id, GREETINGS, first=2, is_single=True)
