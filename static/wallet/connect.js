@@ -16,6 +16,7 @@
   const FIRST_PAUSE = 500; // milliseconds before a lost socket is opened again, then twice …
   const LONGEST_PAUSE = 30_000;
   const TOKEN_AGE = 86_400_000; // milliseconds after which the wallet gives a fresh token
+  const SETTLING = 1_000; // milliseconds after which pages of an origin have seen what one has stored
   const TOKEN_REVOKED = 4401; // the wallet's code when it closes a socket for good
   const AT_ONCE = 300; // milliseconds: a call that is refused has its answer by then
   const GIVEN_UP = 30_000; // milliseconds after which dapps written for MetaMask hear no answer
@@ -140,11 +141,25 @@
       const isFresh = Date.now() - (kept.tokenSince ?? 0) < TOKEN_AGE;
       if (!kept.token || (isFresh && !inAnyCase)) return;
       const response = await exchange({ token: kept.token });
-      if (response.status === 400) forget();
+      if (response.status === 400 && !(await isReplaced(kept.token))) forget();
       if (!response.ok) return;
       const { token } = await response.json();
       if (token !== kept.token || !isFresh) keep({ token, tokenSince: Date.now() });
     });
+  }
+
+  // What another page has stored may be seen here a moment later, whoever holds the lock.
+
+  async function isReplaced(token) {
+    for (let waited = 0; waited < SETTLING; waited += 50) {
+      await new Promise((done) => setTimeout(done, 50));
+      const now = read();
+      if (now?.token && now.token !== token) {
+        kept = now;
+        return true;
+      }
+    }
+    return false;
   }
 
   function forget() {
