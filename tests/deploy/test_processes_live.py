@@ -22,8 +22,8 @@ from django.utils import timezone
 from keys.models import KeyVersion, UsageBucket
 from keys.services import announce_key, roll_key
 from keys.services.limits import set_limits
-from tests.keys.limiter.redis_server import own_redis
 from tests.support.live import JSON_HEADERS, Live, api_key_of, live_service, request
+from tests.support.redis_server import own_redis
 from tests.support.rows import make_network
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 

@@ -1,110 +1,40 @@
-"""Worker processes that trace, hang, grow, are killed and are done without."""
+"""What a pool of worker processes answers, to whom, and to how many at once."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from jsonrpc.errors import ServiceUnavailable
-from nodeapi.chain.database import importer_connection
-from nodeapi.service import database_conninfo
 from nodeapi.tracers.struct_log import StructLogOptions
-from nodeapi.tracing import process
 from nodeapi.tracing.errors import (
-    ExecutionTimedOut,
     TooManyConcurrent,
     TraceFailed,
     TraceResultTooLarge,
 )
 from nodeapi.tracing.jobs import TraceJob
-from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.process import NICENESS
-from tests.nodeapi.tracing import chain
-from tests.support import chains
-from tests.support.waiting import PATIENCE_SECONDS, until, wait_until
-
-BLOCKS = chain.blocks()
-LOOP, DEEP, WIDE, GREETINGS = (block.header.hash for block in BLOCKS)
-LIMITS = PoolLimits(workers=1)
-
-
-@pytest.fixture(scope="module")
-def network_id(module_db: None) -> Iterator[int]:
-    chains.import_blocks("tracing", chain.genesis(), BLOCKS)
-    with importer_connection() as connection:
-        yield chains.network_id(connection, "tracing")
-
-
-@asynccontextmanager
-async def opened(limits: PoolLimits, conninfo: str | None = None) -> Any:
-    pool = TracePool(conninfo or database_conninfo(), limits)
-    try:
-        yield pool
-    finally:
-        await pool.close()
-
-
-def run(test: Callable[[TracePool], Awaitable[None]], limits: PoolLimits) -> None:
-    """Run a coroutine with a pool, and see that nothing of it is left."""
-
-    async def main() -> None:
-        async with opened(limits) as pool:
-            await test(pool)
-
-    gc.collect()
-    before = descriptors()
-    asyncio.run(main())
-    gc.collect()
-    assert descriptors() == before
-    assert children() == []
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def children() -> list[int]:
-    """Return the trace workers of this process that are alive, or not reaped."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            line = status.read_text()
-            command = (status.parent / "cmdline").read_bytes()
-        except OSError:
-            continue
-        parent = int(line.rpartition(")")[2].split()[1])
-        if parent == os.getpid() and (b"tracing.worker" in command or not command):
-            found.append(int(status.parent.name))
-    return found
-
-
-async def answer(pool: TracePool, job: TraceJob, owner: object = "key") -> Any:
-    stream = await pool.trace(job, owner)
-    data = await stream.read()
-    assert len(data) == stream.size
-    return json.loads(data)
-
-
-def job(network_id: int, block_hash: bytes, **options: Any) -> TraceJob:
-    values: dict[str, Any] = {"timeout": 60.0, "tracer": StructLogOptions()}
-    return TraceJob(
-        network_id=network_id, block_hash=block_hash, **{**values, **options}
-    )
+from tests.nodeapi.tracing.pools import (
+    BLOCKS,
+    DEEP,
+    GREETINGS,
+    LIMITS,
+    LOOP,
+    WIDE,
+    answer,
+    children,
+    job,
+    run,
+)
 
 
 def test_a_job_survives_the_way_to_the_worker(network_id: int) -> None:
@@ -156,89 +86,6 @@ def test_calls_are_traced_1024_deep(network_id: int) -> None:
         assert not entry["result"]["failed"]
 
     run(test, LIMITS)
-
-
-def test_a_transaction_that_takes_too_long_is_given_up(
-    network_id: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "GRACE_SECONDS", PATIENCE_SECONDS)
-
-    async def test(pool: TracePool) -> None:
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        (pid,) = children()
-        for _ in range(2):
-            with pytest.raises(ExecutionTimedOut, match=r"^execution timeout$"):
-                await pool.trace(job(network_id, LOOP, timeout=0.2), "key")
-            assert children() == [pid]  # it noticed by itself
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-
-    run(test, LIMITS)
-
-
-@pytest.mark.parametrize("timeout", [0.0, -5.0])
-def test_no_time_at_all_costs_no_worker(network_id: int, timeout: float) -> None:
-    async def test(pool: TracePool) -> None:
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        (pid,) = children()
-        with pytest.raises(ExecutionTimedOut):
-            await pool.trace(job(network_id, LOOP, timeout=timeout), "key")
-        assert children() == [pid]
-
-    run(test, LIMITS)
-
-
-def test_a_worker_that_hangs_is_replaced(network_id: int) -> None:
-    async def test(pool: TracePool) -> None:
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        (hanging,) = children()
-        os.kill(hanging, signal.SIGSTOP)
-        with pytest.raises(ExecutionTimedOut):
-            await pool.trace(job(network_id, LOOP, timeout=0.2), "key")
-        assert children() == []
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        assert children() != [hanging]
-
-    run(test, LIMITS)
-
-
-def test_a_worker_that_was_killed_is_replaced(network_id: int) -> None:
-    async def test(pool: TracePool) -> None:
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        running = asyncio.create_task(pool.trace(job(network_id, LOOP), "key"))
-        await asyncio.sleep(0.2)
-        (pid,) = children()
-        os.kill(pid, signal.SIGKILL)
-        with pytest.raises(ExecutionTimedOut):
-            await running
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        (idle,) = children()
-        os.kill(idle, signal.SIGKILL)
-        await until(lambda: not pool._idle[0].is_alive)
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-
-    run(test, LIMITS)
-
-
-def test_the_whole_of_a_job_is_limited_as_well(network_id: int) -> None:
-    async def test(pool: TracePool) -> None:
-        with pytest.raises(ExecutionTimedOut):
-            await pool.trace(job(network_id, LOOP, timeout=50), "key")
-        assert children() == []
-
-    run(test, replace(LIMITS, seconds=1.2))
-
-
-def test_a_worker_that_eats_memory_is_replaced(network_id: int) -> None:
-    async def test(pool: TracePool) -> None:
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        (pid,) = children()
-        with pytest.raises(ExecutionTimedOut):
-            await pool.trace(job(network_id, DEEP), "key")
-        assert children() == []
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        assert children() != [pid]
-
-    run(test, replace(LIMITS, memory_bytes=2**20))
 
 
 def test_a_long_answer_needs_little_memory(network_id: int) -> None:
@@ -357,39 +204,6 @@ def test_a_job_that_nobody_waits_for_gives_its_worker_back(
     run(test, LIMITS)
 
 
-def test_a_database_that_does_not_answer_is_no_fault_of_the_trace(
-    network_id: int,
-) -> None:
-    async def main() -> None:
-        nowhere = database_conninfo() + " port=1"
-        async with opened(LIMITS, nowhere) as pool:
-            with pytest.raises(ServiceUnavailable):
-                await pool.trace(job(network_id, GREETINGS), "key")
-
-    asyncio.run(main())
-
-
-def test_a_connection_that_was_cut_meanwhile_is_made_anew(network_id: int) -> None:
-    async def test(pool: TracePool) -> None:
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        (pid,) = children()
-        with importer_connection() as connection:
-            cut = connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'cut me'"
-            ).fetchall()
-        assert len(cut) == 1
-        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
-        assert children() == [pid]
-
-    async def main() -> None:
-        conninfo = make_conninfo(database_conninfo(), application_name="cut me")
-        async with opened(LIMITS, conninfo) as pool:
-            await test(pool)
-
-    asyncio.run(main())
-
-
 def test_the_event_loop_goes_on(network_id: int) -> None:
     longest = executed = 0.0
 
@@ -412,38 +226,3 @@ def test_the_event_loop_goes_on(network_id: int) -> None:
 
     run(test, LIMITS)
     assert longest < executed / 4
-
-
-def test_a_worker_goes_with_the_service(network_id: int) -> None:
-    program = f"""if True:
-        import asyncio
-        from nodeapi.tracers.struct_log import StructLogOptions
-        from nodeapi.tracing.jobs import TraceJob
-        from nodeapi.tracing.pool import PoolLimits, TracePool
-
-        async def main():
-            pool = TracePool({database_conninfo()!r}, PoolLimits(workers=1))
-            job = TraceJob(network_id={network_id}, block_hash={LOOP!r},
-                           tracer=StructLogOptions(), timeout=60)
-            task = asyncio.create_task(pool.trace(job, 0))
-            while not pool.pids:
-                await asyncio.sleep(0.01)
-            print(*pool.pids, flush=True)
-            await task
-
-        asyncio.run(main())
-    """
-    service = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
-    with service:
-        assert service.stdout is not None
-        worker = Path(f"/proc/{int(service.stdout.readline())}")
-        assert b"tracing.worker" in (worker / "cmdline").read_bytes()
-        time.sleep(1.0)  # by now it executes
-        service.kill()
-    wait_until(lambda: not worker.exists())
-
-
-def test_a_worker_knows_no_django() -> None:
-    code = "import sys, nodeapi.tracing.worker; print('django' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout == b"False\n"

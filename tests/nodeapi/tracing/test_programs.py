@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from nodeapi.chain.database import importer_connection
-from nodeapi.service import database_conninfo
 from nodeapi.tracing import process
 from nodeapi.tracing.errors import ExecutionTimedOut, TraceFailed
 from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
-from nodeapi.tracing.pool import PoolLimits, TracePool
-from tests.nodeapi.tracing import chain
-from tests.support import chains
+from nodeapi.tracing.pool import TracePool
+from tests.nodeapi.tracing.pools import BLOCKS, LIMITS, run
 from tests.support.waiting import PATIENCE_SECONDS
 
-BLOCKS = chain.blocks()
 BLOCK = BLOCKS[3].header.hash
 HASHES = ["0x" + transaction.hash.hex() for transaction in BLOCKS[3].transactions]
 WORD = "0x" + "2a".rjust(64, "0")
-
-
-@pytest.fixture(scope="module")
-def network_id(module_db: None) -> Iterator[int]:
-    chains.import_blocks("programs", chain.genesis(), BLOCKS)
-    with importer_connection() as connection:
-        yield chains.network_id(connection, "programs")
-
-
-def run(test: Callable[[TracePool], Awaitable[None]]) -> None:
-    async def main() -> None:
-        pool = TracePool(database_conninfo(), PoolLimits(workers=1))
-        try:
-            await test(pool)
-        finally:
-            await pool.close()
-
-    asyncio.run(main())
 
 
 async def trace(pool: TracePool, network_id: int, source: str, **options: Any) -> Any:
@@ -73,7 +49,7 @@ def test_a_bundled_tracer_answers_by_its_name(network_id: int) -> None:
         assert [entry["txHash"] for entry in found] == HASHES
         assert {entry["result"]["output"] for entry in found} == {WORD}
 
-    run(test)
+    run(test, LIMITS)
 
 
 def test_who_fails_in_one_transaction_leaves_an_error_there(network_id: int) -> None:
@@ -88,7 +64,7 @@ def test_who_fails_in_one_transaction_leaves_an_error_there(network_id: int) -> 
         with pytest.raises(TraceFailed, match=r"^Error: boo at step"):
             await trace(pool, network_id, source, first=1, is_single=True)
 
-    run(test)
+    run(test, LIMITS)
 
 
 def test_no_program_is_an_error_in_every_place(network_id: int) -> None:
@@ -97,7 +73,7 @@ def test_no_program_is_an_error_in_every_place(network_id: int) -> None:
         found = await trace(pool, network_id, "nonesuchTracer")
         assert found == [{"txHash": name, "error": text} for name in HASHES]
 
-    run(test)
+    run(test, LIMITS)
 
 
 def test_who_does_not_end_is_stopped_and_the_worker_goes_on(
@@ -114,7 +90,7 @@ def test_who_does_not_end_is_stopped_and_the_worker_goes_on(
         assert len(await trace(pool, network_id, "opcountTracer")) == 3
         assert pool.pids == [pid]
 
-    run(test)
+    run(test, LIMITS)
 
 
 def test_who_can_not_be_stopped_goes_with_the_worker(network_id: int) -> None:
@@ -132,4 +108,4 @@ def test_who_can_not_be_stopped_goes_with_the_worker(network_id: int) -> None:
         assert len(await trace(pool, network_id, "noopTracerLegacy")) == 3
         assert pid not in pool.pids
 
-    run(test)
+    run(test, LIMITS)

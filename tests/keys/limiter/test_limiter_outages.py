@@ -1,0 +1,159 @@
+"""A Redis that is away or slow, and what it is told when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+
+import pytest
+from redis.asyncio import Redis
+
+from keys.limiter.buckets import Buckets
+from keys.limiter.errors import DailyQuotaExceeded, RateLimited
+from keys.limiter.gcra import Limits
+from keys.limiter.limiter import Limiter
+from keys.limiter.presence import COMPLAINT_SECONDS
+from tests.keys.limiter.spending import Clock, count_admitted, spend
+from tests.support.redis_server import own_redis
+from tests.support.waiting import PATIENCE_SECONDS
+
+
+def test_without_redis_each_process_counts_by_itself(caplog):
+    async def scenario():
+        clock, wall_clock = Clock(), Clock()
+        limiter = Limiter(
+            Buckets("unix:///nonexistent/redis.sock"),
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        limits = Limits(rate=10, burst=100, daily=150)
+        assert await count_admitted(limiter, 1, limits) == 100
+        clock.now, wall_clock.now = clock.now + 3, wall_clock.now + 3
+        assert await count_admitted(limiter, 1, limits) == 30
+        clock.now, wall_clock.now = clock.now + 60, wall_clock.now + 60
+        assert await count_admitted(limiter, 1, limits) == 20
+        assert limiter.fallbacks > 0
+        await limiter.sweep()
+        await limiter.stop()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scenario())
+    assert len(caplog.records) == 2  # 63 seconds: one now, one a minute later
+    assert COMPLAINT_SECONDS == 60
+
+
+def test_redis_is_missed_and_found_again():
+    limits = Limits(rate=50, burst=100)
+
+    async def scenario(server):
+        limiter = Limiter(Buckets(server.url, timeout=PATIENCE_SECONDS))
+        started = time.monotonic()
+        admitted = await count_admitted(limiter, 1, limits)
+        assert limiter.fallbacks == 0
+        await asyncio.to_thread(server.stop)
+        admitted += await count_admitted(limiter, 1, limits)
+        await asyncio.sleep(0.5)
+        admitted += await count_admitted(limiter, 1, limits)
+        # The process goes on from what it last saw: no second burst.
+        assert limiter.fallbacks > 0
+        assert admitted <= 100 + 50 * (time.monotonic() - started)
+        await asyncio.to_thread(server.start)
+        await is_back(limiter)
+        before = limiter.fallbacks
+        await asyncio.sleep(0.1)
+        await spend(limiter, 1, limits, 1)
+        assert limiter.fallbacks == before
+        await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+async def is_back(limiter):
+    """Wait until a limiter has found Redis again."""
+    async with asyncio.timeout(60):
+        while limiter._is_alone():
+            await asyncio.sleep(0.02)
+
+
+def test_redis_is_told_what_was_spent_without_it():
+    limits = Limits(rate=1, burst=1000, daily=1000)
+
+    async def scenario(server):
+        apart, other = (Limiter(Buckets(server.url, timeout=30)) for _ in range(2))
+        await asyncio.to_thread(server.stop)
+        admitted = await count_admitted(apart, 1, limits)
+        await asyncio.to_thread(server.start)  # with nothing in it
+        await is_back(apart)
+        admitted += await count_admitted(apart, 1, limits)
+        admitted += await count_admitted(other, 1, limits)
+        assert admitted == 1000
+        with pytest.raises(DailyQuotaExceeded):
+            await spend(other, 1, limits, 1)
+        for limiter in (apart, other):
+            await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+def test_resting_lease_of_a_process_that_was_alone_is_told_too():
+    limits = Limits(rate=1, burst=1000)
+
+    async def scenario(server):
+        apart, other = (Limiter(Buckets(server.url, timeout=30)) for _ in range(2))
+        started = time.monotonic()
+        await asyncio.to_thread(server.stop)
+        await spend(apart, 1, limits, 900)
+        await asyncio.to_thread(server.start)
+        await is_back(apart)
+        await apart.sweep()
+        await apart.sweep()
+        admitted = await count_admitted(other, 1, limits)
+        assert 99 <= admitted <= 100 + time.monotonic() - started
+        for limiter in (apart, other):
+            await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slow_redis_lets_no_process_admit_more(seed):
+    """It used to be left alone after 50 ms, and each process went on by itself."""
+    limits, seconds = Limits(rate=20, burst=100), 1.5
+
+    async def scenario(server):
+        limiters = [Limiter(Buckets(server.url, timeout=30)) for _ in range(2)]
+        started = time.monotonic()
+        admitted = refused = 0
+
+        async def client(limiter):
+            nonlocal admitted, refused
+            while time.monotonic() < started + seconds or refused < 50:
+                try:
+                    await spend(limiter, 1, limits, 1)
+                    admitted += 1
+                except RateLimited:
+                    refused += 1
+                await asyncio.sleep(0.001)
+
+        async def slow_down(redis):
+            chance = random.Random(seed)
+            while time.monotonic() < started + seconds:
+                milliseconds = chance.randint(60, 300)
+                await redis.execute_command("CLIENT", "PAUSE", milliseconds, "ALL")
+                await asyncio.sleep(chance.uniform(0.05, 0.5))
+
+        async with Redis.from_url(server.url) as redis, asyncio.timeout(60):
+            clients = [client(limiter) for limiter in limiters for _ in range(4)]
+            await asyncio.gather(slow_down(redis), *clients)
+        assert admitted <= limits.rate * (time.monotonic() - started) + limits.burst
+        assert [limiter.fallbacks for limiter in limiters] == [0, 0]
+        for limiter in limiters:
+            await limiter.stop()
+
+    with own_redis() as server:
+        asyncio.run(scenario(server))

@@ -1,0 +1,79 @@
+"""Pools that tests run, and what is left of them: processes and open files."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from nodeapi.service import database_conninfo
+from nodeapi.tracers.struct_log import StructLogOptions
+from nodeapi.tracing.jobs import TraceJob
+from nodeapi.tracing.pool import PoolLimits, TracePool
+from tests.nodeapi.tracing import chain
+
+BLOCKS = chain.blocks()
+LOOP, DEEP, WIDE, GREETINGS = (block.header.hash for block in BLOCKS)
+LIMITS = PoolLimits(workers=1)
+
+
+@asynccontextmanager
+async def opened(limits: PoolLimits, conninfo: str | None = None) -> Any:
+    pool = TracePool(conninfo or database_conninfo(), limits)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def run(test: Callable[[TracePool], Awaitable[None]], limits: PoolLimits) -> None:
+    """Run a coroutine with a pool, and see that nothing of it is left."""
+
+    async def main() -> None:
+        async with opened(limits) as pool:
+            await test(pool)
+
+    gc.collect()
+    before = descriptors()
+    asyncio.run(main())
+    gc.collect()
+    assert descriptors() == before
+    assert children() == []
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children() -> list[int]:
+    """Return the trace workers of this process that are alive, or not reaped."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            line = status.read_text()
+            command = (status.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        parent = int(line.rpartition(")")[2].split()[1])
+        if parent == os.getpid() and (b"tracing.worker" in command or not command):
+            found.append(int(status.parent.name))
+    return found
+
+
+async def answer(pool: TracePool, job: TraceJob, owner: object = "key") -> Any:
+    stream = await pool.trace(job, owner)
+    data = await stream.read()
+    assert len(data) == stream.size
+    return json.loads(data)
+
+
+def job(network_id: int, block_hash: bytes, **options: Any) -> TraceJob:
+    values: dict[str, Any] = {"timeout": 60.0, "tracer": StructLogOptions()}
+    return TraceJob(
+        network_id=network_id, block_hash=block_hash, **{**values, **options}
+    )
