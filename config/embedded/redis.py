@@ -16,6 +16,7 @@ from config.embedded import places, processes
 from config.embedded.errors import ServiceError
 
 _PATIENCE_SECONDS = 20
+_ANSWER_SECONDS = 5
 
 
 def socket(var_dir: Path) -> Path:
@@ -41,7 +42,7 @@ class RedisServer:
 
         Raises: ServiceError with the end of the server's log.
         """
-        if self._answers():
+        if self._runs():
             return
         user = places.service_user(self.folder)
         places.make_private(self.socket.parent, user)
@@ -49,7 +50,7 @@ class RedisServer:
         process = processes.start(self._command(), user, self.folder, self.log)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
-            if self._answers():
+            if self._runs():
                 return
             time.sleep(0.005)
         raise ServiceError(
@@ -59,17 +60,20 @@ class RedisServer:
     def stop(self) -> None:
         """Stop the server when it runs."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while self._answers():
+        while self._runs():
             if time.monotonic() > deadline:
                 raise ServiceError(f"Redis does not stop, see {self.log}")
-            with self._client() as client, contextlib.suppress(redis.ConnectionError):
+            gone = contextlib.suppress(redis.ConnectionError, redis.TimeoutError)
+            with self._client() as client, gone:
                 client.shutdown(nosave=True)
         processes.see_off(self.folder)
 
-    def _answers(self) -> bool:
+    def _runs(self) -> bool:
         with self._client() as client:
             try:
                 client.ping()
+            except redis.TimeoutError:
+                return True  # it is there, and slow: a second one would take its socket
             except redis.ConnectionError:
                 return False
         return True
@@ -78,7 +82,9 @@ class RedisServer:
         # Without a policy of ours redis-py waits for seconds before it tries again.
         once = Retry(NoBackoff(), 0)
         path = str(self.socket)
-        return redis.Redis(unix_socket_path=path, socket_timeout=5, retry=once)
+        return redis.Redis(
+            unix_socket_path=path, socket_timeout=_ANSWER_SECONDS, retry=once
+        )
 
     def _command(self) -> list[str]:
         options = {

@@ -76,8 +76,8 @@ def postgres_pid(var_dir: Path) -> int | None:
     return PostgresServer(var_dir)._pid()
 
 
-def redis_answers(var_dir: Path) -> bool:
-    return RedisServer(var_dir)._answers()
+def redis_runs(var_dir: Path) -> bool:
+    return RedisServer(var_dir)._runs()
 
 
 def query(var_dir: Path, text: str) -> tuple:
@@ -95,11 +95,11 @@ def test_the_last_one_out_stops_what_the_first_one_started(folder):
         pid = postgres_pid(folder)
         assert first.leave() == 0
         assert postgres_pid(folder) == pid
-        assert redis_answers(folder)
+        assert redis_runs(folder)
         assert query(folder, "SELECT 1") == (1,)
         assert second.leave() == 0
         assert postgres_pid(folder) is None
-        assert not redis_answers(folder)
+        assert not redis_runs(folder)
 
 
 def test_users_that_come_at_once_share_one_server(folder):
@@ -121,7 +121,7 @@ def test_services_of_a_killed_user_are_taken_over_and_then_stopped(folder):
         assert postgres_pid(folder) == pid
         assert second.leave() == 0
     assert postgres_pid(folder) is None
-    assert not redis_answers(folder)
+    assert not redis_runs(folder)
 
 
 def test_what_was_committed_survives_the_killing_of_everything(folder):

@@ -80,7 +80,7 @@ def serving(
 
 
 def runs_nothing(folder: Path) -> bool:
-    return PostgresServer(folder)._pid() is None and not RedisServer(folder)._answers()
+    return PostgresServer(folder)._pid() is None and not RedisServer(folder)._runs()
 
 
 def test_two_starts_in_a_row_serve_the_same(folder):
