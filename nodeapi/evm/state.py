@@ -64,10 +64,13 @@ class WorldState:
 
     @property
     def blob_base_fee(self) -> int:
-        """Wei per blob gas in this block."""
+        """Wei per blob gas in this block.
+
+        Raises: ValueError, in a fork without blobs.
+        """
         parameters = self.fork.blob_parameters
         if parameters is None:
-            raise NotImplementedError(f"{self.fork.name} has no blobs")
+            raise ValueError(f"{self.fork.name} has no blobs")
         return blob_base_fee(
             self.execution_context.excess_blob_gas, parameters.base_fee_update_fraction
         )

@@ -9,6 +9,7 @@ from nodeapi.evm.blob_gas import (
     next_excess_blob_gas,
 )
 from nodeapi.evm.chain_config import LADDER
+from tests.nodeapi.evm.frames import new_state
 
 BPO2 = replace(
     LADDER["osaka"], name="bpo2", blob_parameters=BlobParameters(14, 21, 11_684_671)
@@ -75,3 +76,9 @@ def test_a_parameter_fork_counts_with_its_own_numbers():
 def test_a_fork_without_blobs_has_no_excess():
     with pytest.raises(ValueError, match="shanghai"):
         next_excess_blob_gas(0, 0, 7, LADDER["shanghai"])
+
+
+def test_a_state_of_a_fork_without_blobs_has_no_price_for_them():
+    assert new_state("cancun", excess_blob_gas=0).blob_base_fee == 1
+    with pytest.raises(ValueError, match="shanghai"):
+        _ = new_state("shanghai").blob_base_fee
