@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from datetime import timedelta
 from threading import Barrier, Thread
 
@@ -32,7 +33,8 @@ from wallets.services.keystores import (
     unlock,
 )
 from wallets.signing import keys
-from wallets.signing.keys import TooBusy, WrongPassphrase, address_of, encrypt
+from wallets.signing.keys import WrongPassphrase, address_of, encrypt
+from wallets.signing.turns import TooBusy
 
 PASSPHRASE = "correct horse battery"
 KEY = bytes.fromhex("7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d")
@@ -129,14 +131,12 @@ def test_try_that_found_no_turn_does_not_count(account: Account, monkeypatch):
             opened(account, "wrong")
     with monkeypatch.context() as patch:
         patch.setattr(keys, "PATIENCE", 0.01)
-        for _ in range(keys.DERIVATIONS_AT_ONCE):
-            keys._derivations.acquire()
-        try:
+        with ExitStack() as others:
+            for other in range(keys.DERIVATIONS_AT_ONCE):
+                others.enter_context(keys._turns.turn(f"other {other}", 0))
             for _ in range(3):
                 with pytest.raises(TooBusy):
                     opened(account)
-        finally:
-            keys._derivations.release(keys.DERIVATIONS_AT_ONCE)
     assert opened(account) == KEY
 
 
@@ -169,17 +169,18 @@ def test_keystore_is_saved_for_the_passphrase_alone(account: Account):
     with pytest.raises(WrongPassphrase):
         save_key(account=account, passphrase="wrong", cause=BY_USER)
     document = save_key(account=account, passphrase=PASSPHRASE, cause=BY_USER)
-    assert open_file(json.dumps(document), PASSPHRASE) == KEY
+    text = json.dumps(document)
+    assert open_file(user=account.user, text=text, passphrase=PASSPHRASE) == KEY
     assert events(account.user)[-1] == Event.KEY_SAVED
 
 
-def test_file_of_another_wallet_is_opened_or_refused():
-    text = json.dumps(encrypt(KEY, "theirs", scrypt_n=2))
-    assert open_file(text, "theirs") == KEY
+def test_file_of_another_wallet_is_opened_or_refused(user: User):
+    text = json.dumps(encrypt(KEY, "theirs", scrypt_n=2, owner=user.pk))
+    assert open_file(user=user, text=text, passphrase="theirs") == KEY
     with pytest.raises(ValidationError, match="another passphrase"):
-        open_file(text, "ours")
+        open_file(user=user, text=text, passphrase="ours")
     with pytest.raises(ValidationError, match="not a keystore: it is not JSON"):
-        open_file("{", "theirs")
+        open_file(user=user, text="{", passphrase="theirs")
 
 
 def test_deleted_key_is_gone_and_the_account_stays(account: Account):

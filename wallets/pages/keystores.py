@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from keys.models import User
 from wallets.models import Account
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
@@ -27,7 +28,8 @@ from wallets.services.keystores import (
     open_file,
     save_key,
 )
-from wallets.signing.keys import MAX_KEYSTORE_BYTES, TooBusy, read_key
+from wallets.signing.keys import MAX_KEYSTORE_BYTES, read_key
+from wallets.signing.turns import TooBusy
 
 
 class KeyForm(forms.Form):
@@ -77,7 +79,7 @@ class ImportForm(KeyForm):
             raise ValidationError(fault)
         return given
 
-    def key(self) -> bytes:
+    def key(self, user: User) -> bytes:
         """Return the private key.
 
         Raises: ValidationError; TooBusy.
@@ -85,7 +87,8 @@ class ImportForm(KeyForm):
         file: UploadedFile | None = self.cleaned_data["keystore"]
         if file is not None:
             text = file.read(MAX_KEYSTORE_BYTES + 1).decode(errors="replace")
-            return open_file(text, self.cleaned_data["keystore_passphrase"])
+            passphrase = self.cleaned_data["keystore_passphrase"]
+            return open_file(user=user, text=text, passphrase=passphrase)
         try:
             return read_key(self.cleaned_data["private_key"])
         except ValueError as error:
@@ -155,10 +158,11 @@ def _add(request: HttpRequest, form: KeyForm, template: str) -> HttpResponse:
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     if form.is_valid():
         given = {name: form.cleaned_data[name] for name in ("passphrase", "label")}
-        given |= {"user": user_of(request), "cause": cause_of(request)}
+        user = user_of(request)
+        given |= {"user": user, "cause": cause_of(request)}
         try:
             if isinstance(form, ImportForm):
-                account = import_key(key=form.key(), **given)
+                account = import_key(key=form.key(user), **given)
             else:
                 account = create_key(**given)
         except ValidationError as error:

@@ -9,7 +9,8 @@ from django import forms
 
 from wallets.models import Account
 from wallets.services.keystores import Locked, NoKey, tries_left
-from wallets.signing.keys import TooBusy, WrongPassphrase
+from wallets.signing.keys import WrongPassphrase
+from wallets.signing.turns import TooBusy
 
 MAX_PASSPHRASE_LENGTH = 1000
 """Characters; each costs a little when the key is derived."""

@@ -23,7 +23,8 @@ from wallets.models import Account, ConsentRequest, Event, Keystore
 from wallets.services.accounts import add_account, follow_accounts
 from wallets.services.requests import withdraw
 from wallets.signing import keys
-from wallets.signing.keys import TooBusy, WrongPassphrase
+from wallets.signing.keys import WrongPassphrase
+from wallets.signing.turns import TooBusy
 
 MAX_TRIES = 5
 """Wrong passphrases in a row after which an account stays locked for a while."""
@@ -66,7 +67,7 @@ def import_key(
     Raises: ValidationError, also for a key that he has already; TooBusy.
     """
     _refuse_weak(passphrase, user)
-    document = keys.encrypt(key, passphrase, scrypt_n=conf.scrypt_cost())
+    document = keys.encrypt(key, passphrase, scrypt_n=conf.scrypt_cost(), owner=user.pk)
     address = keys.address_of(key)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
@@ -82,13 +83,13 @@ def import_key(
     return account
 
 
-def open_file(text: str, passphrase: str) -> bytes:
+def open_file(*, user: User, text: str, passphrase: str) -> bytes:
     """Return the private key in a keystore that a user brings along.
 
     Raises: ValidationError for what is none, or another passphrase's; TooBusy.
     """
     try:
-        return keys.decrypt(keys.read_keystore(text), passphrase)
+        return keys.decrypt(keys.read_keystore(text), passphrase, owner=user.pk)
     except WrongPassphrase as error:
         raise ValidationError("The keystore has another passphrase.") from error
     except ValueError as error:
@@ -103,7 +104,7 @@ def unlock(*, account: Account, passphrase: str, cause: Cause) -> bytes:
     """
     keystore = _count_try(account)
     try:
-        key = keys.decrypt(keystore.document, passphrase)
+        key = keys.decrypt(keystore.document, passphrase, owner=account.user_id)
     except TooBusy:
         _give_try_back(keystore)
         raise

@@ -31,8 +31,8 @@ from wallets.services.signatures import (
     record_signed,
 )
 from wallets.signatures import Question
-from wallets.signing.keys import TooBusy
 from wallets.signing.transactions import Signed, Transaction, sign_transaction
+from wallets.signing.turns import TooBusy
 from wallets.upstream import Upstream, UpstreamAway, UpstreamRefused
 
 logger = logging.getLogger(__name__)

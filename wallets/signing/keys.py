@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import BoundedSemaphore
+from collections.abc import Hashable
 from typing import Any
+
+from wallets.signing.turns import Turns
 
 MAX_KEYSTORE_BYTES = 16 * 1024
 """Of a keystore as a file; real ones have some 500."""
@@ -23,6 +23,11 @@ MAX_SCRYPT_BYTES = 512 * 2**20
 
 MAX_SCRYPT_WORK = 2**24
 """Likewise N·r·p, which is its time: eight times that of go-ethereum's."""
+
+MAX_SCRYPT_BLOCKS = 1024
+"""Likewise r·p, in blocks of 128 bytes that are derived at first and held until the end;
+wallets use 8 to 64. That derivation's time grows with the square: 0.2 s for so many, and
+minutes for what N·r·p allows where N is small."""
 
 MAX_PBKDF2_ROUNDS = 10_000_000
 """Some five seconds; wallets use at most a million."""
@@ -42,16 +47,11 @@ _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
-_derivations = BoundedSemaphore(DERIVATIONS_AT_ONCE)
-_places = BoundedSemaphore(DERIVATIONS_AT_ONCE + WAITING_AT_MOST)
+_turns = Turns(DERIVATIONS_AT_ONCE, WAITING_AT_MOST)
 
 
 class WrongPassphrase(Exception):
     """Raised when a keystore does not open."""
-
-
-class TooBusy(Exception):
-    """Raised when too many keystores are being opened at once."""
 
 
 def new_key() -> bytes:
@@ -79,28 +79,32 @@ def address_of(key: bytes) -> str:
     return str(Account.from_key(key).address).lower()
 
 
-def encrypt(key: bytes, passphrase: str, *, scrypt_n: int) -> dict[str, Any]:
+def encrypt(
+    key: bytes, passphrase: str, *, scrypt_n: int, owner: Hashable
+) -> dict[str, Any]:
     """Return a keystore that opens with a passphrase.
 
     scrypt_n: CPU and memory cost, a power of two; memory is 1024 times as many bytes.
+    owner: who waits for it, among whom turns are shared fairly.
     Raises: TooBusy.
     """
     from eth_account import Account
 
-    with _turn():
+    with _turns.turn(owner, PATIENCE):
         made = Account.encrypt(key, passphrase, kdf="scrypt", iterations=scrypt_n)
     return dict(made)
 
 
-def decrypt(keystore: dict[str, Any], passphrase: str) -> bytes:
+def decrypt(keystore: dict[str, Any], passphrase: str, *, owner: Hashable) -> bytes:
     """Return a keystore's private key.
 
     keystore: one that was made here, or that `read_keystore` has let pass.
+    owner: as for `encrypt`.
     Raises: WrongPassphrase; TooBusy.
     """
     from eth_account import Account
 
-    with _turn():
+    with _turns.turn(owner, PATIENCE):
         try:
             return read_key(bytes(Account.decrypt(keystore, passphrase)).hex())
         except ValueError as error:
@@ -138,15 +142,20 @@ def _check_derivation(name: Any, parameters: dict[str, Any]) -> None:
     }
     is_sound = (
         all(type(number) is int and number > 0 for number in numbers.values())
-        and parameters.get("dklen") == 32
+        and type(parameters.get("dklen")) is int
+        and parameters["dklen"] == 32
         and _is_hex(parameters.get("salt"), None)
     )
     n, r, p, c = (numbers.get(key) or 0 for key in ("n", "r", "p", "c"))
     if name == "scrypt" and is_sound and n and r and p:
         is_power = n & (n - 1) == 0 and n > 1
-        if not is_power or r * p >= 2**30:
+        if not is_power:
             raise ValueError("the keystore's scrypt parameters are none")
-        if 128 * n * r > MAX_SCRYPT_BYTES or n * r * p > MAX_SCRYPT_WORK:
+        if (
+            128 * n * r > MAX_SCRYPT_BYTES
+            or n * r * p > MAX_SCRYPT_WORK
+            or r * p > MAX_SCRYPT_BLOCKS
+        ):
             raise ValueError("the keystore's scrypt would take too much memory or time")
     elif name == "pbkdf2" and is_sound and c:
         if parameters.get("prf") != "hmac-sha256" or c > MAX_PBKDF2_ROUNDS:
@@ -165,18 +174,3 @@ def _is_hex(value: Any, size: int | None) -> bool:
     if not isinstance(value, str) or not _HEX.fullmatch(value) or len(value) % 2:
         return False
     return len(value) <= 128 if size is None else len(value) == 2 * size
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    if not _places.acquire(blocking=False):
-        raise TooBusy
-    try:
-        if not _derivations.acquire(timeout=PATIENCE):
-            raise TooBusy
-        try:
-            yield
-        finally:
-            _derivations.release()
-    finally:
-        _places.release()

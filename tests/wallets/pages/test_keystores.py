@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from tests.wallets.pages.conftest import Person
 from wallets.models import Account, Keystore
 from wallets.pages.recent import MAX_LOGIN_AGE
-from wallets.services.keystores import MAX_TRIES, open_file, unlock
-from wallets.signing.keys import address_of, encrypt
+from wallets.services.keystores import MAX_TRIES, unlock
+from wallets.signing.keys import address_of, decrypt, encrypt
 
 PASSPHRASE = "correct horse battery"
 KEY = bytes.fromhex("7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d")
@@ -45,9 +45,8 @@ def test_account_is_created_and_its_keystore_saved(person: Person):
         response["Content-Disposition"],
     )
     assert "no-store" in response["Cache-Control"]
-    assert address_of(open_file(response.content.decode(), PASSPHRASE)) == (
-        account.address
-    )
+    key = decrypt(response.json(), PASSPHRASE, owner=person.user.pk)
+    assert address_of(key) == account.address
 
 
 def test_accounts_tell_which_of_them_can_sign(person: Person):
@@ -84,7 +83,10 @@ def test_what_makes_no_good_account_is_refused(person: Person, given, answer):
 )
 def test_key_is_brought_along(person: Person, given):
     if "keystore" in given:
-        given = {**given, "keystore": file_of(encrypt(KEY, "theirs", scrypt_n=2))}
+        given = {
+            **given,
+            "keystore": file_of(encrypt(KEY, "theirs", scrypt_n=2, owner=1)),
+        }
     response = person.client.post("/wallet/accounts/import", {**NEW, **given})
     assert response.status_code == HTTPStatus.FOUND
     account = Account.objects.get(user=person.user, address=address_of(KEY))
@@ -100,7 +102,7 @@ def test_key_is_brought_along(person: Person, given):
         ({"keystore": "x" * 20_000}, "it is too long"),
         ({"keystore": "x" * 100_000}, "Give a keystore of at most 16 KiB"),
         (
-            {"keystore": encrypt(KEY, "theirs", scrypt_n=2)},
+            {"keystore": encrypt(KEY, "theirs", scrypt_n=2, owner=1)},
             "The keystore has another passphrase",
         ),
     ],

@@ -27,9 +27,8 @@ from tests.support.upstream_node import UpstreamNode, running_node
 from tests.support.wallet import A1, BY_USER, M0
 from tests.wallets.pages.conftest import Person
 from wallets.client import CallFailed, WalletClient, connect
-from wallets.services.keystores import open_file
 from wallets.services.pairing import redeem_program_code, start_program_pairing
-from wallets.signing.keys import address_of
+from wallets.signing.keys import address_of, decrypt
 
 pytestmark = needs_chromium
 ONE = {"optionalScopes": {"eip155:1": M0}}
@@ -93,8 +92,9 @@ def created(page: Page) -> str:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save the keystore").click()
     text = saved.value.path().read_text()
-    address = address_of(open_file(text, PASSPHRASE))
-    assert json.loads(text)["address"].lower() in address
+    keystore = json.loads(text)
+    address = address_of(decrypt(keystore, PASSPHRASE, owner="test"))
+    assert keystore["address"].lower() in address
     return address
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from wallets.signing import keys
 from wallets.signing.keys import (
-    TooBusy,
     WrongPassphrase,
     address_of,
     decrypt,
@@ -16,6 +15,7 @@ from wallets.signing.keys import (
     read_key,
     read_keystore,
 )
+from wallets.signing.turns import TooBusy
 
 SECRET = "7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"
 CRYPTO = {
@@ -56,28 +56,31 @@ PBKDF2 = {
 @pytest.mark.parametrize("document", [SCRYPT, PBKDF2], ids=["scrypt", "pbkdf2"])
 def test_keystores_of_the_definition_open(document):
     keystore = read_keystore(json.dumps(document))
-    assert decrypt(keystore, "testpassword").hex() == SECRET
+    assert decrypt(keystore, "testpassword", owner=1).hex() == SECRET
     with pytest.raises(WrongPassphrase):
-        decrypt(keystore, "testpasswort")
+        decrypt(keystore, "testpasswort", owner=1)
 
 
 def test_names_in_other_case_are_understood():
     """Some wallets write `Crypto`."""
     document = {"Crypto": CRYPTO, "version": 3}
-    assert decrypt(read_keystore(json.dumps(document)), "testpassword").hex() == SECRET
+    assert (
+        decrypt(read_keystore(json.dumps(document)), "testpassword", owner=1).hex()
+        == SECRET
+    )
 
 
 def test_new_key_rests_in_a_keystore_and_comes_back():
     key = new_key()
     assert key != new_key()
-    keystore = encrypt(key, "pässphrase 🗝", scrypt_n=1024)
+    keystore = encrypt(key, "pässphrase 🗝", scrypt_n=1024, owner=1)
     assert keystore["crypto"]["kdfparams"]["n"] == 1024
     assert key.hex() not in json.dumps(keystore)
     assert "0x" + keystore["address"].lower() == address_of(key)
-    assert decrypt(read_keystore(json.dumps(keystore)), "pässphrase 🗝") == key
+    assert decrypt(read_keystore(json.dumps(keystore)), "pässphrase 🗝", owner=1) == key
     for wrong in ("", "passphrase", "pässphrase 🗝 "):
         with pytest.raises(WrongPassphrase):
-            decrypt(keystore, wrong)
+            decrypt(keystore, wrong, owner=1)
 
 
 @pytest.mark.parametrize("text", [SECRET, "0x" + SECRET, f" {SECRET.upper()}\n"])
@@ -128,6 +131,8 @@ def costing(**changes: object) -> str:
         costing(n=True),
         costing(p=0),
         costing(r=-1),
+        costing(n=2, p=1025),
+        costing(dklen=32.0),
         costing(dklen=2**30),
         costing(salt="zz"),
         costing(salt="00" * 1000),
@@ -150,7 +155,7 @@ def test_derivations_are_limited_in_number(monkeypatch):
 
     def work() -> None:
         try:
-            decrypt(SCRYPT, "testpassword")
+            decrypt(SCRYPT, "testpassword", owner=1)
             outcomes.append("opened")
         except TooBusy:
             outcomes.append("busy")
@@ -162,4 +167,4 @@ def test_derivations_are_limited_in_number(monkeypatch):
         thread.join()
     assert outcomes.count("opened") >= keys.DERIVATIONS_AT_ONCE
     assert outcomes.count("busy") >= 1
-    decrypt(encrypt(b"\1" * 32, "x", scrypt_n=2), "x")
+    decrypt(encrypt(b"\1" * 32, "x", scrypt_n=2, owner=1), "x", owner=1)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event, Thread
+
+import pytest
+
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
+from wallets.signing.turns import TooBusy, Turns
+
+
+class Worker(Thread):
+    """Asks for a turn and keeps it until told to end."""
+
+    def __init__(self, turns: Turns, owner: str) -> None:
+        super().__init__()
+        self.state = "waits"
+        self._turns = turns
+        self._owner = owner
+        self._is_told = Event()
+
+    def run(self) -> None:
+        try:
+            with self._turns.turn(self._owner, PATIENCE_SECONDS):
+                self.state = "works"
+                self._is_told.wait(PATIENCE_SECONDS)
+            self.state = "ended"
+        except TooBusy:
+            self.state = "refused"
+
+    def end(self) -> None:
+        self._is_told.set()
+        self.join()
+
+
+class Crowd:
+    """Workers at two turns, with three places to wait."""
+
+    def __init__(self) -> None:
+        self.turns = Turns(at_once=2, waiting_at_most=3)
+        self.workers: list[Worker] = []
+
+    def ask(self, owners: str) -> None:
+        """Have workers of some owners ask, one after the other; each is a letter."""
+        for owner in owners:
+            self.workers.append(Worker(self.turns, owner))
+            self.workers[-1].start()
+            wait_until(self._is_settled)
+
+    def end(self, index: int) -> None:
+        self.workers[index].end()
+        wait_until(self._is_settled)
+
+    def all_in(self, state: str) -> list[int]:
+        return [i for i, worker in enumerate(self.workers) if worker.state == state]
+
+    def _is_settled(self) -> bool:
+        """Return whether each worker knows what became of him."""
+        return len(self.all_in("waits")) == len(self.turns._waiting)
+
+
+@pytest.fixture
+def crowd() -> Iterator[Crowd]:
+    crowd = Crowd()
+    yield crowd
+    while any(worker.is_alive() for worker in crowd.workers):
+        for index in crowd.all_in("works"):
+            crowd.workers[index].end()
+
+
+def test_who_is_alone_has_all_turns_and_all_places(crowd: Crowd) -> None:
+    crowd.ask("aaaaaa")
+    assert crowd.all_in("works") == [0, 1]
+    assert crowd.all_in("waits") == [2, 3, 4]
+    assert crowd.all_in("refused") == [5]
+    crowd.end(1)
+    assert crowd.all_in("works") == [0, 2]
+
+
+def test_free_turn_goes_to_who_has_none(crowd: Crowd) -> None:
+    crowd.ask("aaaab")
+    crowd.end(0)
+    assert crowd.all_in("works") == [1, 4]
+    crowd.end(1)
+    assert crowd.all_in("works") == [2, 4]
+
+
+def test_newcomer_takes_the_last_place_of_who_has_most(crowd: Crowd) -> None:
+    crowd.ask("aaaaab")
+    assert crowd.all_in("refused") == [4]
+    crowd.ask("b")  # who would have as many then
+    assert crowd.all_in("refused") == [4, 6]
+    crowd.ask("c")
+    assert crowd.all_in("refused") == [3, 4, 6]
+    crowd.ask("d")
+    assert crowd.all_in("waits") == [2, 5, 7]
+    assert crowd.all_in("refused") == [3, 4, 6, 8]
+
+
+def test_nobody_waits_longer_than_he_has_patience(crowd: Crowd) -> None:
+    crowd.ask("ab")
+    with pytest.raises(TooBusy), crowd.turns.turn("c", patience=0.01):
+        pass
+    crowd.end(0)
+    with crowd.turns.turn("c", patience=0):
+        pass
