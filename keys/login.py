@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from keys.models import LoginFailure, User
+from keys.places import place_of
 
 WINDOW = timedelta(minutes=15)
 """How long a failure counts, and so how long a lock-out lasts at most."""
@@ -57,17 +58,18 @@ class LockingBackend(ModelBackend):
         if user is None:
             note_failure(email, ip)
         else:
-            LoginFailure.objects.filter(email=email, ip=ip).delete()
+            forgive(email, ip)
         return user
 
 
 def is_locked_out(email: str, ip: str | None) -> bool:
     """Return whether an address may not log in from a place for the time being."""
+    place = place_of(ip)
     recent = LoginFailure.objects.filter(at__gt=timezone.now() - WINDOW)
-    found = recent.filter(Q(email=email) | Q(ip=ip)).aggregate(
-        pair=Count("pk", filter=Q(email=email, ip=ip)),
+    found = recent.filter(Q(email=email) | Q(ip=place)).aggregate(
+        pair=Count("pk", filter=Q(email=email, ip=place)),
         email=Count("pk", filter=Q(email=email)),
-        ip=Count("pk", filter=Q(ip=ip)),
+        ip=Count("pk", filter=Q(ip=place)),
     )
     return bool(
         found["pair"] >= MAX_FAILURES_OF_PAIR
@@ -79,4 +81,9 @@ def is_locked_out(email: str, ip: str | None) -> bool:
 def note_failure(email: str, ip: str | None) -> None:
     """Count a failure, and forget those that count no longer."""
     LoginFailure.objects.filter(at__lt=timezone.now() - WINDOW).delete()
-    LoginFailure.objects.create(email=email, ip=ip)
+    LoginFailure.objects.create(email=email, ip=place_of(ip))
+
+
+def forgive(email: str, ip: str | None) -> None:
+    """Forget the failures of somebody who has shown that the address is his."""
+    LoginFailure.objects.filter(email=email, ip=place_of(ip)).delete()

@@ -10,21 +10,17 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
 from typing import TypeVar
 
 from keys.errors import TooManyInvalidKeys
 from keys.limiter.gcra import SECOND, Bucket, Limits, Verdict, take
+from keys.places import place_of, read_address
 
 _T = TypeVar("_T")
 
 MAX_ADDRESSES = 10_000
 """Addresses that are remembered, the latest ones; about 1 kB each."""
-
-_NETWORK_BITS = 64
-"""Of an IPv6 address: whoever has one has the whole network's.
-Source: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.1"""
 
 _COST = 60
 """Credits of an attempt, so that a rate a second is one of attempts a minute."""
@@ -100,14 +96,5 @@ class Strangers:
 
 def _place(address: str | None) -> str | None:
     """Return whom an address stands for, None for this machine."""
-    try:
-        ip = ip_address(address or "")
-    except ValueError:
-        return None
-    if isinstance(ip, IPv6Address):
-        ip = ip.ipv4_mapped or ip
-    if ip.is_loopback:
-        return None
-    if isinstance(ip, IPv6Address):
-        return str(IPv6Network((int(ip), _NETWORK_BITS), strict=False))
-    return str(ip)
+    found = read_address(address)
+    return None if found is None or found.is_loopback else place_of(address)

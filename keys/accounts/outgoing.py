@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from datetime import timedelta
 
 from django.db import connection, transaction
 from django.utils import timezone
 
 from keys.models import AccountMail
+from keys.places import place_of
 
 WINDOW = timedelta(hours=1)
 """How long a mail counts."""
@@ -48,11 +48,3 @@ def note_mail(email: str, ip: str | None) -> AccountMail:
     ):
         raise TooManyMails
     return AccountMail.objects.create(email=email, ip=place)
-
-
-def place_of(ip: str | None) -> str | None:
-    """Return what is counted of an address: of IPv6 the /64, which is one customer's."""
-    if ip is None or ":" not in ip:
-        return ip
-    network = ipaddress.ip_network(f"{ip.partition('%')[0]}/64", strict=False)
-    return str(network.network_address)

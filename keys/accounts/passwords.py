@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods
 from keys.accounts.forms import CountedPasswordChangeForm, EmailForm
 from keys.accounts.mails import mail_password_changed, mail_reset
 from keys.accounts.pages import account_page, ip_of, logger, mail_form
-from keys.models import LoginFailure, User
+from keys.login import forgive
+from keys.models import User
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _SetPasswordForm = SetPasswordForm[User]
@@ -41,7 +42,7 @@ class ResetConfirm(PasswordResetConfirmView):
         response = super().form_valid(form)
         assert isinstance(form.user, User)
         ip = ip_of(self.request)
-        LoginFailure.objects.filter(email=form.user.email, ip=ip).delete()
+        forgive(form.user.email, ip)
         _tell(form.user, ip)
         messages.success(self.request, "Your new password is set. Log in with it.")
         return response

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from keys import format as key_format
 from keys.api.throttling import OF_STRANGER, gate
 from keys.models import ApiToken, User
+from keys.places import place_of
 
 REALM = 'Bearer realm="portcullis management"'
 
@@ -38,9 +39,8 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, secret = header.partition(" ")
         found = _find(secret.strip()) if scheme.lower() == "bearer" else None
         if found is None:
-            wait = gate.pass_through(
-                ("stranger", request.META.get("REMOTE_ADDR")), OF_STRANGER
-            )
+            place = place_of(request.META.get("REMOTE_ADDR"))
+            wait = gate.pass_through(("stranger", place), OF_STRANGER)
             raise Throttled(wait) if wait else AuthenticationFailed("invalid token")
         _note_use(found)
         return found.owner, found

@@ -340,6 +340,15 @@ def test_trying_many_addresses_from_one_place_is_locked_out(client: Client) -> N
     assert LoginFailure.objects.count() == MAX_FAILURES_FROM_IP
 
 
+def test_network_of_a_customer_is_one_place(client: Client) -> None:
+    """Who has one address of an IPv6 /64 has them all."""
+    User.objects.create_superuser("staff@example.org", "open sesame 1")
+    for number in range(MAX_FAILURES_OF_PAIR):
+        assert not log_in(client, "staff@example.org", "wrong", f"2001:db8::{number}")
+    assert not log_in(client, "staff@example.org", "open sesame 1", "2001:db8::ffff")
+    assert log_in(client, "staff@example.org", "open sesame 1", "2001:db8:0:1::1")
+
+
 def test_groups_stay_as_staff_have_changed_them() -> None:
     from keys.groups import make_groups
 

@@ -168,6 +168,19 @@ def test_sixth_guess_is_refused_even_when_it_is_right(user: User):
     assert pairing.redeem_program_code(code=code, cause=elsewhere).token
 
 
+def test_guesses_of_an_ipv6_network_are_counted_together(user: User):
+    code = pairing.start_program_pairing(user=user, label="bot")
+    for number in range(pairing.MAX_GUESSES):
+        caller = Cause(Actor.DAPP, f"2001:db8::{number}")
+        with pytest.raises(PairingRefused):
+            pairing.redeem_program_code(code="BBBB-BBBB", cause=caller)
+    neighbour = Cause(Actor.DAPP, "2001:db8::ffff")
+    with pytest.raises(PairingRefused):
+        pairing.redeem_program_code(code=code, cause=neighbour)
+    elsewhere = Cause(Actor.DAPP, "2001:db8:0:1::1")
+    assert pairing.redeem_program_code(code=code, cause=elsewhere).token
+
+
 def test_guesses_are_forgotten_in_time(user: User):
     code = pairing.start_program_pairing(user=user, label="bot")
     for _ in range(pairing.MAX_GUESSES):

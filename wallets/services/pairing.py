@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from keys.models import User
+from keys.places import place_of
 from wallets import conf
 from wallets.changes import Cause, announce_dapp, announce_user, record
 from wallets.credentials import digest, new_token
@@ -195,13 +196,14 @@ def _guess(code: str, remote_address: str | None) -> Pairing | None:
     since = timezone.now() - PROGRAM_CODE_LIFETIME
     FailedPairing.objects.filter(at__lt=since).delete()
     failed = FailedPairing.objects.all()
-    of_address = failed.filter(remote_address=remote_address)
+    place = place_of(remote_address)
+    of_address = failed.filter(remote_address=place)
     if of_address.count() >= MAX_GUESSES or failed.count() >= MAX_GUESSES_OF_ALL:
         return None
     letters = re.sub(r"[\s-]", "", code[: 4 * _CODE_LENGTH]).upper()
     pairing = _take(letters, DappKind.APP)
     if pairing is None:
-        FailedPairing.objects.create(remote_address=remote_address)
+        FailedPairing.objects.create(remote_address=place)
     return pairing
 
 

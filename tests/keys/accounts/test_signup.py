@@ -15,7 +15,6 @@ from keys.accounts.outgoing import (
     MAX_MAILS_FROM_IP,
     MAX_MAILS_TO_EMAIL,
     WINDOW,
-    place_of,
 )
 from keys.models import AccountMail, User
 from tests.keys.accounts.mailbox import PASSWORD, link_in, the_mail
@@ -157,13 +156,6 @@ def test_what_is_counted_is_forgotten_after_a_day(client: Client) -> None:
     AccountMail.objects.update(at=timezone.now() - LIFETIME - timedelta(seconds=1))
     ask(client, "other@example.org")
     assert AccountMail.objects.count() == 1
-
-
-def test_place_of_an_address() -> None:
-    assert place_of(None) is None
-    assert place_of("192.0.2.7") == "192.0.2.7"
-    assert place_of("2001:db8:1:2:3:4:5:6") == "2001:db8:1:2::"
-    assert place_of("fe80::1%eth0") == "fe80::"
 
 
 @pytest.mark.parametrize(
