@@ -112,9 +112,11 @@ def read_moment(text: str) -> datetime:
 
 def read_number(text: str) -> int:
     """Return a number such as an id. Raises: ValueError."""
-    if not (text.isascii() and text.isdecimal() and int(text[:20]) <= MAX_NUMBER):
+    digits = text.lstrip("0") or "0"
+    is_number = text.isascii() and text.isdecimal()
+    if not is_number or len(digits) > 19 or int(digits) > MAX_NUMBER:
         raise ValueError("A number, such as an id.")
-    return int(text)
+    return int(digits)
 
 
 def _text(text: str) -> str:

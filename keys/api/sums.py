@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from django.db import connection, transaction
 
+from keys.api.filters import MAX_NUMBER
 from keys.latencies import percentile
 
 INTERVALS = ("minute", "hour", "day", "month")
@@ -89,8 +90,11 @@ def _typed(name: str, value: object) -> Any:
     """Return a value of a cursor as the database takes it. Raises: ValueError."""
     if name == "start":
         return datetime.fromisoformat(str(value))
-    kind = int if GROUPS[name][1] == "int8" else str
-    if type(value) is not kind:
+    if GROUPS[name][1] == "int8":
+        is_sound = type(value) is int and abs(value) <= MAX_NUMBER
+    else:
+        is_sound = type(value) is str and "\0" not in value
+    if not is_sound:
         raise ValueError("This is no cursor of this list.")
     return value
 

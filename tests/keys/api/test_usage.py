@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 from datetime import UTC, datetime
 
+import orjson
 import pytest
 
 from keys.models import ApiKey, Span, UsageBucket, User
@@ -89,6 +91,11 @@ def test_pages_hold_every_sum_once(
     assert sum(int(one["calls"]) for one in seen) == 84
 
 
+def cursor(*values: object) -> str:
+    """Return what names a group after which a page begins."""
+    return base64.urlsafe_b64encode(orjson.dumps(values)).decode()
+
+
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -101,7 +108,10 @@ def test_pages_hold_every_sum_once(
         ("from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z", "from"),
         ("group_by=key&cursor=AAAA", "cursor"),
         ("group_by=key&cursor=WyJ4Il0=", "cursor"),
+        (f"group_by=key&cursor={cursor(2**63)}", "cursor"),
+        (f"group_by=method&cursor={cursor(chr(0))}", "cursor"),
         ("key=99999999999999999999", "key"),
+        ("key=0000000000000000000099999999999999999999", "key"),
         ("method=%00", "method"),
     ],
 )
