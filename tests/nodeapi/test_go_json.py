@@ -98,6 +98,7 @@ def test_duration_is_seconds(text, seconds):
         ('"\\', r'invalid duration "\"\\"'),
         ("2562048h", 'invalid duration "2562048h"'),
         ("9" * 5000 + "s", f'invalid duration "{"9" * 5000}s"'),
+        ("0s" * 5001, "invalid duration of 10002 characters"),
     ],
 )
 def test_what_is_no_duration_is_told_in_gos_words(text, told):

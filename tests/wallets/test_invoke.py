@@ -8,7 +8,7 @@ import orjson
 import pytest
 from django.db import connection
 
-from jsonrpc.errors import RpcError
+from jsonrpc.errors import RequestTimedOut, RpcError
 from keys.models import ApiKey, KeyVersion, UsageBucket
 from keys.services import announce_key, grant_entitlement, withdraw_entitlement
 from keys.services.limits import set_limits
@@ -274,7 +274,9 @@ def test_deactivated_users_sessions_are_closed(rig: Rig):
     assert rig.session()["sessionScopes"] == {}
 
 
-def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig):
+def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(
+    rig: Rig, settings
+):
     api_key = internal_key.ensure()
     network = Network.objects.get(chain_id=1)
     entitlement = grant_entitlement(
@@ -293,6 +295,9 @@ def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(rig: Rig)
         error = rig.error(rig.s1, INVOKE, rig.invoke(*trace))
         assert isinstance(error, RpcError)
         assert (error.code, error.message) == (-32000, f"block {trace[2]} not found")
+        settings.NODEAPI_SLOW_REQUEST_TIMEOUT = 0.0
+        late = rig.invoke("eip155:1", "debug_traceBlockByHash", "0x" + "34" * 32)
+        assert isinstance(rig.error(rig.s1, INVOKE, late), RequestTimedOut)
         plain = rig.create(
             "eip155:1", socket=Socket(rig.pair("https://z.example"), "z")
         )

@@ -161,9 +161,8 @@ async def _call(
     if isinstance(params, dict) and not params:
         params = []
     arguments = method.signature.decode(params)
-    seconds = None if method.is_slow else node_conf.request_timeout()
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(_seconds(method, target)):
             value = method.handler(target, *arguments)
             if isinstance(value, Awaitable):
                 value = await value
@@ -172,6 +171,13 @@ async def _call(
             return method.encode(value)
     except TimeoutError as error:
         raise RequestTimedOut from error
+
+
+def _seconds(method: Method, target: Invocation | NodeContext) -> float | None:
+    """Return how long a method may take; None where it waits for the user."""
+    if not method.is_slow:
+        return node_conf.request_timeout()
+    return node_conf.slow_request_timeout() if isinstance(target, NodeContext) else None
 
 
 async def _whole(stream: Stream) -> bytes:
