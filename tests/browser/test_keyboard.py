@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -55,6 +56,12 @@ FOCUSED = f"""() => {{
 }}"""
 
 
+HEADER = """[...document.querySelectorAll("header a, header button")].map((one) => {
+    const { top, bottom, left, right } = one.getBoundingClientRect();
+    return { name: one.innerText, top, bottom, left, right };
+})"""
+
+
 @pytest.fixture(scope="module")
 def issued(live: Live) -> IssuedKey:
     owner = User.objects.create_user("keyboard@example.org", PASSWORD)
@@ -87,6 +94,26 @@ def test_tab_leads_through_a_page_in_the_order_of_its_text(
         for one in reached:
             assert one["isShown"], (place, one["name"])
             assert one["isMarked"], (place, one["name"])
+
+
+@pytest.mark.parametrize("width", WIDTHS.values(), ids=WIDTHS)
+@pytest.mark.parametrize("visitor", ["stranger", "customer", "staff"])
+def test_header_is_shown_in_the_order_in_which_tab_leads_through_it(
+    context: BrowserContext, live: Live, visitor: str, width: int
+) -> None:
+    if visitor != "stranger":
+        name, is_staff = f"{visitor}-{width}@example.org", visitor == "staff"
+        user = User.objects.create_user(name, PASSWORD, is_staff=is_staff)
+        sign_in(context, live, user)
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto("/docs/")
+    boxes = page.evaluate(HEADER)
+    assert len(boxes) >= 3
+    for before, after in pairwise(boxes):
+        is_below = after["top"] >= before["bottom"]
+        is_beside = after["left"] >= before["right"] and after["bottom"] > before["top"]
+        assert is_below or is_beside, (before, after)
 
 
 def test_keyboard_reaches_the_content_past_the_navigation(
