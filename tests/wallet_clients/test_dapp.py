@@ -7,9 +7,8 @@ import os
 import re
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.support.browser import log_in, needs_chromium, running_chromium
 from tests.support.live import Live
+from tests.support.sites import SiteHandler, running_site
 from tests.support.wallet import A1
 from tests.wallet_clients.conftest import PACKAGES, Mainnet
 from tests.wallets.pages.conftest import Person
@@ -40,7 +40,7 @@ def photograph(page: Page, name: str) -> None:
         page.screenshot(path=Path(FOLDER) / f"{name}.png", full_page=True)
 
 
-class DappFiles(SimpleHTTPRequestHandler):
+class DappFiles(SiteHandler, SimpleHTTPRequestHandler):
     """Serves the build; its page has the wallet's script before its own."""
 
     def __init__(self, *args: Any, script: str, **kwargs: Any) -> None:
@@ -54,15 +54,7 @@ class DappFiles(SimpleHTTPRequestHandler):
             return
         page = (BUILD / "index.html").read_text()
         included = f'<head><script src="{self._script}"></script>'
-        body = page.replace("<head>", included, 1).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.send_page(page.replace("<head>", included, 1))
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +67,8 @@ def browser() -> Iterator[Browser]:
 def origin(live: Live) -> Iterator[str]:
     """Serve the dapp."""
     handler = partial(DappFiles, script=f"{live.base_url}/static/wallet/connect.js")
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
-        yield f"http://localhost:{site.server_port}"
-        site.shutdown()
+    with running_site(handler) as port:
+        yield f"http://localhost:{port}"
 
 
 @pytest.fixture

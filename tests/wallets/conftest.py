@@ -5,7 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.wallet import Rig, running_wallet
+from tests.support.dapps import Owner
+from tests.support.live import Live, live_service
+from tests.support.wallet import Rig, running_wallet, served_chains
+from wallets import internal_key
 from wallets.service import Wallet
 
 
@@ -20,3 +23,18 @@ def parts(module_db: None) -> Iterator[tuple[asyncio.Runner, Wallet]]:
 def rig(parts: tuple[asyncio.Runner, Wallet]) -> Rig:
     """Return a new user with accounts and a dapp, on parts that a module shares."""
     return Rig(*parts)
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    """Return a server of two processes."""
+    served_chains()
+    internal_key.ensure()
+    with live_service(workers=2) as live:
+        yield live
+
+
+@pytest.fixture
+def owner(live: Live) -> Owner:
+    """Return U, who has paired P."""
+    return Owner(live.base_url)

@@ -25,11 +25,6 @@ def live(module_db: None) -> Iterator[Live]:
         yield live
 
 
-@pytest.fixture
-def owner(live: Live) -> Owner:
-    return Owner(live.base_url)
-
-
 async def frames(socket: Any, count: int) -> list[Any]:
     return [json.loads(await in_time(socket.recv())) for _ in range(count)]
 

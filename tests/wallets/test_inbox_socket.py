@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,18 +17,9 @@ from keys.services.customers import switch_customer
 from tests.support.dapps import SILENCE, Owner, failure, orm, run
 from tests.support.live import Live, live_service
 from tests.support.waiting import PATIENCE_SECONDS, in_time
-from tests.support.wallet import M0, served_chains
-from wallets import internal_key
+from tests.support.wallet import M0
 from wallets.models import ConsentRequest, RequestState
 from wallets.sockets import limits
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    served_chains()
-    internal_key.ensure()
-    with live_service(workers=2) as live:
-        yield live
 
 
 class Visitor(Owner):

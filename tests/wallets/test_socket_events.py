@@ -54,11 +54,6 @@ def live(builder: ChainBuilder) -> Iterator[Live]:
         yield live
 
 
-@pytest.fixture
-def owner(live: Live) -> Owner:
-    return Owner(live.base_url)
-
-
 async def sockets(owner: Owner, stack: AsyncExitStack, count: int) -> list[Any]:
     opened = [await owner.connect() for _ in range(count)]
     for client in opened:

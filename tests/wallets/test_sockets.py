@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 from websockets.asyncio.client import ClientConnection
@@ -12,10 +11,9 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.dapps import Owner, case, exchange, orm, run
-from tests.support.live import Live, live_service
+from tests.support.live import Live
 from tests.support.waiting import PATIENCE_SECONDS, in_time
-from tests.support.wallet import BY_USER, M0, UNAUTHORIZED, served_chains
-from wallets import internal_key
+from tests.support.wallet import BY_USER, M0, UNAUTHORIZED
 from wallets.client import CallFailed
 from wallets.models import ConsentRequest, DappKind, RequestState
 from wallets.services.dapps import disconnect_dapp
@@ -27,19 +25,6 @@ EMPTY = {"sessionScopes": {}, "sessionProperties": {}}
 VERIFIER = "v" * 43
 CHALLENGE = "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM"
 PAGE = "https://dapp.example"
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    served_chains()
-    internal_key.ensure()
-    with live_service(workers=2) as live:
-        yield live
-
-
-@pytest.fixture
-def owner(live: Live) -> Owner:
-    return Owner(live.base_url)
 
 
 def get_session(number: object, **members: object) -> dict[str, object]:

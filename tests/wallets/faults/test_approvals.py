@@ -16,12 +16,12 @@ import pytest
 from networks.models import Network
 from networks.services import configure_network
 from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
-from tests.support.live import Live, live_service
+from tests.support.live import Live
 from tests.support.pages import Visit, boxes
 from tests.support.signing import KEY, PASSPHRASE, SIGNER, add_key, signer_of
 from tests.support.upstream_node import UpstreamNode, running_node
-from tests.support.wallet import A1, BY_USER, M0, served_chains
-from wallets import conf, internal_key
+from tests.support.wallet import A1, BY_USER, M0
+from wallets import conf
 from wallets.client import CallFailed, WalletClient
 from wallets.models import Account, Activity, ConsentRequest, Event, Keystore, Session
 from wallets.services.keystores import MAX_TRIES, delete_key
@@ -33,14 +33,6 @@ TRANSFER = {"from": SIGNER, "to": "0x" + "b0" * 20, "value": hex(10**15)}
 ROUNDS = 4
 AT_ONCE = MAX_TRIES - 1
 """Passphrases that are looked at count as wrong ones until they are found right."""
-
-
-@pytest.fixture(scope="module")
-def live(module_db: None) -> Iterator[Live]:
-    served_chains()
-    internal_key.ensure()
-    with live_service(workers=2) as live:
-        yield live
 
 
 @pytest.fixture

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.db import connections
 from websockets.exceptions import InvalidStatus
 
 from config import env
-from config.embedded import places, redis
 from config.embedded.postgres import PostgresServer
-from config.embedded.redis import RedisServer
 from tests.support.dapps import (
     Owner,
     failure,
@@ -29,6 +24,7 @@ from tests.support.dapps import (
 )
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import live_service
+from tests.support.redis_server import own_redis
 from tests.support.wallet import A1, A2, M0, served_chains
 from wallets import internal_key
 from wallets.client import CallFailed, Disconnected, WalletClient
@@ -47,18 +43,6 @@ def chain(transactional_db: None) -> GrowingChain:
     served_chains()
     internal_key.ensure()
     return GrowingChain(7)
-
-
-@pytest.fixture
-def own_redis() -> Iterator[tuple[RedisServer, str]]:
-    """Return a Redis that a test may stop, with its address."""
-    folder = Path(tempfile.mkdtemp(prefix="portcullis-redis-"))
-    server = RedisServer(folder)
-    server.start()
-    yield server, redis.address(folder)
-    server.stop()
-    places.forget_socket_dir(folder)
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
@@ -89,17 +73,13 @@ async def all_works(
             assert len(scope["accounts"]) == len(addresses)
 
 
-def test_without_redis_dapps_notice_nothing(
-    chain: GrowingChain, own_redis: tuple[RedisServer, str]
-) -> None:
-    server, address = own_redis
-
+def test_without_redis_dapps_notice_nothing(chain: GrowingChain) -> None:
     async def scenario(owner: Owner) -> None:
         async with sockets_apart(owner) as (s1, s2):
             await owner.create(s1, chain.scope)
             await next_event(s2)
             clients = {one: await subscribed(one, chain.scope) for one in (s1, s2)}
-            await asyncio.to_thread(server.stop)
+            await asyncio.to_thread(redis.stop)
             await all_works(owner, chain, clients)
             granted = await owner.granted(s2, MORE)
             assert list(granted["sessionScopes"]) == [chain.scope, "eip155:137"]
@@ -107,12 +87,15 @@ def test_without_redis_dapps_notice_nothing(
             await orm(owner.edit, chain.scope)
             for client in clients:
                 await next_event(client)
-            await asyncio.to_thread(server.start)
+            await asyncio.to_thread(redis.start)
             await all_works(owner, chain, clients)
             for client in clients:
                 await nothing_comes(client, 0.1)
 
-    with live_service(workers=2, env={"REDIS_URL": address}) as live:
+    with (
+        own_redis() as redis,
+        live_service(workers=2, env={"REDIS_URL": redis.url}) as live,
+    ):
         run(scenario(Owner(live.base_url)))
 
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http.server import HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,6 +11,7 @@ from config.server import Server
 from tests.support.browser import log_in, running_chromium
 from tests.support.service import run_service
 from tests.support.signing import add_key
+from tests.support.sites import running_site
 from tests.support.wallet import A1, A2, BY_USER, new_user, served_chains
 from tests.wallets.pages.stage import DappPages, Stage
 from wallets import internal_key
@@ -135,10 +134,8 @@ def context(
 def stage(browser: Browser, service: Server) -> Iterator[Stage]:
     person = Person()
     pages = type("Pages", (DappPages,), {"wallet": service.base_url})
-    with HTTPServer(("127.0.0.1", 0), pages) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
+    with running_site(pages) as port:
         context = browser.new_context()
         log_in(context, service.base_url, person.client.cookies["sessionid"].value)
-        yield Stage(context, person, f"http://localhost:{site.server_port}")
+        yield Stage(context, person, f"http://localhost:{port}")
         context.close()
-        site.shutdown()

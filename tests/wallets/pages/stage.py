@@ -7,13 +7,13 @@ where a test is about what the script makes of each frame; else the service has 
 from __future__ import annotations
 
 import json
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute
 
 from tests.support.browser import until
+from tests.support.sites import SiteHandler
 from tests.support.wallet import BY_USER
 from wallets.services.pairing import redeem_page_code
 
@@ -46,21 +46,13 @@ DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect<
 <script src="WALLET/static/wallet/connect.js"></script>"""
 
 
-class DappPages(BaseHTTPRequestHandler):
+class DappPages(SiteHandler):
     """A site with one page, which includes the wallet's script."""
 
     wallet = ""
 
     def do_GET(self) -> None:
-        body = DAPP.replace("WALLET", self.wallet).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.send_page(DAPP.replace("WALLET", self.wallet))
 
 
 class Stage:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
-
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from config.server import Server
 from keys.models import User
 from tests.support.browser import log_in, needs_chromium, until
+from tests.support.sites import SiteHandler, running_site
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.changes import announce_user
@@ -154,21 +152,13 @@ def test_pages_fit_on_a_phone(
     phone.close()
 
 
-class Framing(BaseHTTPRequestHandler):
+class Framing(SiteHandler):
     """A page of somebody else with the wallet in a frame."""
 
     framed = ""
 
     def do_GET(self) -> None:
-        body = f'<title>Game</title><iframe src="{self.framed}"></iframe>'.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.send_page(f'<title>Game</title><iframe src="{self.framed}"></iframe>')
 
 
 @pytest.mark.case(132)
@@ -179,12 +169,10 @@ def test_consent_page_is_shown_in_no_frame(context, service, inhabited: Person):
         (Framing,),
         {"framed": f"{service.base_url}/wallet/requests/{inhabited.asked().pk}"},
     )
-    with HTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+    with running_site(handler) as port:
         faults: list[str] = []
         page = page_of(context, faults)
-        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.goto(f"http://127.0.0.1:{port}/")
         expect(page).to_have_title("Game")
         until(page, lambda: any("frame-ancestors" in fault for fault in faults))
         expect(page.frame_locator("iframe").get_by_text("Approve")).to_have_count(0)
-        server.shutdown()
