@@ -16,12 +16,14 @@ from config.health import Health, Readiness, livez  # noqa: E402
 from config.metrics import Metrics  # noqa: E402
 from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
+from config.shared_connections import SharedConnections  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.application import DappSockets  # noqa: E402
 from wallets.sockets.hub import Hub  # noqa: E402
 from wallets.sockets.inbox import InboxSockets  # noqa: E402
 
+shared_connections = SharedConnections()  # before anybody opens one
 node = build_service()
 wallet = build_wallet(node)
 hub = Hub(wallet)
@@ -43,5 +45,5 @@ application = Gateway(
         "/readyz": Readiness(health),
         "/metrics": Metrics(node, endpoint, health, settings.METRICS_TOKEN),
     },
-    parts=[wallet, hub, inboxes, health, log],
+    parts=[shared_connections, wallet, hub, inboxes, health, log],
 )

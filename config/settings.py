@@ -214,6 +214,8 @@ LOGGING = {
     "loggers": {
         # py-evm formats a line for each step of a transaction at level 8.
         "eth": {"level": "WARNING"},
+        # Some lines for each connection that is taken and given back.
+        "psycopg.pool": {"level": "WARNING"},
         # Both write addresses with what is secret in them.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
