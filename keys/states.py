@@ -59,13 +59,16 @@ def in_state(keys: QuerySet[ApiKey], state: str) -> QuerySet[ApiKey]:
         return keys.filter(deleted_at__isnull=False)
     keys = keys.filter(deleted_at=None)
     if state == State.DISABLED:
-        return keys.filter(Q(is_enabled=False) | Q(owner__is_active=False))
+        return keys.filter(pk__in=_switched_off())
     now = timezone.now()
     versions = KeyVersion.objects.filter(api_key=OuterRef("pk"))
     unrevoked = versions.filter(revoked_at=None)
     conditions: dict[str, list[Any]] = {
         State.UNREVEALED: [~Exists(versions)],
-        State.REVOKED: [Exists(versions), ~Exists(unrevoked)],
+        State.REVOKED: [
+            Exists(versions.filter(revoked_at__isnull=False)),
+            ~Exists(unrevoked),
+        ],
         State.EXPIRED: [_ends(_EVER, now), Exists(unrevoked), ~_lives_at(now)],
         State.EXPIRING: [
             _ends(now, now + EXPIRING),
@@ -78,6 +81,16 @@ def in_state(keys: QuerySet[ApiKey], state: str) -> QuerySet[ApiKey]:
         return keys.none()
     usable = keys.filter(is_enabled=True, owner__is_active=True)
     return usable.filter(*conditions[state])
+
+
+def _switched_off() -> QuerySet[ApiKey, Any]:
+    """Return the ids of keys that are disabled, by themselves or with their owner.
+
+    For each kind there is an index; for one or the other, none could be.
+    """
+    disabled = ApiKey.objects.filter(is_enabled=False).order_by().values("pk")
+    of_owners = ApiKey.objects.filter(owner__is_active=False).order_by().values("pk")
+    return disabled.union(of_owners)
 
 
 def _lives_at(moment: datetime) -> Q:

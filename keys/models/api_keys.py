@@ -61,7 +61,10 @@ class ApiKey(models.Model):
                 fields=["expires_at"],
                 condition=Q(expires_at__isnull=False),
                 name="key_by_expiry",
-            )
+            ),
+            models.Index(
+                fields=["id"], condition=Q(is_enabled=False), name="key_disabled"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -111,6 +114,11 @@ class KeyVersion(models.Model):
                 fields=["expires_at"],
                 condition=Q(expires_at__isnull=False, revoked_at=None),
                 name="version_by_expiry",
+            ),
+            models.Index(
+                fields=["api_key"],
+                condition=Q(revoked_at__isnull=False),
+                name="version_revoked",
             ),
         ]
 

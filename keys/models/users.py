@@ -54,6 +54,15 @@ class User(AbstractUser):
 
     objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]  # another key than AbstractUser's
 
+    class Meta:
+        verbose_name = "user"
+        verbose_name_plural = "users"
+        indexes = [
+            models.Index(
+                fields=["id"], condition=models.Q(is_active=False), name="user_inactive"
+            )
+        ]
+
     def __str__(self) -> str:
         return self.email
 

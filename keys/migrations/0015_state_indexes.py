@@ -1,0 +1,35 @@
+"""What the admin's filters by state look into, made while the service goes on."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [("keys", "0014_last_network")]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name="apikey",
+            index=models.Index(
+                condition=models.Q(is_enabled=False), fields=["id"], name="key_disabled"
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="keyversion",
+            index=models.Index(
+                condition=models.Q(revoked_at__isnull=False),
+                fields=["api_key"],
+                name="version_revoked",
+            ),
+        ),
+        AddIndexConcurrently(
+            model_name="user",
+            index=models.Index(
+                condition=models.Q(is_active=False), fields=["id"], name="user_inactive"
+            ),
+        ),
+    ]
