@@ -81,7 +81,7 @@ def pages() -> dict[str, str]:
         "keys, of a network": f"{KEYS}?networks__id__exact=1",
         "keys, that trace": f"{KEYS}?tracing=network-1",
         "keys, without expiry": f"{KEYS}?expires_at__isempty=1",
-        "keys, by owner": f"{KEYS}?o=4",
+        "keys, by owner": f"{KEYS}?o=3",
         "keys, search of a hint": f"{KEYS}?q={version.hint}",
         "keys, search of an owner": f"{KEYS}?q={owner}",
         "keys, search of a name": f"{KEYS}?q=bot+4711",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
-from django.db.models import Exists, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, Model, OuterRef, Prefetch, QuerySet, Subquery
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
@@ -25,6 +25,7 @@ from keys.allowlists import MAX_ENTRIES
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.event_admin import KeyEventAdmin
 from keys.key_actions import KeyActions
+from keys.long_lists import LongList
 from keys.models import (
     AllowlistEntry,
     AllowlistKind,
@@ -34,7 +35,6 @@ from keys.models import (
     KeyVersion,
     KeyVersionUse,
 )
-from keys.read_only_admin import BoundedPaginator
 from keys.services import (
     Actor,
     create_key,
@@ -47,6 +47,7 @@ from keys.services import (
 from keys.states import State, in_state, live_versions, state_of
 from keys.usage.daily import today
 from keys.user_admin import UserAdmin
+from networks.models import Network
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _KeyVersionInline = admin.TabularInline[KeyVersion, ApiKey]
@@ -187,8 +188,26 @@ class ApiKeyForm(_ApiKeyForm):
         return cleaned
 
 
+def _shown_in_the_list() -> list[Any]:
+    """Return what is read with keys: of each row what a column shows, and no more."""
+    versions = KeyVersion.objects.select_related("use").only(
+        "api_key", "hint", "expires_at", "revoked_at", "use__last_used_at"
+    )
+    granted = (
+        Entitlement.objects.select_related("network")
+        .only("api_key", "expires_at", "network__slug")
+        .order_by("network_id", "capability")
+    )
+    return [
+        Prefetch("versions", versions),
+        # Lists, which take less than the managers that would hold them.
+        Prefetch("entitlements", granted, to_attr="granted"),
+        Prefetch("networks", Network.objects.only("slug"), to_attr="opened"),
+    ]
+
+
 @admin.register(ApiKey)
-class ApiKeyAdmin(KeyActions):
+class ApiKeyAdmin(LongList, KeyActions):
     """API keys. A secret is shown on the page after it was made, and never again."""
 
     form = ApiKeyForm
@@ -207,8 +226,6 @@ class ApiKeyAdmin(KeyActions):
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "versions__hint"]
     search_help_text = "Start of an owner's address, part of a name, a hint, or a key."
-    show_full_result_count = False
-    paginator = BoundedPaginator
     autocomplete_fields = ["owner"]
     filter_horizontal = ["networks"]
 
@@ -222,11 +239,7 @@ class ApiKeyAdmin(KeyActions):
         return [] if obj is None else ["owner", "events"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        keys = (
-            super()
-            .get_queryset(request)
-            .prefetch_related("versions__use", "entitlements__network", "networks")
-        )
+        keys = super().get_queryset(request).prefetch_related(*_shown_in_the_list())
         used = DailyUse.objects.filter(day=today(), api_key=OuterRef("pk"))
         return keys.annotate(spent_today=Subquery(used.values("credits")))
 
@@ -243,8 +256,8 @@ class ApiKeyAdmin(KeyActions):
         return ", ".join(version.hint for version in live_versions(api_key)) or "-"
 
     @admin.display(description="networks")
-    def opens(self, api_key: ApiKey) -> str:
-        return ", ".join(network.slug for network in api_key.networks.all()) or "all"
+    def opens(self, api_key: Any) -> str:
+        return ", ".join(network.slug for network in api_key.opened) or "all"
 
     @admin.display(description="credits today")
     def credits_today(self, api_key: Any) -> str:
@@ -260,11 +273,11 @@ class ApiKeyAdmin(KeyActions):
         return f"{max(uses):%Y-%m-%d %H:%M}" if uses else "-"
 
     @admin.display(description="may trace on")
-    def tracing(self, api_key: ApiKey) -> str:
+    def tracing(self, api_key: Any) -> str:
         now = timezone.now()
         granted = [
             entitlement.network.slug
-            for entitlement in api_key.entitlements.all()
+            for entitlement in api_key.granted
             if entitlement.expires_at is None or entitlement.expires_at > now
         ]
         return ", ".join(granted) or "-"

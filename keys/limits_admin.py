@@ -10,6 +10,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 
 from keys.admin_search import SearchByKey
+from keys.long_lists import LongList
 from keys.models import KeyLimits, Plan, UsageBucket, User
 from keys.read_only_admin import ReadOnly
 from keys.services.events import Actor
@@ -42,7 +43,7 @@ class PlanAdmin(_PlanAdmin):
 
 
 @admin.register(KeyLimits)
-class KeyLimitsAdmin(SearchByKey, _KeyLimitsAdmin):
+class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
     """What differs from the default plan; a change acts at once."""
 
     list_display = [
@@ -54,7 +55,6 @@ class KeyLimitsAdmin(SearchByKey, _KeyLimitsAdmin):
     ]
     list_filter = ["plan"]
     list_select_related = ["api_key", "plan"]
-    show_full_result_count = False
     autocomplete_fields = ["api_key"]
 
     def get_readonly_fields(

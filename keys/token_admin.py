@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
 from keys.actors import actor_of
+from keys.long_lists import LongList
 from keys.models import ApiToken, Scope, User
 from keys.services import issue_token, revoke_token
 from keys.services.events import require_future
@@ -45,7 +46,7 @@ class ApiTokenForm(_ApiTokenForm):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(_ApiTokenAdmin):
+class ApiTokenAdmin(LongList, _ApiTokenAdmin):
     """Everybody who may make tokens makes his own; superusers also others'."""
 
     form = ApiTokenForm
@@ -60,7 +61,6 @@ class ApiTokenAdmin(_ApiTokenAdmin):
     ]
     list_select_related = ["owner"]
     search_fields = ["name", "=owner__email", "=hint"]
-    show_full_result_count = False
     actions = ["revoke"]
 
     def get_readonly_fields(

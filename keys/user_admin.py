@@ -13,8 +13,8 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 
 from keys.actors import actor_of
+from keys.long_lists import LongList
 from keys.models import User
-from keys.read_only_admin import BoundedPaginator
 from keys.services import note_activation
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
@@ -43,14 +43,12 @@ class UserChangeForm(_UserChangeForm):
 
 
 @admin.register(User)
-class UserAdmin(_UserAdmin):
+class UserAdmin(LongList, _UserAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     ordering = ["email"]
     list_display = ["email", "first_name", "last_name", "is_staff", "is_active"]
     search_fields = ["email", "first_name", "last_name"]
-    show_full_result_count = False
-    paginator = BoundedPaginator
     fieldsets = [
         (None, {"fields": ["email", "password"]}),
         ("Person", {"fields": ["first_name", "last_name"]}),

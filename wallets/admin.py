@@ -14,6 +14,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 
+from keys.long_lists import LongList
 from keys.models import User
 from keys.read_only_admin import ReadOnly
 from wallets.changes import Cause
@@ -157,7 +158,7 @@ class SessionAdmin(ReadOnly, _SessionAdmin):
 
 
 @admin.register(BlockedDapp)
-class BlockedDappAdmin(_BlockedDappAdmin):
+class BlockedDappAdmin(LongList, _BlockedDappAdmin):
     """Identities that no user can pair; deleting one lets it in again."""
 
     list_display = ["ident", "kind", "users", "reason", "blocked_by", "blocked_at"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin import ModelAdmin, site
 from django.test import Client
 from django.utils import timezone
 
-from keys import limits_admin, read_only_admin
+from keys import limits_admin, long_lists
+from keys.admin import ApiKeyAdmin
 from keys.models import ApiKey, Span, UsageBucket, User
 from keys.services import create_key, get_or_create_customer, issue_key
 from networks.models import Network
@@ -108,15 +111,70 @@ def test_events_are_found_by_actor(staff: Client) -> None:
     assert found(staff, "keyevent", q=person.email) == events
 
 
-def test_list_counts_no_further_than_it_must(
-    staff: Client, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def seven(staff: Client, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Make lists short, of two rows a page, and return the ids of seven keys, newest first."""
+    monkeypatch.setattr(ApiKeyAdmin, "list_per_page", 2)
+    monkeypatch.setattr(long_lists, "PAGES_AHEAD", 1)
+    owners = [get_or_create_customer(email=f"{n}@example.org") for n in range(7)]
+    made = [create_key(owner=one, name=f"key {n}") for n, one in enumerate(owners)]
+    return [key.pk for key in made][::-1]
+
+
+def shown(staff: Client, **query: Any) -> tuple[list[int], str]:
+    """Return the ids on a page of keys, in order, and what it says of their number."""
+    answer = staff.get("/admin/keys/apikey/", query)
+    said = re.search(r"(more than )?\d+ API keys?", answer.content.decode())
+    assert said is not None
+    return [row.pk for row in answer.context["cl"].result_list], said[0]
+
+
+def test_list_counts_no_further_than_its_links_to_pages_need(
+    staff: Client, seven: list[int]
 ) -> None:
-    monkeypatch.setattr(read_only_admin, "MAX_COUNTED", 3)
-    owner = get_or_create_customer(email="ada@example.org")
-    for _ in range(5):
-        create_key(owner=owner)
-    answer = staff.get("/admin/keys/apikey/")
-    assert answer.context["cl"].result_count == 3
+    assert shown(staff) == (seven[:2], "more than 4 API keys")
+    assert shown(staff, p=2) == (seven[2:4], "more than 6 API keys")
+    assert shown(staff, p=3) == (seven[4:6], "7 API keys")
+    assert shown(staff, p=4) == (seven[6:], "7 API keys")
+    assert shown(staff, o=3) == (seven[::-1][:2], "more than 4 API keys")
+    assert shown(staff, q="key 3") == ([seven[3]], "1 API key")
+    for wrong in ("5", "0", "-1", "9" * 20):
+        assert staff.get("/admin/keys/apikey/", {"p": wrong}).status_code == 302
+
+
+def test_list_pages_through_so_many_rows(
+    staff: Client, seven: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_lists, "MAX_ROWS", 4)
+    assert shown(staff, p=2) == (seven[2:4], "more than 4 API keys")
+    assert staff.get("/admin/keys/apikey/", {"p": 3}).status_code == 302
+
+
+def test_all_are_selected_only_where_the_page_says_how_many(
+    staff: Client, seven: list[int]
+) -> None:
+    offer = "select the objects across all pages"
+    assert offer not in staff.get("/admin/keys/apikey/").content.decode()
+    assert offer in staff.get("/admin/keys/apikey/", {"p": 3}).content.decode()
+
+
+def test_show_all_shows_all_where_they_are_few(staff: Client, seven: list[int]) -> None:
+    assert shown(staff, q="key", p=3, all="")[0] == seven
+
+
+def test_box_of_a_row_is_as_django_writes_it(staff: Client, seven: list[int]) -> None:
+    row = ApiKey.objects.get(pk=seven[0])
+    ours = site.get_model_admin(ApiKey)
+    assert ours.action_checkbox(row) == ModelAdmin.action_checkbox(ours, row)
+
+
+def test_owners_are_completed_as_they_are_typed(
+    staff: Client, two: tuple[ApiKey, ApiKey]
+) -> None:
+    asked = {"app_label": "keys", "model_name": "apikey", "field_name": "owner"}
+    found = staff.get("/admin/autocomplete/", {**asked, "term": "bob@"}).json()
+    assert [one["text"] for one in found["results"]] == ["bob@example.org"]
+    assert not found["pagination"]["more"]
 
 
 def test_only_the_latest_usage_is_looked_through_unless_a_key_is_named(
