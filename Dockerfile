@@ -9,7 +9,7 @@ RUN /opt/portcullis/bin/pip install --no-cache-dir --only-binary :all: \
     --requirement /tmp/requirements.txt
 
 FROM python:3.11-slim-bookworm
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin portcullis
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin portcullis
 COPY --from=packages /opt/portcullis /opt/portcullis
 ENV PATH=/opt/portcullis/bin:$PATH \
     PYTHONUNBUFFERED=1 \

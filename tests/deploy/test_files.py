@@ -96,7 +96,7 @@ def test_image_holds_every_package_and_neither_tests_nor_secrets() -> None:
 
 
 def test_image_runs_as_nobody_special_on_a_python_that_is_supported() -> None:
-    (number,) = re.findall(r"useradd --system --uid (\d+)", instructions_text())
+    (number,) = re.findall(r"useradd --uid (\d+)", instructions_text())
     assert instruction("USER") == number
     bases = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
     assert {base.partition("-")[0] for base in bases} == {"python:3.11"}
@@ -193,8 +193,22 @@ def test_compose_has_web_trust_the_proxy_and_no_other() -> None:
     place = COMPOSE["services"]["proxy"]["networks"]["front"]["ipv4_address"]
     (network,) = COMPOSE["networks"]["front"]["ipam"]["config"]
     assert ip_address(place) in ip_network(network["subnet"])
+    # Else `web`, which may come first, would be given it.
+    assert ip_address(place) not in ip_network(network["ip_range"])
     assert environment("web")["FORWARDED_ALLOW_IPS"] == place
     assert all("ports" not in COMPOSE["services"][name] for name in (*OURS, "database"))
+
+
+def test_compose_has_a_proxy_that_stays_while_web_is_replaced() -> None:
+    """Compose replaces with a service all that depend on it, and callers hang up."""
+    proxy = COMPOSE["services"]["proxy"]
+    assert "depends_on" not in proxy
+    upstream = proxy["environment"]["PORTCULLIS_UPSTREAM"]
+    assert re.search(
+        r"resolver 127\.0\.0\.11 valid=1s .*server web:8000 resolve ", upstream
+    )
+    (zone,) = re.findall(r"zone (\w+) ", upstream)
+    assert f"shared:{zone}:" not in nginx_conf()  # all zones share one space of names
 
 
 def test_workers_have_the_time_to_leave() -> None:
