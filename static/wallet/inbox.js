@@ -2,7 +2,9 @@
 // then while there is none. To look is to ask for the page again, and to take over the list
 // when it is another one. Without this script the page reloads itself.
 //
-// `?of=<origin>` is of a window that a dapp has opened: what that asks for takes its place.
+// `?of=<origin>` is of a window that a dapp has opened: what that asks for takes its place. With
+// `&done` it was decided and nothing else is asked: the window closes, unless there is a fault to
+// be read; then it is an inbox like any other.
 "use strict";
 
 const INTERVAL = 2000; // milliseconds between two looks while there is no socket
@@ -10,6 +12,10 @@ const FIRST_PAUSE = 1000; // milliseconds before a lost socket is opened again, 
 const LONGEST_PAUSE = 30_000;
 
 const list = document.getElementById("requests");
+if (new URLSearchParams(location.search).has("done")) {
+  if (!document.querySelector(".notice.error:not(.stale)")) close();
+  history.replaceState(null, "", location.pathname);
+}
 const isLed = new URLSearchParams(location.search).has("of");
 let shown = list.innerHTML;
 

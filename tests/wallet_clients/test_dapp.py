@@ -113,13 +113,11 @@ class Dapp:
         inbox.close()
         return window
 
-    def connect(self) -> Page:
-        """Make a session; return the wallet's page after the approval."""
+    def connect(self) -> None:
+        """Make a session."""
         self.choose_wallet()
-        window = self.request()
-        window.get_by_role("button", name="Approve").click()
+        self.request().get_by_role("button", name="Approve").click()
         assert set(self.result("wallet_createSession")["sessionScopes"]) == BOTH
-        return window
 
     def result(self, method: str) -> Any:
         """Return what a method about sessions has come to, once it is the latest."""
@@ -172,9 +170,12 @@ def test_dapp_shows_blocks_as_they_arrive(dapp: Dapp, mainnet: Mainnet):
     assert event["result"]["number"] == hex(number)
 
 
-def test_dapp_sees_what_is_changed_in_the_wallet(dapp: Dapp):
-    window = dapp.connect()
-    window.get_by_role("link", name="Connections").click()
+def test_dapp_sees_what_is_changed_in_the_wallet(
+    dapp: Dapp, context: BrowserContext, live: Live
+):
+    dapp.connect()
+    window = context.new_page()
+    window.goto(f"{live.base_url}/wallet/connections")
     photograph(window, "connections")
     window.get_by_role("link", name="Edit").click()
     window.get_by_role("checkbox", name="Polygon").uncheck()

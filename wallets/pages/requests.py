@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -38,12 +39,14 @@ from wallets.services.sessions import Stale
 def inbox(request: HttpRequest) -> HttpResponse:
     """Show what waits for the user, the oldest first.
 
-    `?of=<origin>` leads on to what a web page has asked for last.
+    `?of=<origin>`, in a window that a web page has opened, leads on to what that has
+    asked for last.
     """
     own = ConsentRequest.objects.filter(dapp__user=user_of(request))
     waiting = own.pending().select_related("dapp").order_by("id")
     if "of" in request.GET and (found := _last_of(waiting, request.GET["of"])):
-        return redirect(page_of(found))
+        query = urlencode({"of": request.GET["of"]})
+        return redirect(f"{page_of(found)}?{query}")
     lines = [
         {
             "found": found,
@@ -75,7 +78,17 @@ def consent(request: HttpRequest, pk: int) -> HttpResponse:
     except NothingChosen as error:
         return _show(request, found, fault=str(error), status=HTTPStatus.BAD_REQUEST)
     messages.success(request, message)
-    return redirect("wallet:inbox")
+    return to_inbox(request)
+
+
+def to_inbox(request: HttpRequest) -> HttpResponse:
+    """Lead on from a decision.
+
+    A window that a web page has opened may be led to the next thing that this asks, and
+    closes where there is none.
+    """
+    query = {"of": request.GET["of"], "done": ""} if "of" in request.GET else None
+    return redirect(reverse("wallet:inbox", query=query))
 
 
 def _decide(request: HttpRequest, found: ConsentRequest) -> str:

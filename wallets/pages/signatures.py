@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
@@ -16,7 +16,7 @@ from wallets.errors import NotSent
 from wallets.models import ConsentRequest, Keystore
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
-from wallets.pages.requests import deny, show_over
+from wallets.pages.requests import deny, show_over, to_inbox
 from wallets.pages.transactions import describe_transaction
 from wallets.pages.unlocking import PassphraseForm, unlocking
 from wallets.pages.words import ASKS, Identity, identity, scope_names
@@ -52,7 +52,7 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
             return _show(request, found, form, status=HTTPStatus.BAD_REQUEST)
     except NotSent as error:
         messages.error(request, f"Not sent: {error}.")
-        return redirect("wallet:inbox")
+        return to_inbox(request)
     except NotPending:
         found.refresh_from_db()
         return _show(request, found, PassphraseForm(), status=HTTPStatus.CONFLICT)
@@ -61,7 +61,7 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
         form = PassphraseForm()
         return _show(request, found, form, fault=fault, status=HTTPStatus.CONFLICT)
     messages.success(request, message)
-    return redirect("wallet:inbox")
+    return to_inbox(request)
 
 
 def _has_signed(

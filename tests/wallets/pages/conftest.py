@@ -137,5 +137,6 @@ def stage(browser: Browser, service: Server) -> Iterator[Stage]:
     with running_site(pages) as port:
         context = browser.new_context()
         log_in(context, service.base_url, person.client.cookies["sessionid"].value)
-        yield Stage(context, person, f"http://localhost:{port}")
+        origin = f"http://localhost:{port}"
+        yield Stage(context, person, service.base_url, origin)
         context.close()

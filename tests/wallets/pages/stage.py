@@ -58,8 +58,11 @@ class DappPages(SiteHandler):
 class Stage:
     """A browser with the dapp in it, and the wallet's end of what the script opens."""
 
-    def __init__(self, context: BrowserContext, person: Person, origin: str) -> None:
+    def __init__(
+        self, context: BrowserContext, person: Person, base_url: str, origin: str
+    ) -> None:
         self.context = context
+        self.base_url = base_url
         self.person = person
         self.origin = origin
         self.exchanges: list[Route] = []
@@ -138,6 +141,12 @@ class Stage:
         with self.context.expect_page() as opened:
             self.page.get_by_role("button", name="Connect").click()
         return opened.value
+
+    def wallet(self, place: str) -> Page:
+        """Return a page of the wallet that the user has opened himself."""
+        page = self.context.new_page()
+        page.goto(f"{self.base_url}/wallet/{place}")
+        return page
 
     def exchange(self) -> str:
         """Give the script the token for its code, as the address for that has to."""

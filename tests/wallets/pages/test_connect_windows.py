@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import Route
+
 from tests.support.browser import needs_chromium
 from tests.support.signing import PASSPHRASE, add_key, signer_of
 from tests.wallets.pages.stage import NO_SESSION, SESSION, Stage
@@ -23,12 +25,12 @@ def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
     call = {"scope": "eip155:1", "request": {"method": "eth_chainId"}}
     stage.ask(2, "wallet_invokeMethod", call)
     assert stage.heard(2)["result"] == "0x1"
-    window.get_by_role("link", name="Connections").click()
-    window.get_by_role("listitem").filter(has_text="localhost").get_by_text(
+    wallet = stage.wallet("connections")
+    wallet.get_by_role("listitem").filter(has_text="localhost").get_by_text(
         "Edit"
     ).click()
-    window.get_by_role("checkbox", name="Dev").check()
-    window.get_by_role("button", name="Save").click()
+    wallet.get_by_role("checkbox", name="Dev").check()
+    wallet.get_by_role("button", name="Save").click()
     stage.until(stage.notified)
     changed = stage.notified()[0]
     assert changed["method"] == "wallet_sessionChanged"
@@ -66,11 +68,30 @@ def test_user_is_led_to_what_he_is_to_sign(stage: Stage):
     led.get_by_label("Passphrase").fill(PASSPHRASE)
     led.get_by_role("button", name="Sign", exact=True).click()
     assert signer_of(b"Hello", stage.heard(2)["result"]) == account.address
-    windows = len(stage.context.pages)
+    stage.until(lambda: stage.context.pages == [stage.page])  # what is decided closes
     sign(3, "0x1")
     assert stage.heard(3)["error"]["code"] == -32602
     stage.page.wait_for_timeout(500)
-    assert len(stage.context.pages) == windows
+    assert stage.context.pages == [stage.page]
+
+
+def test_window_with_a_fault_stays_to_be_read(stage: Stage):
+    def fail(route: Route) -> None:
+        answer = route.fetch()
+        fault = '<p class="notice error" role="status">Not sent.</p><h1>'
+        route.fulfill(response=answer, body=answer.text().replace("<h1>", fault, 1))
+
+    decided = f"{stage.base_url}/wallet/?of=https://dapp.example&done="
+    stage.context.route(decided, fail)
+    with stage.context.expect_page() as opened:
+        stage.page.evaluate("url => void open(url)", decided)
+    opened.value.wait_for_url(f"{stage.base_url}/wallet/")
+    opened.value.get_by_text("Not sent.").wait_for()
+    stage.context.unroute(decided)
+    with stage.context.expect_page() as other:  # which has none
+        stage.page.evaluate("url => void open(url)", decided)
+    stage.until(other.value.is_closed)
+    assert not opened.value.is_closed()
 
 
 def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):

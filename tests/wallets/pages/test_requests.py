@@ -59,16 +59,32 @@ def test_inbox_leads_to_what_a_page_has_asked_for_last(
     person: Person, stranger: Person
 ):
     led = "/wallet/?of=https://p.example"
+    mark = "?of=https%3A%2F%2Fp.example"
     assert person.client.get(led).status_code == HTTPStatus.OK  # nothing waits
     first = person.asked()
-    assert person.client.get(led).headers["Location"] == address(first)
+    assert person.client.get(led).headers["Location"] == address(first) + mark
     last = person.asked_to_sign()
-    assert person.client.get(led).headers["Location"] == f"/wallet/signatures/{last.pk}"
+    expected = f"/wallet/signatures/{last.pk}{mark}"
+    assert person.client.get(led).headers["Location"] == expected
     for other in ("https://q.example", "p.example", "%00", ""):
         shown = person.client.get(f"/wallet/?of={other}")
         assert shown.status_code == HTTPStatus.OK
         assert address(first) in shown.content.decode()
     assert stranger.client.get(led).status_code == HTTPStatus.OK
+
+
+def test_decision_in_a_window_of_a_page_leads_to_what_else_that_asks(person: Person):
+    first, last = person.asked(), person.asked_to_sign()
+    led = person.client.get("/wallet/?of=https://p.example").headers["Location"]
+    decided = person.client.post(led, {"decision": "reject"}).headers["Location"]
+    assert decided == "/wallet/?of=https%3A%2F%2Fp.example&done="
+    assert not ConsentRequest.objects.pending().filter(pk=last.pk).exists()
+    led = person.client.get(decided).headers["Location"]
+    assert led.startswith(address(first) + "?of=")
+    decided = person.client.post(led, {"decision": "reject"}).headers["Location"]
+    shown = person.client.get(decided)
+    assert shown.status_code == HTTPStatus.OK
+    assert "was told no" in shown.content.decode()
 
 
 def test_page_says_who_asks_whom_for_what(person: Person):
