@@ -15,6 +15,13 @@ _LAYOUT = frozenset("\n\t")
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Unicode's categories of characters that have no shape of their own."""
 
+_EMPTY = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+).union(map(chr, range(0xE0100, 0xE01F0)))
+"""Letters and marks that are drawn as nothing, whatever their category. U+FE00 to U+FE0F,
+which choose between two shapes of a sign before them, are in many emoji and can stay.
+Source: Unicode, DerivedCoreProperties.txt, Default_Ignorable_Code_Point; and U+2800"""
+
 
 def visible(text: str) -> str:
     """Return a text with each hidden character as `⟨U+202E⟩`."""
@@ -33,4 +40,6 @@ def _shape(character: str) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    return character not in _LAYOUT and unicodedata.category(character) in _HIDDEN
+    if character in _LAYOUT:
+        return False
+    return unicodedata.category(character) in _HIDDEN or character in _EMPTY

@@ -79,7 +79,9 @@ def test_hidden_characters_are_shown():
         "to ⟨U+202E⟩evil⟨U+202C⟩⟨U+200B⟩!⟨U+001B⟩⟨U+D800⟩"
     )
     assert hides_something("a\u2066b")
-    assert not hides_something("日本 – ça va?\n")
+    assert not hides_something("日本 – ça va? ❤\ufe0f\n")
+    for empty in ("\u3164", "\uffa0", "\u2800", "\u034f", "\U000e0141"):
+        assert hides_something(f"pay{empty}pal"), hex(ord(empty))
 
 
 @pytest.mark.parametrize(
