@@ -16,6 +16,7 @@ from eth_typing import Address, Hash32
 from eth_utils.exceptions import ValidationError
 
 from nodeapi.evm import rlp
+from nodeapi.evm.blob_gas import GAS_PER_BLOB
 from nodeapi.evm.rlp import RlpError, decode_bytes, decode_int
 from nodeapi.evm.signatures import CURVE_ORDER, keccak, recover_address
 
@@ -27,9 +28,6 @@ SET_CODE = 4
 
 CREATE_ADDRESS = Address(b"")
 """What `to` is when the transaction creates a contract."""
-
-GAS_PER_BLOB = 2**17
-"""https://eips.ethereum.org/EIPS/eip-4844."""
 
 AUTHORIZATION_MAGIC = b"\x05"
 """What an authority signs is keccak(MAGIC ‖ rlp([chain id, address, nonce]))."""

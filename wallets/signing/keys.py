@@ -13,6 +13,7 @@ import re
 from collections.abc import Hashable
 from typing import Any
 
+from nodeapi.evm.signatures import CURVE_ORDER
 from wallets.signing.turns import Turns
 
 MAX_KEYSTORE_BYTES = 16 * 1024
@@ -42,9 +43,6 @@ eight at a time: some must be left for whoever opens no keystore."""
 PATIENCE = 20.0
 """Seconds for which one waits its turn."""
 
-_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-"""Of the curve secp256k1, below which keys are. https://www.secg.org/sec2-v2.pdf 2.4.1"""
-
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _turns = Turns(DERIVATIONS_AT_ONCE, WAITING_AT_MOST)
@@ -67,7 +65,7 @@ def read_key(text: str) -> bytes:
     Raises: ValueError; it does not repeat what it was given.
     """
     found = _KEY.fullmatch(text.strip())
-    if found is None or not 0 < int(found[1], 16) < _ORDER:
+    if found is None or not 0 < int(found[1], 16) < CURVE_ORDER:
         raise ValueError("not a private key: 64 hexadecimal digits were expected")
     return bytes.fromhex(found[1])
 
