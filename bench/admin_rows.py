@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 from django.core.management.color import no_style
 from django.db import connection
 from django.utils import timezone
 
+from keys.charts.windows import floor
 from keys.metering import CLIENT_ERROR, DENIED, LIMITED, OK, SERVER_ERROR, TIMEOUT
 from keys.models import ApiKey, Span, UsageBucket, User
-from keys.rollup import KEEP_HOURS, KEEP_MINUTES, roll_up
+from keys.usage.tiers import KEEP
 
 KEYS = 100_000
 OWNERS = 50_000
@@ -39,20 +40,19 @@ _LATENCIES = "{0,0,0,0,0,0,2,40,310,620,270,90,30,9,4,2,1,1}"
 """Up to 0.13 s; as long as what most rows hold."""
 
 
-class _Age(NamedTuple):
-    """The rows of one span."""
+class _Tier(NamedTuple):
+    """The rows of one span, which end now."""
 
     span: Span
     oldest: timedelta
-    youngest: timedelta
     share: float
     """Of all rows."""
 
 
-AGES = (
-    _Age(Span.DAY, timedelta(days=365), KEEP_HOURS, 0.16),
-    _Age(Span.HOUR, KEEP_HOURS, KEEP_MINUTES, 0.54),
-    _Age(Span.MINUTE, KEEP_MINUTES, timedelta(0), 0.30),
+TIERS = (
+    _Tier(Span.DAY, timedelta(days=365), 0.16),
+    _Tier(Span.HOUR, KEEP[Span.HOUR], 0.54),
+    _Tier(Span.MINUTE, KEEP[Span.MINUTE], 0.30),
 )
 
 _STEPS = {
@@ -148,7 +148,7 @@ _SUMS = {
         INSERT INTO keys_dailyuse (day, api_key_id, calls, failed, credits)
         SELECT (start AT TIME ZONE 'UTC')::date, api_key_id, sum(calls),
             coalesce(sum(calls) FILTER (WHERE outcome <> 'ok'), 0), sum(credits)
-        FROM keys_usagebucket WHERE start > now() - interval '90 days'
+        FROM keys_usagebucket WHERE span = 86400 AND start > now() - interval '90 days'
         GROUP BY 1, 2""",
 }
 
@@ -167,12 +167,11 @@ def fill(say: Say) -> None:
     for what, statement in _STEPS.items():
         run(what, statement, keys=KEYS, owners=OWNERS)
     with _without_indexes():
-        for age in AGES:
-            what = f"usage by {age.span.label.lower()}"
-            run(what, _USAGE, **_values(age))
+        for tier in TIERS:
+            what = f"usage by {tier.span.label.lower()}"
+            run(what, _USAGE, **_values(tier))
     for what, statement in _SUMS.items():
         run(what, statement)
-    say(f"  {time.monotonic() - start:4.0f} s  rolled up: {roll_up(timezone.now()):,}")
     with connection.cursor() as cursor:
         for reset in connection.ops.sequence_reset_sql(no_style(), [User, ApiKey]):
             cursor.execute(reset)
@@ -180,30 +179,24 @@ def fill(say: Say) -> None:
     say(f"  {time.monotonic() - start:4.0f} s  indexes and statistics")
 
 
-def _values(age: _Age) -> dict[str, object]:
+def _values(tier: _Tier) -> dict[str, object]:
     """Return the parameters for the rows of one span."""
-    step = timedelta(seconds=age.span)
+    step = timedelta(seconds=tier.span)
     now = timezone.now()
-    spans = (age.oldest - age.youngest) // step
-    rows = int(ROWS * age.share / spans)
+    rows = int(ROWS * tier.share / (tier.oldest // step))
     return {
         "busy": BUSY,
         "keys": KEYS,
-        "span": int(age.span),
+        "span": int(tier.span),
         "step": step,
-        "first": _floor(now - age.oldest, step),
-        "last": _floor(now - age.youngest, step),
+        "first": floor(now - tier.oldest, step),
+        "last": floor(now, step),
         "methods": METHODS,
         "outcomes": [OK, *FAILURES],
         "rows": rows,
         "turn": ROWS_OF_A_TURN,
         "stride": KEYS * ROWS_OF_A_TURN // (rows + ROWS_OF_A_TURN),
     }
-
-
-def _floor(moment: datetime, step: timedelta) -> datetime:
-    """Return when the span of a moment began."""
-    return moment - (moment - datetime.min.replace(tzinfo=UTC)) % step
 
 
 @contextmanager

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.db.models import Max, Model, QuerySet
+from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
+from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 
 from keys.admin_search import SearchByKey
 from keys.long_lists import LongList
-from keys.models import KeyLimits, Plan, UsageBucket, User
+from keys.models import KeyLimits, Plan, Span, UsageBucket, User
 from keys.read_only_admin import ReadOnly
 from keys.services.events import Actor
 from keys.services.limits import set_limits
+from keys.usage.ranges import DEFAULT, RANGES
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _PlanAdmin = admin.ModelAdmin[Plan]
@@ -23,9 +26,9 @@ if TYPE_CHECKING:  # the classes are generic for the type checker alone
 else:
     _PlanAdmin = _KeyLimitsAdmin = _UsageAdmin = admin.ModelAdmin
 
-LATEST = 100_000
-"""Rows of usage that are looked through when no key is named: a filter that few rows pass
-would have to read millions."""
+LATEST = 10_000
+"""Rows of a span that are looked through when no key is named: a filter that few rows
+pass would have to read millions."""
 
 
 @admin.register(Plan)
@@ -85,6 +88,39 @@ class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
         )
 
 
+class SpanFilter(admin.SimpleListFilter):
+    """Rows of one span: each call is in a row of each, and added up it counts thrice."""
+
+    title = "span"
+    parameter_name = "span__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the spans."""
+        return [(str(value), label) for value, label in Span.choices]
+
+    def value(self) -> str:
+        """Return the span that was chosen, to begin with that of the first chart."""
+        chosen = super().value()
+        known = [str(value) for value in Span.values]
+        return chosen if chosen in known else str(RANGES[DEFAULT].span.value)
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """Return the links, without one to all spans together."""
+        _all, *spans = super().choices(changelist)
+        yield from spans
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[UsageBucket]
+    ) -> QuerySet[UsageBucket]:
+        """Return the rows of a span; when no key is named, the latest ones."""
+        rows = queryset.filter(span=self.value())
+        if request.GET.get(SEARCH_VAR, "").strip():
+            return rows
+        of_span = UsageBucket.objects.filter(span=self.value())
+        latest = of_span.order_by("-start").values("pk")[:LATEST]
+        return rows.filter(pk__in=latest)
+
+
 @admin.register(UsageBucket)
 class UsageBucketAdmin(SearchByKey, ReadOnly, _UsageAdmin):
     """Usage, to be looked at."""
@@ -99,15 +135,6 @@ class UsageBucketAdmin(SearchByKey, ReadOnly, _UsageAdmin):
         "calls",
         "credits",
     ]
-    list_filter = ["span", "outcome", "network"]
+    list_filter = [SpanFilter, "outcome", "network"]
     list_select_related = ["api_key", "network"]
-    ordering = ["-id"]
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[UsageBucket], search_term: str
-    ) -> tuple[QuerySet[UsageBucket], bool]:
-        """Return the usage of the keys that were named, else the latest of all keys."""
-        if not search_term.strip():
-            newest = UsageBucket.objects.aggregate(pk=Max("pk"))["pk"] or 0
-            queryset = queryset.filter(pk__gt=newest - LATEST)
-        return super().get_search_results(request, queryset, search_term)
+    ordering = ["-start", "-id"]

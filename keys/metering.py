@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 from psycopg import AsyncConnection, Error
 
@@ -38,7 +41,7 @@ MAX_WAITING = 100_000
 """Rows that wait for a database that is away; about 1 kB each. More are dropped."""
 
 BATCH_ROWS = 2_000
-"""Rows of one statement, which takes milliseconds."""
+"""Counters of one statement, each of which is added to three rows of its key's."""
 
 CONNECT_SECONDS = 2
 _PATIENCE = "SET statement_timeout = '10s'"
@@ -53,25 +56,28 @@ Use = tuple[int, int, int, str, str]
 
 _Counter = list[int]
 _Row = tuple[int, int, int, str, str]
-"""API key, start of the minute in Unix seconds, network, method, outcome."""
+"""Start of the minute in Unix seconds, API key, network, method, outcome."""
 
 _ADD = """
     WITH used AS MATERIALIZED (
-        SELECT a.id AS api_key_id, to_timestamp(r.start) AS start, n.id AS network_id,
-            r.method, r.outcome, r.calls, r.credits, r.microseconds, r.bytes,
-            r.latencies::int8[] AS latencies
-        FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::text[], %s::text[],
-            %s::int8[], %s::int8[], %s::int8[], %s::int8[], %s::text[])
-            AS r (api_key, start, network, method, outcome, calls, credits,
-            microseconds, bytes, latencies)
+        SELECT a.id AS api_key_id, n.id AS network_id, r.method, r.outcome, r.calls,
+            r.credits, r.microseconds, r.bytes, r.latencies::int8[] AS latencies
+        FROM unnest(%(api_keys)s::int8[], %(networks)s::int8[], %(methods)s::text[],
+            %(outcomes)s::text[], %(calls)s::int8[], %(credits)s::int8[],
+            %(microseconds)s::int8[], %(bytes)s::int8[], %(latencies)s::text[])
+            AS r (api_key, network, method, outcome, calls, credits, microseconds,
+            bytes, latencies)
         JOIN keys_apikey a ON a.id = r.api_key
         JOIN networks_network n ON n.id = r.network
+    ), tiers AS (
+        SELECT span, to_timestamp(%(minute)s::int8 / span * span) AS start
+        FROM unnest(ARRAY[60, 3600, 86400]) AS t (span)
     ), by_key AS (
         INSERT INTO keys_usagebucket AS u (api_key_id, span, start, network_id, method,
             outcome, calls, credits, duration_us, bytes_out, latencies)
-        SELECT api_key_id, 60, start, network_id, method, outcome, calls, credits,
+        SELECT api_key_id, span, start, network_id, method, outcome, calls, credits,
             microseconds, bytes, latencies
-        FROM used ORDER BY 1, 3, 4, 5, 6
+        FROM used, tiers ORDER BY api_key_id, span, start, network_id, method, outcome
         ON CONFLICT (api_key_id, span, start, network_id, method, outcome)
         DO UPDATE SET
             calls = u.calls + EXCLUDED.calls,
@@ -79,12 +85,17 @@ _ADD = """
             duration_us = u.duration_us + EXCLUDED.duration_us,
             bytes_out = u.bytes_out + EXCLUDED.bytes_out,
             latencies = keys_add(u.latencies, EXCLUDED.latencies)
+    ), all_keys AS (
+        SELECT network_id, method, outcome, sum(calls) AS calls,
+            sum(credits) AS credits, sum(microseconds) AS microseconds,
+            sum(bytes) AS bytes, keys_sum(latencies) AS latencies
+        FROM used GROUP BY network_id, method, outcome
     ), together AS (
         INSERT INTO keys_usagetotal AS u (span, start, network_id, method, outcome,
             calls, credits, duration_us, bytes_out, latencies)
-        SELECT 60, start, network_id, method, outcome, sum(calls), sum(credits),
-            sum(microseconds), sum(bytes), keys_sum(latencies)
-        FROM used GROUP BY 2, 3, 4, 5 ORDER BY 2, 3, 4, 5
+        SELECT span, start, network_id, method, outcome, calls, credits, microseconds,
+            bytes, latencies
+        FROM all_keys, tiers ORDER BY span, start, network_id, method, outcome
         ON CONFLICT (span, start, network_id, method, outcome) DO UPDATE SET
             calls = u.calls + EXCLUDED.calls,
             credits = u.credits + EXCLUDED.credits,
@@ -93,15 +104,16 @@ _ADD = """
             latencies = keys_add(u.latencies, EXCLUDED.latencies)
     )
     INSERT INTO keys_dailyuse AS u (day, api_key_id, calls, failed, credits)
-    SELECT (start AT TIME ZONE 'UTC')::date, api_key_id, sum(calls),
+    SELECT (to_timestamp(%(minute)s) AT TIME ZONE 'UTC')::date, api_key_id, sum(calls),
         coalesce(sum(calls) FILTER (WHERE outcome <> 'ok'), 0), sum(credits)
-    FROM used GROUP BY 1, 2 ORDER BY 1, 2
+    FROM used GROUP BY api_key_id ORDER BY api_key_id
     ON CONFLICT (day, api_key_id) DO UPDATE SET
         calls = u.calls + EXCLUDED.calls,
         failed = u.failed + EXCLUDED.failed,
         credits = u.credits + EXCLUDED.credits
 """
-# One statement: what is known of all keys together is the sum of what is known of each.
+# One statement: each call is in a minute, in its hour and in its day, of its key and of
+# all keys together, or nowhere. Hours and days of UTC begin at multiples of Unix time.
 # All processes write in the same order, so that none waits for another in a circle.
 
 _USED = """
@@ -211,9 +223,8 @@ class Meter:
             self.flush_seconds += time.perf_counter() - began
 
     async def _write(self, connection: AsyncConnection) -> None:
-        while self._waiting:
-            rows = sorted(self._waiting)[:BATCH_ROWS]
-            await connection.execute(_ADD, self._columns(rows))
+        for rows in _batches(sorted(self._waiting)):
+            await connection.execute(_ADD, self._parameters(rows))
             for row in rows:
                 del self._waiting[row]
         while self._used:
@@ -246,7 +257,7 @@ class Meter:
         for use, counter in counters.items():
             version_id, api_key_id, network_id, method, outcome = use
             self._used[version_id] = now, network_id
-            row = (api_key_id, minute, network_id, method, outcome)
+            row = (minute, api_key_id, network_id, method, outcome)
             known = self._waiting.get(row)
             if known is not None:
                 self._waiting[row] = [
@@ -257,18 +268,31 @@ class Meter:
             else:
                 self.dropped += sum(counter[_LATENCIES:])
 
-    def _columns(self, rows: list[_Row]) -> list[Sequence[int | str]]:
-        """Return rows as the columns that are added to the database."""
+    def _parameters(self, rows: list[_Row]) -> dict[str, int | list[Any]]:
+        """Return rows of one minute as what `_ADD` takes."""
+        (minute, *_), *_ = rows
+        _, api_keys, networks, methods, outcomes = map(list, zip(*rows, strict=True))
         counters = [self._waiting[row] for row in rows]
-        columns: list[Sequence[int | str]] = [list(c) for c in zip(*rows, strict=True)]
-        columns += [
-            [sum(counter[_LATENCIES:]) for counter in counters],
-            [counter[_CREDITS] for counter in counters],
-            [counter[_MICROSECONDS] for counter in counters],
-            [counter[_BYTES] for counter in counters],
-            [_histogram(counter) for counter in counters],
-        ]
-        return columns
+        return {
+            "minute": minute,
+            "api_keys": api_keys,
+            "networks": networks,
+            "methods": methods,
+            "outcomes": outcomes,
+            "calls": [sum(counter[_LATENCIES:]) for counter in counters],
+            "credits": [counter[_CREDITS] for counter in counters],
+            "microseconds": [counter[_MICROSECONDS] for counter in counters],
+            "bytes": [counter[_BYTES] for counter in counters],
+            "latencies": [_histogram(counter) for counter in counters],
+        }
+
+
+def _batches(rows: list[_Row]) -> Iterator[list[_Row]]:
+    """Yield sorted rows a statement's worth at a time, those of a minute together."""
+    for _, found in groupby(rows, key=itemgetter(0)):
+        of_minute = list(found)
+        for first in range(0, len(of_minute), BATCH_ROWS):
+            yield of_minute[first : first + BATCH_ROWS]
 
 
 def _histogram(counter: _Counter) -> str:

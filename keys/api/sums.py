@@ -14,10 +14,13 @@ from django.db import connection, transaction
 
 from keys.api.filters import MAX_NUMBER
 from keys.latencies import percentile
+from keys.models import Span
 
-INTERVALS = ("minute", "hour", "day", "month")
-"""Of UTC. Usage of more than 6 hours ago is kept by the hour, of more than 90 days
-ago by the day."""
+RESOLUTIONS = {span.label.lower(): span for span in Span}
+"""By name: how long the rows are that are added up."""
+
+INTERVALS = RESOLUTIONS | {"month": Span.DAY}
+"""Of UTC, and the longest rows that can be told apart by them."""
 
 GROUPS = {
     "customer": ("a.owner_id", "int8"),
@@ -39,6 +42,7 @@ class Question:
     """What sums are asked for.
 
     since, until: the first is included, the second is not.
+    span: of the rows that are added up; they count where they begin.
     conditions: values that columns must have, by the names of GROUPS.
     groups: names of GROUPS, in the order of the answer.
     interval: one of INTERVALS, "" for the whole time.
@@ -47,6 +51,7 @@ class Question:
 
     since: datetime
     until: datetime
+    span: Span
     conditions: dict[str, int | str]
     groups: tuple[str, ...] = ()
     interval: str = ""
@@ -105,8 +110,8 @@ def _statement(question: Question) -> tuple[str, list[Any]]:
     if question.interval:
         columns.insert(0, f"date_trunc('{question.interval}', u.start, 'UTC')")
         types.insert(0, "timestamptz")
-    where = ["u.span IN (60, 3600, 86400)", "u.start >= %s", "u.start < %s"]
-    values: list[Any] = [question.since, question.until]
+    where = ["u.span = %s", "u.start >= %s", "u.start < %s"]
+    values: list[Any] = [int(question.span), question.since, question.until]
     for name, value in question.conditions.items():
         where.append(f"{GROUPS[name][0]} = %s")
         values.append(value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import OperationalError
@@ -19,9 +20,17 @@ from rest_framework.response import Response
 
 from keys.api.filters import Filter, moment, one_of, read_filters, whole, words
 from keys.api.problems import TooCostly
-from keys.api.sums import GROUPS, INTERVALS, Question, read_cursor, read_page
+from keys.api.sums import (
+    GROUPS,
+    INTERVALS,
+    RESOLUTIONS,
+    Question,
+    read_cursor,
+    read_page,
+)
 from keys.api.views import ManagementView, Need
-from keys.models import Outcome, Scope
+from keys.models import Outcome, Scope, Span
+from keys.usage.tiers import KEEP, is_kept, span_of
 
 MAX_PAGE = 1000
 USUAL_PAGE = 100
@@ -53,6 +62,7 @@ class UsagePageDocument(serializers.Serializer[Any]):
     """A page of sums; `next`: the address of the next one."""
 
     next = serializers.URLField(allow_null=True)
+    resolution = serializers.ChoiceField(list(RESOLUTIONS))
     results = UsageDocument(many=True)
 
 
@@ -100,6 +110,9 @@ class UsageView(ManagementView):
             "groups", _groups, str, f"Some of {', '.join(GROUPS)}, with commas."
         ),
         "interval": one_of("interval", list(INTERVALS), "A sum for each, of UTC."),
+        "resolution": one_of(
+            "resolution", list(RESOLUTIONS), "Of the rows that are added up; see above."
+        ),
         "customer": whole("customer", "Number of a customer."),
         "key": whole("key", "Number of a key."),
         "network": words("network", "Slug of a network."),
@@ -117,8 +130,11 @@ class UsageView(ManagementView):
         """Return sums of usage, as JSON or CSV.
 
         Without `group_by` and `interval` it is one sum of all. Usage is written every
-        5 seconds. What is more than 6 hours old is kept by the hour, and what is more
-        than 90 days old by the day: it counts where its hour or day begins.
+        5 seconds, and kept by the minute for 48 hours, by the hour for 90 days, and by
+        the day. One of these is added up, the `resolution`: what it counts within a
+        minute, hour or day counts where that begins. Without the parameter it is the
+        longest one at whose beginnings `from`, `to` and all intervals lie; if that is
+        none, or not kept since `from`, the shortest one that is.
         """
         wanted = read_filters(request, self.filters)
         size = min(max(wanted.pop("size", USUAL_PAGE), 1), MAX_PAGE)
@@ -128,8 +144,11 @@ class UsageView(ManagementView):
             rows, cursor = read_page(question, size)
         except OperationalError as error:
             raise TooCostly from error
-        following = _address(request, cursor) if cursor else None
-        answer = Response({"next": following, "results": rows})
+        following = _address(request, question, cursor) if cursor else None
+        resolution = question.span.label.lower()
+        answer = Response(
+            {"next": following, "resolution": resolution, "results": rows}
+        )
         if request.accepted_renderer.format == "csv":
             columns = [*question.names, *_COLUMNS]
             answer.data = {"columns": columns, "results": rows}
@@ -152,17 +171,40 @@ def _question(wanted: dict[str, Any]) -> Question:
     groups = wanted.pop("groups", ())
     interval = wanted.pop("interval", "")
     cursor = wanted.pop("cursor", "")
-    question = Question(since, until, wanted, groups, interval)
+    span = _span(since, until, interval, wanted.pop("resolution", ""))
+    question = Question(since, until, span, wanted, groups, interval)
     if not cursor:
         return question
     try:
-        after = read_cursor(cursor, question.names)
+        return replace(question, after=read_cursor(cursor, question.names))
     except ValueError as error:
         raise ValidationError({"cursor": str(error)}) from error
-    return Question(since, until, wanted, groups, interval, after)
 
 
-def _address(request: Request, cursor: str) -> str:
-    """Return the address of the page that begins after a cursor."""
-    parameters = {**request.query_params.dict(), "cursor": cursor}
+def _span(since: datetime, until: datetime, interval: str, resolution: str) -> Span:
+    """Return the span of the rows to add up. Raises: ValidationError."""
+    now = timezone.now()
+    longest = INTERVALS.get(interval, max(Span))
+    if not resolution:
+        return span_of(since, until, longest, now)
+    span = RESOLUTIONS[resolution]
+    if span > longest:
+        raise ValidationError({"resolution": "It must not be longer than `interval`."})
+    if not is_kept(span, since, now):
+        first = (now - KEEP[span]).isoformat(timespec="seconds")
+        raise ValidationError(
+            {"resolution": f"Usage by the {resolution} is kept since {first}."}
+        )
+    return span
+
+
+def _address(request: Request, question: Question, cursor: str) -> str:
+    """Return the address of the page that begins after a cursor, of the same rows."""
+    parameters = {
+        **request.query_params.dict(),
+        "from": question.since.isoformat(),
+        "to": question.until.isoformat(),
+        "resolution": question.span.label.lower(),
+        "cursor": cursor,
+    }
     return request.build_absolute_uri(f"{request.path}?{urlencode(parameters)}")

@@ -39,11 +39,6 @@ class Window:
         """Return when a bin begins."""
         return self.start + number * self.step
 
-    def merged(self, step: timedelta) -> Window:
-        """Return the same time in bins of `step`, which is a multiple of the present."""
-        start = floor(self.start, step)
-        return Window(start, step, -(-(self.end - start) // step))
-
     def place(self, moment: datetime) -> int:
         """Return the bin that a moment is in; outside of the window it is none."""
         return (moment - self.start) // self.step

@@ -33,7 +33,7 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     """Send the rows of a range; `range` in the query chooses."""
     api_key = own_key(request, pk)
     chosen = _chosen(request)
-    text = usage_csv(api_key, RANGES[chosen.range].window(timezone.now()))
+    text = usage_csv(api_key, RANGES[chosen.range], timezone.now())
     name = f"usage-{api_key.pk}-{chosen.range}.csv"
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'

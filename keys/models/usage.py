@@ -1,4 +1,4 @@
-"""What keys were used for: sums over minutes, later over hours and days."""
+"""What keys were used for: sums over minutes, over hours and over days."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome(models.TextChoices):
 class UsageFields(models.Model):
     """Calls that were alike, within one span of time.
 
-    A sum of two such rows is one, so that `rollup_usage` makes few of many.
+    The same call is in a row of each span: see keys.usage.tiers.
     """
 
     network = models.ForeignKey(

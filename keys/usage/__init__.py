@@ -1,7 +1,7 @@
 """Reads of what keys are used for.
 
-A row of `keys_usagebucket` is a sum over a minute, an hour or a day (`rollup_usage`
-makes long ones of short ones), and no two rows count the same call: whatever their
-spans, rows are added up. `UsageTotal` has the same for all keys together, `DailyUse` a
-row for each key and day.
+A row of `keys_usagebucket` is a sum over a minute, an hour or a day. Each call is in a
+row of each (see `tiers`), so that a chart of a month adds days up, and one of an hour
+minutes. `UsageTotal` has the same for all keys together, `DailyUse` a row for each key
+and day.
 """

@@ -93,8 +93,7 @@ class Panel:
 
 def panel(chosen: Chosen, now: datetime, api_key: ApiKey | None = None) -> Panel:
     """Return what is shown of a key, of all keys when none is named."""
-    window = RANGES[chosen.range].window(now)
-    found = usage(window, Dimension(chosen.by), api_key)
+    found = usage(RANGES[chosen.range], now, Dimension(chosen.by), api_key)
     return Panel(
         chosen=chosen,
         links={name: _links(chosen, name) for name in _CHOICES},

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from keys.charts.windows import Window
+from keys.models import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,10 @@ class Range:
     """In addresses."""
     label: str
     step: timedelta
-    """Of a bin; no shorter than what usage of that age is rolled up to."""
+    """Of a bin."""
     count: int
+    span: Span
+    """Of the rows that are added up: the longest that fit into the bins."""
 
     def window(self, now: datetime) -> Window:
         """Return the bins until now, of which the last one is under way."""
@@ -27,11 +30,11 @@ class Range:
 RANGES = {
     each.name: each
     for each in (
-        Range("15m", "15 minutes", timedelta(minutes=1), 15),
-        Range("1h", "1 hour", timedelta(minutes=1), 60),
-        Range("24h", "24 hours", timedelta(hours=1), 24),
-        Range("7d", "7 days", timedelta(hours=3), 56),
-        Range("30d", "30 days", timedelta(days=1), 30),
+        Range("15m", "15 minutes", timedelta(minutes=1), 15, Span.MINUTE),
+        Range("1h", "1 hour", timedelta(minutes=1), 60, Span.MINUTE),
+        Range("24h", "24 hours", timedelta(hours=1), 24, Span.HOUR),
+        Range("7d", "7 days", timedelta(hours=3), 56, Span.HOUR),
+        Range("30d", "30 days", timedelta(days=1), 30, Span.DAY),
     )
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from operator import add
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from keys.charts.windows import Window
 from keys.latencies import percentile
 from keys.metering import DENIED, LIMITED, OK
 from keys.models import ApiKey, Span
+from keys.usage.ranges import Range
 from networks.models import Network
 
 _BUCKETS = 36
@@ -30,12 +31,11 @@ _LATENCIES = ", ".join(
 
 _SUMS = f"""
     SELECT date_bin(%(step)s, start, %(start)s) AS bin, {{by}} AS name, outcome,
-        sum(calls)::int8, sum(credits)::int8, sum(bytes_out)::int8, max(span), ARRAY[{_LATENCIES}]
+        sum(calls)::int8, sum(credits)::int8, sum(bytes_out)::int8, ARRAY[{_LATENCIES}]
     FROM {{table}}
-    WHERE {{key}} span = ANY(%(spans)s) AND start >= %(start)s AND start < %(end)s
+    WHERE {{key}} span = %(span)s AND start >= %(start)s AND start < %(end)s
     GROUP BY 1, 2, 3
 """
-# All spans are named, because the index has them before the time.
 
 
 class Dimension(StrEnum):
@@ -62,7 +62,6 @@ class _Row(NamedTuple):
     calls: int
     credits: int
     bytes_out: int
-    span: int
     latencies: list[int]
 
 
@@ -131,28 +130,24 @@ def _sum(known: list[int] | None, more: list[int]) -> list[int]:
     return more if known is None else list(map(add, known, more))
 
 
-def usage(window: Window, by: Dimension, api_key: ApiKey | None = None) -> Usage:
-    """Return the usage of a key, of all keys when none is named.
-
-    Rows that are longer than the window's bins make these longer: what was rolled up
-    can't be told apart any more.
-    """
-    rows = list(_rows(window, by, api_key))
-    longest = timedelta(seconds=max((row.span for row in rows), default=0))
-    found = Usage(window.merged(longest) if longest > window.step else window)
-    for row in rows:
+def usage(chosen: Range, now: datetime, by: Dimension, api_key: ApiKey | None) -> Usage:
+    """Return the usage of a key within a range, of all keys when none is named."""
+    found = Usage(chosen.window(now))
+    for row in _rows(found.window, chosen.span, by, api_key):
         found.add(found.window.place(row.start), row)
     return found
 
 
-def _rows(window: Window, by: Dimension, api_key: ApiKey | None) -> Iterator[_Row]:
+def _rows(
+    window: Window, span: Span, by: Dimension, api_key: ApiKey | None
+) -> Iterator[_Row]:
     table, key = "keys_usagetotal", ""
     if api_key is not None:
         table, key = "keys_usagebucket", "api_key_id = %(key)s AND"
     statement = _SUMS.format(by=_COLUMNS[by], table=table, key=key)
     values: dict[str, Any] = {
         "key": api_key.pk if api_key is not None else None,
-        "spans": list(Span.values),
+        "span": int(span),
         "start": window.start,
         "end": window.end,
         "step": window.step,

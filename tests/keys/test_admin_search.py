@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin import ModelAdmin, site
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
@@ -15,8 +16,8 @@ from keys import limits_admin, long_lists
 from keys.admin import ApiKeyAdmin
 from keys.models import ApiKey, Span, UsageBucket, User
 from keys.services import create_key, get_or_create_customer, issue_key
-from networks.models import Network
 from tests.support.rows import make_network
+from tests.support.usage import add_usage
 
 pytestmark = pytest.mark.django_db
 
@@ -34,19 +35,8 @@ def found(staff: Client, model: str, **query: Any) -> list[int]:
     return sorted(row.pk for row in answer.context["cl"].result_list)
 
 
-def add_usage(api_key: ApiKey, network: Network, minutes: int = 0) -> int:
-    start = timezone.now().replace(second=0, microsecond=0)
-    bucket = UsageBucket.objects.create(
-        api_key=api_key,
-        network=network,
-        method="eth_call",
-        outcome="ok",
-        span=Span.MINUTE,
-        start=start - timedelta(minutes=minutes),
-        **dict.fromkeys(("calls", "credits", "duration_us", "bytes_out"), 1),
-        latencies=[1],
-    )
-    return bucket.pk
+def ids(rows: QuerySet[UsageBucket]) -> list[int]:
+    return sorted(rows.values_list("pk", flat=True))
 
 
 @pytest.fixture
@@ -180,8 +170,34 @@ def test_owners_are_completed_as_they_are_typed(
 def test_only_the_latest_usage_is_looked_through_unless_a_key_is_named(
     staff: Client, two: tuple[ApiKey, ApiKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = make_network()
-    first, second = (add_usage(two[0], network, minutes) for minutes in (1, 2))
+    network, now = make_network(), timezone.now()
+    for hours in (1, 2):
+        add_usage(two[0], network, now - timedelta(hours=hours))
+    second, first = UsageBucket.objects.filter(span=Span.HOUR).order_by("start")
     monkeypatch.setattr(limits_admin, "LATEST", 1)
-    assert found(staff, "usagebucket") == [second]
-    assert found(staff, "usagebucket", q=two[0].pk) == [first, second]
+    assert found(staff, "usagebucket") == [first.pk]
+    assert found(staff, "usagebucket", q=two[0].pk) == [first.pk, second.pk]
+
+
+def test_usage_is_listed_of_one_span_at_a_time(
+    staff: Client, two: tuple[ApiKey, ApiKey]
+) -> None:
+    network, now = make_network(), timezone.now()
+    for number, key in enumerate(two):
+        add_usage(key, network, now - timedelta(minutes=number))
+    for span in Span:
+        rows = UsageBucket.objects.filter(span=span)
+        shown = {"span__exact": span.value}
+        assert found(staff, "usagebucket", **shown) == ids(rows)
+        mine = ids(rows.filter(api_key=two[1]))
+        assert found(staff, "usagebucket", **shown, q=two[1].pk) == mine
+    hours = ids(UsageBucket.objects.filter(span=Span.HOUR))
+    assert found(staff, "usagebucket") == hours
+    assert found(staff, "usagebucket", span__exact="7") == hours
+    changelist = staff.get("/admin/keys/usagebucket/").context["cl"]
+    choices = list(changelist.filter_specs[0].choices(changelist))
+    assert [(one["display"], one["selected"]) for one in choices] == [
+        ("Minute", False),
+        ("Hour", True),
+        ("Day", False),
+    ]

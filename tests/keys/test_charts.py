@@ -44,12 +44,6 @@ def test_last_bin_is_the_one_that_is_under_way():
     assert hours.place(hours.start - timedelta(seconds=1)) == -1
 
 
-def test_merged_bins_hold_all_of_the_time():
-    merged = window(60, MINUTE).merged(HOUR)
-    assert (merged.start.hour, merged.count, merged.step) == (11, 2, HOUR)
-    assert merged.end >= window(60, MINUTE).end
-
-
 @pytest.mark.parametrize(
     ("count", "step", "first", "labels"),
     [

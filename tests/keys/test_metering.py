@@ -15,7 +15,7 @@ from keys import metering
 from keys.errors import NetworkNotEnabled
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited
 from keys.metering import Meter, outcome_of
-from keys.models import DailyUse, KeyVersionUse, UsageBucket, UsageTotal
+from keys.models import DailyUse, KeyVersionUse, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from nodeapi.service import database_conninfo
 from tests.support.rows import make_network
@@ -68,9 +68,10 @@ def use(meter, issued, network_id, *, microseconds=100, outcome=metering.OK, n=1
         )
 
 
-def totals():
+def totals(span=Span.MINUTE):
+    rows = UsageBucket.objects.filter(span=span)
     return list(
-        UsageBucket.objects.order_by("start", "outcome").values_list(
+        rows.order_by("start", "outcome").values_list(
             "start", "outcome", "calls", "credits", "duration_us", "bytes_out"
         )
     )
@@ -99,9 +100,17 @@ def test_calls_are_added_up_by_minute(clock, network, issued):
         (NOON, "ok", 5, 10, 306, 250),
         (next_minute, "ok", 1, 2, 100, 50),
     ]
-    row = UsageBucket.objects.get(start=NOON, outcome="ok")
+    row = UsageBucket.objects.get(span=Span.MINUTE, start=NOON, outcome="ok")
     assert row.latencies == [0, 0, 2, 0, 0, 0, 0, 3]
-    assert row.span == 60
+    assert totals(Span.HOUR) == [
+        (NOON, "denied", 1, 2, 100, 50),
+        (NOON, "ok", 6, 12, 406, 300),
+    ]
+    assert totals(Span.DAY) == [
+        (NOON.replace(hour=0), *counts) for _, *counts in totals(Span.HOUR)
+    ]
+    row = UsageBucket.objects.get(span=Span.DAY, outcome="ok")
+    assert row.latencies == [0, 0, 2, 0, 0, 0, 0, 4]
 
 
 def test_what_all_keys_do_together_and_each_in_a_day_is_known_at_once(
@@ -120,10 +129,14 @@ def test_what_all_keys_do_together_and_each_in_a_day_is_known_at_once(
         await meter.flush()
 
     metered(clock, scenario)
-    together = UsageTotal.objects.filter(start=NOON).order_by("outcome")
+    together = UsageTotal.objects.filter(start=NOON).order_by("span", "outcome")
     assert list(
         together.values_list("span", "outcome", "calls", "credits", "bytes_out")
-    ) == [(60, "limited", 4, 8, 200), (60, "ok", 8, 16, 400)]
+    ) == [
+        (span, *counts)
+        for span in (Span.MINUTE, Span.HOUR)
+        for counts in (("limited", 4, 8, 200), ("ok", 8, 16, 400))
+    ]
     assert together[1].latencies == [0, 0, 2, 0, 0, 0, 0, 6]
     days = DailyUse.objects.order_by("day", "api_key")
     assert list(days.values_list("day__day", "api_key", "calls", "failed")) == [
@@ -198,6 +211,23 @@ def test_nothing_is_lost_while_the_database_is_away(
     assert [(row[1], row[2]) for row in totals()] == [("ok", 5), ("timeout", 1)]
 
 
+def test_minutes_that_waited_together_are_written_one_by_one(clock, network, issued):
+    """More than a batch of them, over midnight: to the same hours and days."""
+
+    async def scenario(meter):
+        clock.now = NOON.timestamp() + 11.5 * 3600
+        for _ in range(50):
+            use(meter, issued, network.id)
+            meter._close_minute()
+            clock.now += 60
+        await meter.flush()
+
+    metered(clock, scenario)
+    assert [row[2] for row in totals()] == [1] * 50
+    assert [(row[0].hour, row[2]) for row in totals(Span.HOUR)] == [(23, 31), (0, 19)]
+    assert [(row[0].day, row[2]) for row in totals(Span.DAY)] == [(21, 31), (22, 19)]
+
+
 def test_many_rows_are_written_in_portions(clock, network, issued, monkeypatch):
     monkeypatch.setattr(metering, "BATCH_ROWS", 3)
 
@@ -212,7 +242,7 @@ def test_many_rows_are_written_in_portions(clock, network, issued, monkeypatch):
         await meter.flush()
 
     metered(clock, scenario)
-    assert UsageBucket.objects.count() == 8
+    assert UsageBucket.objects.count() == 3 * 8
 
 
 def test_stopping_writes_what_was_counted(clock, network, issued):

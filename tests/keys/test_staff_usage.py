@@ -7,12 +7,12 @@ from django.contrib.auth.models import Group
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
-from keys.models import ApiKey, DailyUse, Span, UsageBucket, UsageTotal, User
+from keys.models import ApiKey, DailyUse, User
 from keys.services import get_or_create_customer, issue_key, request_access
 from keys.usage.daily import today
 from tests.support.rows import make_network
+from tests.support.usage import add_usage
 
 pytestmark = pytest.mark.django_db
 
@@ -35,20 +35,7 @@ def used() -> ApiKey:
     owner = get_or_create_customer(email="owner@example.org")
     api_key = issue_key(owner=owner, name="dapp", networks=[network]).api_key
     for outcome, calls in (("ok", 30), ("denied", 10)):
-        row = {
-            "network": network,
-            "method": "eth_call",
-            "outcome": outcome,
-            "span": Span.MINUTE,
-            "start": timezone.now().replace(second=0, microsecond=0),
-            "calls": calls,
-            "credits": 20 * calls,
-            "duration_us": 1000 * calls,
-            "bytes_out": 100,
-            "latencies": [0] * 10 + [calls],
-        }
-        UsageBucket.objects.create(api_key=api_key, **row)
-        UsageTotal.objects.create(**row)
+        add_usage(api_key, network, outcome=outcome, calls=calls)
     DailyUse.objects.create(
         day=today(), api_key=api_key, calls=40, failed=10, credits=12_345
     )

@@ -1,4 +1,4 @@
-"""Sums over rows of all spans, as PostgreSQL adds them up."""
+"""Sums over rows of a span, as PostgreSQL adds them up."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import csv
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.utils import timezone
 
-from keys import rollup
 from keys.models import DailyUse, KeyLimits, Plan, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
 from keys.usage import daily, export
@@ -16,6 +14,7 @@ from keys.usage.panel import MAX_SERIES, Chosen, UnknownChoice, panel
 from keys.usage.ranges import RANGES
 from keys.usage.sums import Dimension, usage
 from tests.support.rows import make_network
+from tests.support.usage import add_usage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,7 +57,7 @@ def add(api_key, network, age=timedelta(0), **fields):
 
 
 def read(name="1h", by=Dimension.METHOD, api_key=None):
-    return usage(RANGES[name].window(NOW), by, api_key)
+    return usage(RANGES[name], NOW, by, api_key)
 
 
 def test_only_the_rows_of_the_range_and_of_the_key_count(api_key, network):
@@ -89,37 +88,22 @@ def test_calls_are_told_apart_by_what_is_asked_for(api_key, network):
     assert by[Dimension.OUTCOME]["denied"].failed == 5
 
 
-def test_rolling_up_changes_no_sum(api_key, network):
-    now = timezone.now()
-    for minutes in range(0, 30 * 24 * 60, 271):
-        add(
-            api_key,
-            network,
-            start=now.replace(second=0, microsecond=0) - timedelta(minutes=minutes),
-        )
-    windows = {name: each.window(now) for name, each in RANGES.items()}
-
-    def sums():
-        return {
-            name: (found.total, found.latency(0.95), found.cells)
-            for name, window in windows.items()
-            for found in [usage(window, Dimension.METHOD, api_key)]
-        }
-
-    before = sums()
-    assert before["30d"][0].calls > before["24h"][0].calls > 0
-    assert rollup.roll_up(now) > 0
-    assert sums() == before
-
-
-def test_rows_longer_than_a_bin_make_the_bins_longer(api_key, network):
-    hour = NOW.replace(minute=0, second=0)
-    add(api_key, network, span=Span.HOUR, start=hour)
-    add(api_key, network)
-    found = read(api_key=api_key)
-    assert found.window.step == timedelta(hours=1)
-    assert found.cells["eth_call", 1].calls == 4
-    assert found.total.calls == 4
+@pytest.mark.parametrize("name", list(RANGES))
+def test_every_range_has_each_call_once(api_key, network, name):
+    for minutes in range(0, 31 * 24 * 60, 271):
+        add_usage(api_key, network, NOW - timedelta(minutes=minutes), calls=1)
+    window = RANGES[name].window(NOW)
+    expected = sum(
+        NOW - timedelta(minutes=minutes) >= window.start
+        for minutes in range(0, 31 * 24 * 60, 271)
+    )
+    found = read(name, api_key=api_key)
+    assert found.total.calls == expected > 0
+    assert sum(sum(each) for each in found.latencies.values()) == expected
+    assert read(name).total == found.total  # of all keys
+    for (_, place), counts in found.cells.items():
+        assert 0 <= place < window.count
+        assert counts.calls <= -(-window.step // timedelta(minutes=271))
 
 
 def test_latencies_are_of_calls_that_were_carried_out(api_key, network):
@@ -189,8 +173,8 @@ def test_csv_has_the_rows_of_the_range(api_key, network, monkeypatch):
     add(api_key, network, timedelta(minutes=1))
     add(api_key, network, outcome="denied")
     add(api_key, network, timedelta(hours=2))
-    window = RANGES["1h"].window(NOW)
-    lines = list(csv.DictReader(export.usage_csv(api_key, window).splitlines()))
+    chosen = RANGES["1h"]
+    lines = list(csv.DictReader(export.usage_csv(api_key, chosen, NOW).splitlines()))
     assert [line["start"] for line in lines] == [
         "2026-11-21T12:34:00Z",
         "2026-11-21T12:33:00Z",
@@ -207,7 +191,24 @@ def test_csv_has_the_rows_of_the_range(api_key, network, monkeypatch):
         "bytes_out": "100",
     }
     monkeypatch.setattr(export, "MAX_ROWS", 1)
-    assert len(export.usage_csv(api_key, window).splitlines()) == 2
+    assert len(export.usage_csv(api_key, chosen, NOW).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "span", "start"),
+    [
+        ("15m", "60", "2026-11-21T12:34:00Z"),
+        ("1h", "60", "2026-11-21T12:34:00Z"),
+        ("24h", "3600", "2026-11-21T12:00:00Z"),
+        ("7d", "3600", "2026-11-21T12:00:00Z"),
+        ("30d", "86400", "2026-11-21T00:00:00Z"),
+    ],
+)
+def test_csv_has_rows_as_long_as_its_chart(api_key, network, name, span, start):
+    add_usage(api_key, network, NOW)
+    text = export.usage_csv(api_key, RANGES[name], NOW)
+    (line,) = csv.DictReader(text.splitlines())
+    assert (line["span_seconds"], line["start"], line["calls"]) == (span, start, "2")
 
 
 def spend(api_key, credits, calls=1, failed=0, days=0):

@@ -22,9 +22,6 @@ from keys.models import (
     DailyUse,
     Refusal,
     Scope,
-    Span,
-    UsageBucket,
-    UsageTotal,
     User,
 )
 from keys.services import (
@@ -42,6 +39,7 @@ from keys.services.limits import set_limits, set_plan
 from keys.usage.daily import today
 from networks.models import Network
 from tests.support.signing import MAIL, add_key, approval_of
+from tests.support.usage import add_usage
 from tests.support.wallet import A1, A2, BY_USER
 from wallets.consents import get_consent
 from wallets.models import BlockedDapp, Dapp, DappKind, Event
@@ -128,24 +126,18 @@ def _keys(customer: User, staff: User, network: Network) -> str:
 
 
 def _usage(key: ApiKey, network: Network) -> None:
-    minute = timezone.now().replace(second=0, microsecond=0)
+    now = timezone.now()
     methods = ("eth_getBlockByHash", "eth_getStorageAt", "debug_traceBlockByHash")
     for number, method in enumerate(methods):
         for outcome, calls in (("ok", 3000), ("denied", 40), ("limited", 7)):
-            row = {
-                "network": network,
-                "method": method,
-                "outcome": outcome,
-                "span": Span.MINUTE,
-                "start": minute - timedelta(minutes=3 + number),
-                "calls": calls,
-                "credits": 20 * calls,
-                "duration_us": 1000 * calls,
-                "bytes_out": 100 * calls,
-                "latencies": [0] * 10 + [calls],
-            }
-            UsageBucket.objects.create(api_key=key, **row)
-            UsageTotal.objects.create(**row)
+            add_usage(
+                key,
+                network,
+                now - timedelta(minutes=3 + number),
+                method=method,
+                outcome=outcome,
+                calls=calls,
+            )
     DailyUse.objects.create(
         day=today(), api_key=key, calls=9141, failed=141, credits=182_820
     )

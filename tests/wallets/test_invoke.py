@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from jsonrpc.errors import RequestTimedOut, RpcError
-from keys.models import ApiKey, KeyVersion, UsageBucket
+from keys.models import ApiKey, KeyVersion, Span, UsageBucket
 from keys.services import announce_key, grant_entitlement, withdraw_entitlement
 from keys.services.limits import set_limits
 from networks.models import Network
@@ -234,7 +234,7 @@ def test_staff_limit_the_wallet_as_any_key(rig: Rig, change):
 def booked(rig: Rig, api_key: ApiKey) -> dict[tuple[str, str], tuple[int, int]]:
     """Return calls and credits of a key by method and outcome, once all are written."""
     rig.run(rig.wallet.node.meter.flush())
-    rows = UsageBucket.objects.filter(api_key=api_key)
+    rows = UsageBucket.objects.filter(api_key=api_key, span=Span.DAY)
     return {(row.method, row.outcome): (row.calls, row.credits) for row in rows}
 
 

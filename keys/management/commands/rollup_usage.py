@@ -8,17 +8,19 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from keys.rollup import KEEP_HOURS, KEEP_MINUTES, roll_up
+from keys.models import Span
+from keys.usage.expiry import expire
+from keys.usage.tiers import KEEP
 
-HOUR = timedelta(hours=1)
+_HOURS = KEEP[Span.MINUTE] // timedelta(hours=1)
 
 
 class Command(BaseCommand):
     help = (
-        f"Merge usage of minutes after {KEEP_MINUTES // HOUR} hours,"
-        f" and of hours after {KEEP_HOURS.days} days."
+        f"Remove usage by the minute after {_HOURS} hours, and by the hour after"
+        f" {KEEP[Span.HOUR].days} days; by the day it stays."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        merged = roll_up(timezone.now())
-        self.stdout.write(self.style.SUCCESS(f"{merged} rows merged."))
+        removed = expire(timezone.now())
+        self.stdout.write(self.style.SUCCESS(f"{removed} rows removed."))

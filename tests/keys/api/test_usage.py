@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import base64
 import csv
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import orjson
 import pytest
 
-from keys.models import ApiKey, Span, UsageBucket, User
+from keys.models import ApiKey, User
 from keys.services import create_key
+from keys.usage.daily import today
 from networks.models import Network
 from tests.keys.api.conftest import Program
+from tests.support.usage import add_usage
 
 pytestmark = pytest.mark.django_db
 
-DAY = "from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z"
+TODAY = datetime.combine(today(), datetime.min.time(), UTC)
+YESTERDAY = TODAY - timedelta(days=1)
+
+
+def between(since: datetime, until: datetime) -> str:
+    return f"from={since:%Y-%m-%dT%H:%M:%SZ}&to={until:%Y-%m-%dT%H:%M:%SZ}"
+
+
+DAY = between(YESTERDAY, TODAY)
 
 
 @pytest.fixture
@@ -26,13 +37,11 @@ def used(api_key: ApiKey, customer: User, alpha: Network) -> list[ApiKey]:
     for number, key in enumerate(keys):
         for hour in (1, 2):
             for method in ("eth_chainId", "trace_block"):
-                UsageBucket.objects.create(
-                    api_key=key,
-                    network=alpha,
+                add_usage(
+                    key,
+                    alpha,
+                    YESTERDAY + timedelta(hours=hour, minutes=30),
                     method=method,
-                    outcome="ok",
-                    span=Span.MINUTE if hour == 2 else Span.HOUR,
-                    start=datetime(2026, 11, 20, hour, tzinfo=UTC),
                     calls=10 + number,
                     credits=100,
                     duration_us=5000,
@@ -59,13 +68,71 @@ def test_sums_are_grouped_and_narrowed(program: Program, used: list[ApiKey]) -> 
     assert len(rows) == 8
     assert rows[0] == {
         **rows[0],
-        "start": "2026-11-20T01:00:00Z",
+        "start": f"{YESTERDAY:%Y-%m-%d}T01:00:00Z",
         "key": used[0].pk,
         "method": "eth_chainId",
         "calls": 10,
     }
     (own,) = program.result("GET", f"usage?{DAY}&key={used[1].pk}")["results"]
     assert own["calls"] == 44
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "more", "resolution", "calls"),
+    [
+        (timedelta(0), timedelta(days=1), "", "day", 84),
+        (timedelta(0), timedelta(days=1), "&interval=month", "day", 84),
+        (timedelta(0), timedelta(days=1), "&interval=hour", "hour", 84),
+        (timedelta(0), timedelta(days=1), "&resolution=hour", "hour", 84),
+        (timedelta(hours=2), timedelta(hours=3), "", "hour", 42),
+        (timedelta(hours=2), timedelta(hours=3), "&interval=day", "hour", 42),
+        (timedelta(hours=2), timedelta(days=9), "", "hour", 42),
+        (timedelta(hours=2, minutes=30), timedelta(hours=3), "", "minute", 42),
+        (timedelta(hours=2, minutes=31), timedelta(hours=3), "", "minute", 0),
+        (timedelta(hours=2, seconds=1), timedelta(hours=3), "", "minute", 42),
+        (timedelta(hours=1), timedelta(hours=2, seconds=1), "", "minute", 42),
+        (timedelta(days=-5, hours=2), timedelta(days=1), "", "hour", 84),
+        (timedelta(days=-5, minutes=1), timedelta(days=1), "", "hour", 84),
+        (
+            timedelta(days=-5, minutes=1),
+            timedelta(days=1),
+            "&interval=minute",
+            "hour",
+            84,
+        ),
+        (
+            timedelta(days=-95, minutes=1),
+            timedelta(days=1),
+            "&interval=hour",
+            "day",
+            84,
+        ),
+    ],
+)
+def test_rows_that_are_added_up_fit_the_question(
+    program: Program,
+    used: list[ApiKey],
+    since: timedelta,
+    until: timedelta,
+    more: str,
+    resolution: str,
+    calls: int,
+) -> None:
+    path = f"usage?{between(YESTERDAY + since, YESTERDAY + until)}{more}"
+    answer = program.result("GET", path)
+    assert answer["resolution"] == resolution
+    assert sum(row["calls"] for row in answer["results"]) == calls
+
+
+def test_next_page_is_of_the_same_time(program: Program, used: list[ApiKey]) -> None:
+    for key in used:
+        add_usage(key, key.usage.first().network)
+    first = program.result("GET", "usage?group_by=key&page_size=1")
+    assert first["resolution"] == "minute"
+    query = parse_qs(urlsplit(first["next"]).query)
+    since, until = (datetime.fromisoformat(query[name][0]) for name in ("from", "to"))
+    assert until - since == timedelta(days=1)
+    assert query["resolution"] == ["minute"]
 
 
 @pytest.mark.parametrize("format", ["json", "csv"])
@@ -102,6 +169,13 @@ def cursor(*values: object) -> str:
         ("group_by=colour", "group_by"),
         ("group_by=key,key", "group_by"),
         ("interval=week", "interval"),
+        ("resolution=month", "resolution"),
+        ("interval=hour&resolution=day", "resolution"),
+        (
+            f"{between(TODAY - timedelta(days=3), TODAY)}&resolution=minute",
+            "resolution",
+        ),
+        (f"{between(TODAY - timedelta(days=91), TODAY)}&resolution=hour", "resolution"),
         ("from=yesterday", "from"),
         ("from=2026-11-20T00:00:00", "from"),
         ("from=2020-01-01T00:00:00Z", "from"),

@@ -7,10 +7,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from keys.models import ApiKey, DailyUse, Span, UsageBucket
+from keys.models import ApiKey, DailyUse
 from keys.services import get_or_create_customer, issue_key
 from keys.usage.daily import today
 from tests.support.rows import make_network
+from tests.support.usage import add_usage
 
 pytestmark = pytest.mark.django_db
 
@@ -30,24 +31,12 @@ def customer(client: Client, api_key: ApiKey) -> Client:
 @pytest.fixture
 def used(api_key: ApiKey) -> ApiKey:
     network = make_network("metered")
-    minute = timezone.now().replace(second=0, microsecond=0)
+    at = timezone.now() - timedelta(minutes=2)
     for method, outcome, calls in (
         ("eth_call", "ok", 30),
         ("eth_getCode", "denied", 10),
     ):
-        UsageBucket.objects.create(
-            api_key=api_key,
-            network=network,
-            method=method,
-            outcome=outcome,
-            span=Span.MINUTE,
-            start=minute - timedelta(minutes=2),
-            calls=calls,
-            credits=20 * calls,
-            duration_us=1000 * calls,
-            bytes_out=100,
-            latencies=[0] * 10 + [calls],
-        )
+        add_usage(api_key, network, at, method=method, outcome=outcome, calls=calls)
     DailyUse.objects.create(
         day=today(), api_key=api_key, calls=40, failed=10, credits=12_345
     )
