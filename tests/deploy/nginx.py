@@ -96,8 +96,8 @@ def _site(upstreams: list[int], folder: Path, port: int, plain_port: int) -> str
     text = text.replace("listen 80", f"listen 127.0.0.1:{plain_port}")
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
     text = text.replace("/etc/portcullis/tls", str(folder))
-    text = text.replace("/dev/stdout", str(folder / "access.log"))
-    return text.replace("/dev/stderr", str(folder / "error.log"))
+    text = text.replace("/var/log/nginx/access.log", str(folder / "access.log"))
+    return text.replace("/var/log/nginx/error.log", str(folder / "error.log"))
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:

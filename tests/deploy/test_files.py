@@ -243,6 +243,25 @@ def test_nginx_refuses_in_our_own_words(status: str, error: RpcError) -> None:
     assert document == {"jsonrpc": "2.0", "id": None, "error": said}
 
 
+def test_nginx_logs_where_systemd_lets_it() -> None:
+    """A unit's output is a socket, which can't be opened as /dev/stdout.
+
+    nginx' image links these two to its own output.
+    """
+    logs = set(re.findall(r"(?:access|error)_log (/\S+)", nginx_conf()))
+    assert logs == {"/var/log/nginx/access.log", "/var/log/nginx/error.log"}
+
+
+def test_units_and_commands_beside_them_write_to_the_same_folder() -> None:
+    folder = ROOT / "deploy" / "systemd"
+    (var,) = re.findall(r"^VAR_DIR=(.+)", (folder / "portcullis.env").read_text(), re.M)
+    for name in ("portcullis@.service", "portcullis-web@.service"):
+        unit = (folder / name).read_text()
+        (state,) = re.findall(r"^StateDirectory=(.+)", unit, re.M)
+        assert var == f"/var/lib/{state}"
+        assert "VAR_DIR" not in unit
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
 def test_units_name_settings_and_commands_that_exist(unit: Path) -> None:
     text = unit.read_text()
