@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, Model, Q, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Func, IntegerField, Model, OuterRef, Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
@@ -17,6 +18,14 @@ from django.utils import timezone
 from keys.long_lists import LongList
 from keys.models import User
 from keys.read_only_admin import ReadOnly
+from wallets.admin_search import (
+    Search,
+    SearchByDapp,
+    accounts_named,
+    activities_named,
+    dapps_named,
+    pairings_named,
+)
 from wallets.changes import Cause
 from wallets.models import (
     Account,
@@ -30,6 +39,7 @@ from wallets.models import (
     Pairing,
     Session,
 )
+from wallets.pages.words import ASKS
 from wallets.services.dapps import (
     block_dapp,
     block_for_all,
@@ -51,6 +61,10 @@ else:
     _TokenInline = admin.TabularInline
 
 
+MAX_USERS = 1_000
+"""Who know a dapp that is blocked; they are counted up to here."""
+
+
 class TokenInline(ReadOnly, _TokenInline):
     model = DappToken
     extra = 0
@@ -65,12 +79,14 @@ class TokenInline(ReadOnly, _TokenInline):
 
 
 @admin.register(Dapp)
-class DappAdmin(ReadOnly, _DappAdmin):
+class DappAdmin(Search, ReadOnly, _DappAdmin):
     inlines = [TokenInline]
     list_display = ["name", "kind", "user", "has_session", "blocked_at", "last_used_at"]
     list_filter = ["kind", ("blocked_at", admin.EmptyFieldListFilter), "last_used_at"]
     list_select_related = ["user", "session"]
-    search_fields = ["=ident", "=label", "=user__email"]
+    search_fields = ["pk"]
+    search_help_text = SearchByDapp.search_help_text
+    ordering = ["-id"]
     fields = [
         "user",
         "kind",
@@ -83,6 +99,9 @@ class DappAdmin(ReadOnly, _DappAdmin):
         "muted_until",
     ]
     actions = ["disconnect", "block", "unblock", "block_for_everybody"]
+
+    def found(self, term: str) -> Q:
+        return Q(pk__in=dapps_named(term))
 
     @admin.display(boolean=True, description="session")
     def has_session(self, dapp: Dapp) -> bool:
@@ -128,11 +147,10 @@ class DappAdmin(ReadOnly, _DappAdmin):
 
 
 @admin.register(Session)
-class SessionAdmin(ReadOnly, _SessionAdmin):
+class SessionAdmin(SearchByDapp, ReadOnly, _SessionAdmin):
     list_display = ["dapp", "user", "networks", "changed_at", "expires_at"]
     list_filter = ["changed_at", ("expires_at", admin.EmptyFieldListFilter)]
     list_select_related = ["dapp__user"]
-    search_fields = ["=dapp__ident", "=dapp__label", "=dapp__user__email"]
     fields = ["dapp", "stored_scopes", "version", "changed_at", "expires_at"]
     actions = ["end"]
 
@@ -166,11 +184,18 @@ class BlockedDappAdmin(LongList, _BlockedDappAdmin):
     search_fields = ["=ident"]
     fields = ["kind", "ident", "reason"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[BlockedDapp]:
+        same = {"kind": OuterRef("kind"), "ident": OuterRef("ident")}
+        known = Dapp.objects.filter(**same).order_by().values("pk")[: MAX_USERS + 1]
+        users = Func(
+            ArraySubquery(known), function="cardinality", output_field=IntegerField()
+        )
+        return super().get_queryset(request).annotate(known_to=users)
+
     @admin.display(description="users who know it")
-    def users(self, blocked: BlockedDapp) -> int:
-        named = Q(kind=blocked.kind, ident=blocked.ident)
-        found = Dapp.objects.filter(named).aggregate(users=Count("pk"))
-        return int(found["users"])
+    def users(self, blocked: Any) -> str:
+        users = int(blocked.known_to)
+        return f"more than {MAX_USERS:,}" if users > MAX_USERS else f"{users:,}"
 
     def has_change_permission(
         self, request: HttpRequest, obj: Model | None = None
@@ -189,12 +214,27 @@ class BlockedDappAdmin(LongList, _BlockedDappAdmin):
         block_for_all(blocked=obj, cause=_cause(request))
 
 
+class MethodFilter(admin.SimpleListFilter):
+    """Requests by what was called; Django's own reads all of them to know what there is."""
+
+    title = parameter_name = "method"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(method, method) for method in ASKS]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[ConsentRequest]
+    ) -> QuerySet[ConsentRequest]:
+        if self.value() is None:
+            return queryset
+        return queryset.filter(method=self.value())
+
+
 @admin.register(ConsentRequest)
-class ConsentRequestAdmin(ReadOnly, _AnyAdmin):
+class ConsentRequestAdmin(SearchByDapp, ReadOnly, _AnyAdmin):
     list_display = ["dapp", "method", "state", "created_at", "decided_at", "is_waiting"]
-    list_filter = ["state", "method", "created_at"]
+    list_filter = ["state", MethodFilter, "created_at"]
     list_select_related = ["dapp__user"]
-    search_fields = ["=dapp__ident", "=dapp__user__email"]
     fields = ["dapp", "method", "state", "created_at", "expires_at", "decided_at"]
 
     @admin.display(boolean=True, description="waiting")
@@ -203,13 +243,12 @@ class ConsentRequestAdmin(ReadOnly, _AnyAdmin):
 
 
 @admin.register(LiveSocket)
-class LiveSocketAdmin(ReadOnly, _LiveSocketAdmin):
+class LiveSocketAdmin(SearchByDapp, ReadOnly, _LiveSocketAdmin):
     """The sockets that are open; a dapp that is disconnected loses its own."""
 
     list_display = ["dapp", "user", "remote_address", "opened_at", "process"]
     list_filter = ["opened_at"]
     list_select_related = ["dapp__user"]
-    search_fields = ["=dapp__ident", "=dapp__label", "=dapp__user__email"]
     fields = ["dapp", "remote_address", "opened_at", "process"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LiveSocket]:
@@ -222,27 +261,37 @@ class LiveSocketAdmin(ReadOnly, _LiveSocketAdmin):
 
 
 @admin.register(Pairing)
-class PairingAdmin(ReadOnly, _AnyAdmin):
+class PairingAdmin(Search, ReadOnly, _AnyAdmin):
     list_display = ["ident", "label", "user", "created_at", "expires_at", "used_at"]
     list_select_related = ["user"]
-    search_fields = ["=ident", "=user__email"]
+    search_fields = ["ident"]
+    search_help_text = "Whole address of a user, or origin of a page."
     fields = ["user", "kind", "ident", "label", "created_at", "expires_at", "used_at"]
+
+    def found(self, term: str) -> Q:
+        return pairings_named(term)
 
 
 @admin.register(Account)
-class AccountAdmin(ReadOnly, _AnyAdmin):
+class AccountAdmin(Search, ReadOnly, _AnyAdmin):
     list_display = ["address", "namespace", "label", "user", "created_at"]
     list_select_related = ["user"]
-    search_fields = ["=address", "=user__email"]
+    search_fields = ["address"]
+    search_help_text = "Address of an account, or whole address of a user."
+    ordering = ["-id"]
     fields = ["user", "namespace", "address", "label", "position", "created_at"]
+
+    def found(self, term: str) -> Q:
+        return Q(pk__in=accounts_named(term))
 
 
 @admin.register(Activity)
-class ActivityAdmin(ReadOnly, _AnyAdmin):
+class ActivityAdmin(Search, ReadOnly, _AnyAdmin):
     list_display = ["at", "user", "event", "dapp_name", "actor", "remote_address"]
     list_filter = ["event", "actor", "at"]
     list_select_related = ["user"]
-    search_fields = ["=user__email", "=dapp_name", "=remote_address"]
+    search_fields = ["user"]
+    search_help_text = "Whole address of a user. Of the latest 100,000 lines also a dapp's name, or from where."
     fields = [
         "at",
         "user",
@@ -253,6 +302,9 @@ class ActivityAdmin(ReadOnly, _AnyAdmin):
         "remote_address",
         "details",
     ]
+
+    def found(self, term: str) -> Q:
+        return activities_named(term)
 
 
 def _cause(request: HttpRequest) -> Cause:

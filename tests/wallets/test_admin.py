@@ -14,8 +14,18 @@ from keys.models import User
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user
-from wallets import scopes
-from wallets.models import Activity, Actor, BlockedDapp, Dapp, DappKind, Event, Session
+from wallets import admin, admin_search, overview, scopes
+from wallets.models import (
+    CREATE_SESSION,
+    Activity,
+    Actor,
+    BlockedDapp,
+    ConsentRequest,
+    Dapp,
+    DappKind,
+    Event,
+    Session,
+)
 from wallets.overview import DAYS, plots, tiles
 from wallets.scopes import ScopeObject
 from wallets.services import pairing
@@ -94,6 +104,84 @@ def test_lists_are_found_by_the_user(staff, dapp):
         found = staff.get(url, {"q": dapp.user.email}).context["cl"].queryset
         assert found.count() > 0
         assert staff.get(url, {"q": "nobody@"}).context["cl"].queryset.count() == 0
+
+
+def listed(staff: Client, model: str, **query: str) -> int:
+    """Return how many rows a list finds."""
+    page = staff.get(reverse(f"admin:wallets_{model}_changelist"), query)
+    assert page.status_code == 200
+    return len(page.context["cl"].result_list)
+
+
+def test_lists_are_found_by_what_staff_know(staff, dapp):
+    pairing.pair_dapp(
+        user=new_user(),
+        kind=DappKind.WEB,
+        ident="https://dapp.example",
+        cause=BY_USER,
+    )
+    for term in (dapp.ident, "Bot", " bot ", dapp.user.email.upper()):
+        for model in ("dapp", "session", "livesocket"):
+            assert listed(staff, model, q=term) == 1, (model, term)
+    assert listed(staff, "dapp", q="HTTPS://dapp.example") == 1
+    assert listed(staff, "dapp") == 2
+    for term in (A1, A1.upper().replace("X", "x"), dapp.user.email):
+        assert listed(staff, "account", q=term) == 1, term
+    assert listed(staff, "pairing", q="https://dapp.example") == 0
+    assert listed(staff, "pairing", q=dapp.user.email) == 1
+    for model in ("dapp", "session", "account", "pairing", "activity"):
+        assert listed(staff, model, q="nobody") == 0
+
+
+def test_log_is_found_by_dapp_and_place_among_its_latest_lines(
+    staff, dapp, monkeypatch
+):
+    line = {"user": dapp.user, "event": Event.ASKED, "actor": Actor.DAPP}
+    for _ in range(2):
+        Activity.objects.create(
+            **line, dapp_name="https://d.example", remote_address="192.0.2.7"
+        )
+    for term in ("https://D.example", "192.0.2.7"):
+        assert listed(staff, "activity", q=term) == 2
+    monkeypatch.setattr(admin_search, "LATEST", 1)
+    assert listed(staff, "activity", q="192.0.2.7") == 1
+    of_user = Activity.objects.filter(user=dapp.user).count()
+    assert listed(staff, "activity", q=dapp.user.email) == of_user > 2
+
+
+def test_requests_are_found_by_method(staff, dapp):
+    ends = timezone.now() + timedelta(minutes=5)
+    for method in (CREATE_SESSION, "personal_sign", "personal_sign"):
+        ConsentRequest.objects.create(
+            dapp=dapp, method=method, body={}, socket="x", expires_at=ends
+        )
+    assert listed(staff, "consentrequest", method="personal_sign") == 2
+    assert listed(staff, "consentrequest", q="bot", state__exact="pending") == 3
+    assert listed(staff, "consentrequest", method="eth_sendTransaction") == 0
+
+
+def test_what_is_many_is_counted_so_far(staff, dapp, monkeypatch):
+    monkeypatch.setattr(admin, "MAX_USERS", 2)
+    monkeypatch.setattr(overview, "MAX_COUNTED", 2)
+    origin = "https://evil.example"
+    BlockedDapp.objects.create(kind=DappKind.WEB, ident=origin)
+    url = reverse("admin:wallets_blockeddapp_changelist")
+    for number, said in ((1, ">1<"), (2, ">2<"), (3, ">more than 2<"), (4, "than 2<")):
+        Dapp.objects.create(user=new_user(), kind=DappKind.WEB, ident=origin)
+        assert said in staff.get(url).content.decode(), number
+    words = {tile.name: tile.words for tile in tiles()}
+    assert (words["Dapps"], words["Sessions"]) == ("over 2", "1")
+
+
+def test_list_of_the_blocked_asks_no_more_for_many(staff, dapp):
+    url = reverse("admin:wallets_blockeddapp_changelist")
+    counts = []
+    for number in range(5):
+        BlockedDapp.objects.create(ident=f"https://dapp{number}.example")
+        with CaptureQueriesContext(connection) as queries:
+            staff.get(url)
+        counts.append(len(queries))
+    assert len(set(counts)) == 1
 
 
 def test_sockets_are_listed_while_their_process_lives(staff, dapp):

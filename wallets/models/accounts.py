@@ -36,6 +36,7 @@ class Account(models.Model):
                 violation_error_message="You have this account already.",
             )
         ]
+        indexes = [models.Index(fields=["address"], name="wallet_account_by_address")]
 
     def __str__(self) -> str:
         return self.label or self.address

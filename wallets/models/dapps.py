@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Now, Upper
 from django.utils import timezone
 
 from keys.models import User
@@ -55,6 +55,14 @@ class Dapp(models.Model):
             models.UniqueConstraint(
                 fields=["user", "kind", "ident"], name="wallet_dapp_once"
             )
+        ]
+        indexes = [  # for staff, who look over all users
+            models.Index(fields=["ident", "kind"], name="wallet_dapp_by_ident"),
+            models.Index(
+                Upper("label"),
+                condition=~models.Q(label=""),
+                name="wallet_dapp_by_label",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -87,7 +87,8 @@ class ConsentRequest(models.Model):
                 fields=["socket"],
                 condition=models.Q(state=RequestState.PENDING),
                 name="wallet_pending_by_socket",
-            )
+            ),
+            models.Index(fields=["state", "-id"], name="wallet_request_by_state"),
         ]
 
     def __str__(self) -> str:

@@ -35,6 +35,15 @@ class Session(models.Model):
     changed_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True, db_index=True)
 
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["id"],
+                condition=~models.Q(stored_scopes=[]),
+                name="wallet_session_granted",
+            )
+        ]
+
     def __str__(self) -> str:
         return f"session of {self.dapp}"
 
