@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import (
@@ -33,8 +34,8 @@ if TYPE_CHECKING:  # the class is generic for the type checker alone
 else:
     _NetworksField = forms.ModelMultipleChoiceField
 
-KEYS = 200
-"""In the list, the newest: more than any customer can make himself."""
+KEYS = 50
+"""On a page of the list. Support makes as many as a customer needs."""
 
 
 class NameForm(forms.Form):
@@ -92,11 +93,16 @@ class TypedForm(forms.Form):
 @dashboard_page
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the keys."""
+    """Show the keys, the newest first."""
     user = user_of(request)
     own = ApiKey.objects.kept().filter(owner=user).select_related("owner")
-    lines = key_lines(own.prefetch_related("versions__use", "networks")[:KEYS])
-    context = {"lines": lines, "may_create": may_create_key(user)}
+    keys = Paginator(own.prefetch_related("versions__use", "networks"), KEYS)
+    page = keys.get_page(request.GET.get("page"))
+    context = {
+        "page": page,
+        "lines": key_lines(page),
+        "may_create": may_create_key(user),
+    }
     return render(request, "dashboard/keys.html", context)
 
 

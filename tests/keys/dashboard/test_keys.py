@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from keys.dashboard import api_keys
 from keys.dashboard.access import MAX_CHANGES_AN_HOUR
 from keys.format import is_well_formed
 from keys.models import ApiKey, EventType, KeyEvent, KeyVersion, KeyVersionUse
@@ -67,6 +68,19 @@ def test_list_takes_as_many_queries_for_many_keys_as_for_few(
         for _ in range(5):
             issue_key(owner=customer.user, networks=[alpha])
     assert counts[0] == counts[1]
+
+
+def test_list_of_many_keys_has_pages(
+    customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_keys, "KEYS", 2)
+    for name in ("Second", "Third"):
+        issue_key(owner=customer.user, name=name)
+    newest, oldest = (customer.client.get(KEYS, {"page": number}) for number in (1, 2))
+    assert [str(line.key) for line in newest.context["lines"]] == ["Third", "Second"]
+    assert [str(line.key) for line in oldest.context["lines"]] == ["First"]
+    assert 'rel="next" href="?page=2"' in text(newest)
+    assert 'rel="prev" href="?page=1"' in text(oldest)
 
 
 def test_pages_name_the_plan_and_what_it_allows(customer: Customer) -> None:
