@@ -40,6 +40,7 @@ PURE = [
     "keys.limiter",
     "keys.latencies",
     "keys.metering",
+    "keys.places",
     "keys.plans",
     "keys.refusals",
     "keys.strangers",

@@ -36,7 +36,7 @@ def after_recent_login(view: _View) -> _View:
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if time.time() - request.session.get(_MOMENT, 0.0) > MAX_LOGIN_AGE:
             logout(request)
-            return redirect_to_login(request.path)
+            return redirect_to_login(request.get_full_path())
         return view(request, *args, **kwargs)
 
     return checked

@@ -6,6 +6,7 @@ import re
 import time
 from datetime import timedelta
 from http import HTTPStatus
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
@@ -274,6 +275,15 @@ def test_old_log_in_has_to_be_made_anew(person: Person):
     login = {"username": person.user.email, "password": "a password"}
     response = person.client.post(response["Location"], {**login, "next": ""})
     assert approve(person, request, given).status_code == HTTPStatus.FOUND
+
+
+def test_log_in_again_leads_back_to_the_same_page(person: Person):
+    led = address(person.asked()) + "?of=https%3A%2F%2Fp.example"
+    session = person.client.session
+    session["logged_in_at"] = time.time() - MAX_LOGIN_AGE - 1
+    session.save()
+    location = person.client.get(led)["Location"]
+    assert parse_qs(urlsplit(location).query) == {"next": [led]}
 
 
 def test_program_is_called_what_the_user_calls_it(person: Person):
