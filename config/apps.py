@@ -7,3 +7,7 @@ class ConfigConfig(AppConfig):
     """Gives the project package its management commands."""
 
     name = "config"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        import config.checks  # noqa: F401  # registers its checks

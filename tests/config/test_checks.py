@@ -1,0 +1,42 @@
+"""A database that the service could not work with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from config import env, services
+
+
+@pytest.fixture
+def bytes_url(running_services: None) -> Iterator[str]:
+    """Return the address of a database as a cluster under the locale C has them."""
+    url, name = services.database_url(), f"bytes_{uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+        )
+        yield f"{url.rpartition('/')[0]}/{name}"
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_database_of_bytes_is_refused_before_anything_is_made(bytes_url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--no-input"],
+        cwd=env.BASE_DIR,
+        env={**os.environ, "DATABASE_URL": bytes_url},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "config.E001" in done.stderr
+    assert "encoding is SQL_ASCII" in done.stderr
+    with psycopg.connect(bytes_url) as connection:
+        tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        assert connection.execute(tables).fetchone() == (0,)
