@@ -38,6 +38,16 @@ class LongChangeList(ChangeList):
 
     is_more: bool
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Templates add them to each row's address, after looking up whose page it is.
+        self._kept_filters, self.preserved_filters = self.preserved_filters, ""
+
+    def url_for_result(self, result: Model) -> str:
+        """Return the address of a row's page, from where the way leads back here."""
+        address = super().url_for_result(result)
+        return f"{address}?{self._kept_filters}" if self._kept_filters else address
+
     def get_results(self, request: HttpRequest) -> None:
         """Set what the page shows. Raises: IncorrectLookupParameters for no page."""
         pages = max(self.page_num, 1) + PAGES_AHEAD

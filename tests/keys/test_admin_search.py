@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from django.contrib.admin import ModelAdmin, site
+from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from keys import limits_admin, long_lists
 from keys.admin import ApiKeyAdmin
@@ -150,6 +152,16 @@ def test_all_are_selected_only_where_the_page_says_how_many(
 
 def test_show_all_shows_all_where_they_are_few(staff: Client, seven: list[int]) -> None:
     assert shown(staff, q="key", p=3, all="")[0] == seven
+
+
+def test_rows_lead_to_pages_that_lead_back(staff: Client, seven: list[int]) -> None:
+    page = f"/admin/keys/apikey/{seven[0]}/change/"
+    assert f'<a href="{page}">' in staff.get("/admin/keys/apikey/").content.decode()
+    here = {"state": "unrevealed", "q": "key"}
+    filtered = staff.get("/admin/keys/apikey/", here).content.decode()
+    kept = urlencode({"_changelist_filters": urlencode(here)})
+    djangos = {"preserved_filters": kept, "opts": ApiKey._meta}
+    assert f'<a href="{add_preserved_filters(djangos, page)}">' in filtered
 
 
 def test_box_of_a_row_is_as_django_writes_it(staff: Client, seven: list[int]) -> None:
