@@ -148,10 +148,9 @@ _SUMS = {
         INSERT INTO keys_dailyuse (day, api_key_id, calls, failed, credits)
         SELECT (start AT TIME ZONE 'UTC')::date, api_key_id, sum(calls),
             coalesce(sum(calls) FILTER (WHERE outcome <> 'ok'), 0), sum(credits)
-        FROM keys_usagebucket WHERE span < 86400 GROUP BY 1, 2""",
+        FROM keys_usagebucket WHERE span = 86400 AND start > now() - interval '90 days'
+        GROUP BY 1, 2""",
 }
-
-"""Days of as many keys as hours and minutes are of; the tiers are not of the same calls."""
 
 Say = Callable[[str], None]
 

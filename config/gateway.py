@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from asgiref.sync import markcoroutinefunction
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path
 
@@ -33,7 +34,7 @@ class Part(Protocol):
 class Endpoint(Part, Protocol):
     """An ASGI application that is such a part."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request."""
 
 
@@ -82,15 +83,15 @@ class Gateway:
         self._others = ProtocolTypeRouter({"http": pages, "websocket": router})
         self._lean = lean or {}
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    @markcoroutinefunction  # or uvicorn takes it for what ASGI 2 was
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Hand a connection over to whoever its path belongs to."""
         if scope["type"] == "http" and is_node_path(scope["path"]):
-            await self._answer(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-        else:
-            serve = self._lean.get(scope["path"]) if scope["type"] == "http" else None
-            await (serve or self._others)(scope, receive, send)
+            return self._answer(scope, receive, send)
+        if scope["type"] == "lifespan":
+            return self._live(receive, send)
+        serve = self._lean.get(scope["path"]) if scope["type"] == "http" else None
+        return (serve or self._others)(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Open and close the parts with the server."""

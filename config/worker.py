@@ -24,6 +24,7 @@ from types import FrameType
 import uvicorn
 
 from config import env
+from config.forwarded import Forwarded
 from config.logs import catch_everything
 from config.protocol import KEEP_ALIVE_SECONDS, Protocol, hang_up_late
 from config.running import STATE, Running
@@ -35,6 +36,16 @@ answer needs several turns; with Python's 5 ms, pages would make it wait for 20 
 
 GRACE_SECONDS = 10
 """How long requests in flight may take once the server has been told to stop."""
+
+
+class Config(uvicorn.Config):
+    """uvicorn's settings; its application may answer as it is called."""
+
+    def load(self) -> None:
+        """Load the application, and put what it needs around it."""
+        super().load()
+        proxies = env.text("FORWARDED_ALLOW_IPS", "127.0.0.1")
+        self.loaded_app = Forwarded(self.loaded_app, proxies)
 
 
 class Worker(uvicorn.Server):
@@ -54,7 +65,7 @@ class Worker(uvicorn.Server):
         inner_port: int = 0,
     ) -> None:
         super().__init__(
-            uvicorn.Config(
+            Config(
                 application,
                 loop="uvloop",
                 http=Protocol,
@@ -62,7 +73,7 @@ class Worker(uvicorn.Server):
                 ws_max_size=MAX_FRAME_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PING_SECONDS,
-                forwarded_allow_ips=env.text("FORWARDED_ALLOW_IPS", "127.0.0.1"),
+                proxy_headers=False,  # see `Forwarded`
                 ws_per_message_deflate=False,  # 40 KB for each idle socket
                 lifespan="on",
                 access_log=False,  # a line per request would hold the API key

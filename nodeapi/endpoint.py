@@ -14,6 +14,8 @@ from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any
 
+from asgiref.sync import markcoroutinefunction
+
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.deadlines import Deadlines
 from jsonrpc.dispatch import Dispatcher, Limits
@@ -121,34 +123,77 @@ class Endpoint:
         """Close it again."""
         await self._service.stop()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+    @markcoroutinefunction  # or uvicorn takes it for what ASGI 2 was
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Answer one request; at once, if it has come and nothing is to be waited for."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         request_id = http.RequestId()
         if b"x-request-id" in headers:
             request_id.take(headers[b"x-request-id"])
-        answer: Answer | Awaitable[Answer] | None
-        grant = None  # until the request has been let in
+        extensions = scope.get("extensions", _NONE)
+        exchange = scope, headers, request_id, receive, send
         try:
             context = self._admit(scope, headers, request_id)
+            take_body = extensions.get(http.WHOLE_BODY)
+            if take_body is None or not isinstance(context, Context):
+                return self._answer_later(context, *exchange)
+            body: bytes | None = take_body()
+            if body is None:
+                return self._answer_later(context, *exchange)
+            if len(body) > self._max_body_bytes:
+                raise BodyTooLarge(self._max_body_bytes)
+            grant = context.grant
+            answer = self._respond[grant.allowlists is None](body, context, receive)
+        except Exception as error:
+            refusal = self._refuse(error, scope, receive, request_id)
+            return self._send(refusal, None, *exchange)
+        if type(answer) is bytes and http.ASK_FOR_MORE.isdisjoint(headers):
+            send_at_once = extensions.get(http.PLAIN_ANSWER)
+            if send_at_once is not None and send_at_once(answer):
+                return http.DONE
+        return self._send(answer, grant, *exchange)
+
+    async def _answer_later(
+        self,
+        context: Context | Awaitable[Context],
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        request_id: http.RequestId,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer a request whose key has to be looked up, or whose body is to come."""
+        answer: Answer | Awaitable[Answer | None]
+        grant = None  # until the request has been let in
+        try:
             if not isinstance(context, Context):
                 context = await context
             grant = context.grant
-            # Nearly every body comes whole, and needs no coroutine of its own.
-            message = await receive()
-            body: bytes | None = message.get("body")
-            if not body or message.get("more_body") or len(body) > self._max_body_bytes:
-                body = await self._read_body(message, receive, self._max_body_bytes)
-                if body is None:
-                    return
+            body = await self._read_body(await receive(), receive, self._max_body_bytes)
+            if body is None:
+                return
             # Once the body has been read, `receive` waits for the client to hang up.
             answer = self._respond[grant.allowlists is None](body, context, receive)
         except Exception as error:
-            answer = await self._refuse(error, scope, receive, request_id)
-            if answer is None:
-                return
+            answer = self._refuse(error, scope, receive, request_id)
+        await self._send(answer, grant, scope, headers, request_id, receive, send)
+
+    async def _send(
+        self,
+        answer: Answer | Awaitable[Answer | None],
+        grant: Grant | None,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        request_id: http.RequestId,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Send an answer when it is there; None: there is nobody any more."""
         if not isinstance(answer, _ANSWER):
-            answer = await answer
+            awaited = await answer
+            if awaited is None:
+                return
+            answer = awaited
         if type(answer) is bytes and http.ASK_FOR_MORE.isdisjoint(headers):
             send_at_once = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
             if send_at_once is None or not send_at_once(answer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from itertools import count
 from typing import Any
 
@@ -45,6 +45,24 @@ BROWSER_HEADERS: Headers = [
 
 ASK_FOR_MORE = frozenset({b"accept-encoding", b"origin", b"x-request-id"})
 """Headers of requests whose answer is no plain one."""
+
+WHOLE_BODY = "portcullis.whole_body"
+"""Extension in an ASGI scope: a function that returns the request's body, once; None if
+not all of it has come, which `receive` is to be asked for then. Afterwards `receive`
+waits for the client to hang up."""
+
+
+class _Done:
+    """Something to await that is over already."""
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return
+        yield
+
+
+DONE = _Done()
+"""What an application returns that has answered while it was called: a server that
+knows this needs no task for the request, another one awaits it."""
 
 NOTE = "portcullis.note"
 """Where in an ASGI scope a request has its `nodeapi.notes.Note`, if it has one."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from nodeapi.http import PLAIN_ANSWER, start_of_plain_answer
+from asgiref.sync import markcoroutinefunction
+
+from nodeapi.http import DONE, PLAIN_ANSWER, WHOLE_BODY, start_of_plain_answer
 
 
 async def live(receive, send):
@@ -43,3 +45,30 @@ async def sized(scope, receive, send):
         return  # else it is sent as messages
     await send(start_of_plain_answer(len(body)))
     await send({"type": "http.response.body", "body": body})
+
+
+async def echo_later(receive, send):
+    """Answer with the length of the body, read as it comes."""
+    size, message = 0, {"more_body": True}
+    while message.get("more_body"):
+        message = await receive()
+        size += len(message["body"])
+    body = f"later {size}".encode()
+    await send(start_of_plain_answer(len(body)))
+    await send({"type": "http.response.body", "body": body})
+
+
+@markcoroutinefunction
+def prompt(scope, receive, send):
+    """Answer with the length of the body as it is called, if that has come; or fail."""
+    if scope["type"] == "lifespan":
+        return live(receive, send)
+    if scope["path"] == "/broken":
+        raise RuntimeError("no answer today")
+    body = scope["extensions"][WHOLE_BODY]()
+    if body is None:
+        return echo_later(receive, send)
+    assert scope["extensions"][WHOLE_BODY]() == b"", "it is given once"
+    host, _ = scope["client"]
+    assert scope["extensions"][PLAIN_ANSWER](b"at once %d %a" % (len(body), host))
+    return DONE

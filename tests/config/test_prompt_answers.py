@@ -1,0 +1,83 @@
+"""Applications that answer as they are called, without a task."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from nodeapi.http import DONE
+from tests.support.served import Served, read_answer, served
+
+HEAD = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n{}\r\n"
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    with served(monkeypatch, "prompt") as connect:
+        yield connect
+
+
+def asking(body: bytes, *headers: str) -> bytes:
+    return HEAD.format(len(body), "".join(f"{h}\r\n" for h in headers)).encode() + body
+
+
+def test_request_that_comes_whole_is_answered_at_once(connect: Served) -> None:
+    with connect() as client:
+        for size in (0, 1, 50_000):
+            client.sendall(asking(b"x" * size))
+            _, body = read_answer(client)
+            # A long one may come in pieces.
+            expected = {b"at once %d '127.0.0.1'" % size, b"later %d" % size}
+            assert body in (expected if size > 1 else {sorted(expected)[0]})
+
+
+def test_body_that_comes_later_is_waited_for(connect: Served) -> None:
+    whole = asking(b"xyz")
+    with connect() as client:
+        client.sendall(whole[:-2])
+        # Nothing but the second half can bring an answer.
+        client.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(10)
+        client.sendall(whole[-2:])
+        assert read_answer(client)[1] == b"later 3"
+
+
+def test_requests_on_top_of_each_other_are_answered_in_order(connect: Served) -> None:
+    sizes = [n % 7 for n in range(300)]
+    with connect() as client:
+        client.sendall(b"".join(asking(b"x" * size) for size in sizes))
+        data = b""
+        while data.count(b"at once") < len(sizes) or not data.endswith(b"'127.0.0.1'"):
+            received = client.recv(2**16)
+            assert received
+            data += received
+    bodies = [part.split(b" ")[0] for part in data.split(b"at once ")[1:]]
+    assert bodies == [b"%d" % size for size in sizes]
+
+
+def test_a_proxy_tells_whom_a_request_comes_from(connect: Served) -> None:
+    with connect() as client:
+        client.sendall(asking(b"", "X-Forwarded-For: 192.0.2.7, 127.0.0.1"))
+        assert read_answer(client)[1] == b"at once 0 '192.0.2.7'"
+
+
+def test_application_that_fails_as_it_is_called_has_failed(
+    connect: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect() as client, caplog.at_level(logging.ERROR, "uvicorn.error"):
+        client.sendall(asking(b"").replace(b"POST /", b"POST /broken"))
+        lines, _ = read_answer(client)
+    assert b"HTTP/1.1 500 Internal Server Error" in lines
+    assert "no answer today" in caplog.text
+
+
+def test_what_is_done_can_be_awaited_by_other_servers() -> None:
+    async def wait() -> None:
+        assert await DONE is None
+
+    asyncio.run(wait())
