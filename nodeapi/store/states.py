@@ -32,6 +32,9 @@ _StorageKey = tuple[str, int, bytes, bytes, int]
 MAX_SLOTS = 1024
 """Most slots of one query; geth allows as many in one call."""
 
+_MAX_QUERIES = 1
+"""Of each kind at a time: what comes meanwhile joins the next one."""
+
 _ON_BRANCH = Statement(
     queries.STORAGE_ON_BRANCH, [INT8.oid, BYTEA.oid, BYTEA.oid, BYTEA.oid]
 )
@@ -66,12 +69,14 @@ class StateReads(Reads):
             [network, ("hash", BYTEA), *slot],
             whole_row,
             max_batch=MAX_SLOTS,
+            max_queries=_MAX_QUERIES,
         )
         self._storage_by_number: Lookup[tuple[int, int, bytes, bytes], Row] = Lookup(
             connections,
             queries.STORAGE_BY_NUMBER,
             [network, ("number", INT8), *slot],
             whole_row,
+            max_queries=_MAX_QUERIES,
         )
         self._canonicity: Lookup[tuple[int, bytes], Row] = Lookup(
             connections, queries.IS_CANONICAL, [network, ("hash", BYTEA)], whole_row
@@ -180,13 +185,16 @@ class StateReads(Reads):
             cached = self._cache.get(cache_key)
             if cached is not None:
                 return cached
-        return self._read_at_hash(cache_key, require_canonical)
+        # Asked for now, not when it is awaited: requests at hand join one query.
+        return self._found(cache_key, self._row(cache_key), require_canonical)
 
-    async def _read_at_hash(
-        self, cache_key: _StorageKey, require_canonical: bool
+    async def _found(
+        self,
+        cache_key: _StorageKey,
+        row: Awaitable[Row | None],
+        require_canonical: bool,
     ) -> bytes:
-        row = await self._row(cache_key)
-        return await self._word(cache_key, row, require_canonical)
+        return await self._word(cache_key, await row, require_canonical)
 
     def _row(self, cache_key: _StorageKey) -> Awaitable[Row | None]:
         _, network_id, block_hash, address, slot = cache_key
@@ -209,13 +217,32 @@ class StateReads(Reads):
         self._cache.put(cache_key, word)
         return word
 
-    async def _at_number(
+    def _at_number(
+        self, view: NetworkView, number: int, address: bytes, slot: int
+    ) -> Awaitable[bytes]:
+        if view.head_number is None or number > view.head_number:
+            return self._at_new_number(view, number, address, slot)
+        key = (view.id, number, address, slot.to_bytes(32))
+        row = self._storage_by_number.get(key)
+        return self._found_at_number(view, number, address, slot, row)
+
+    async def _at_new_number(
         self, view: NetworkView, number: int, address: bytes, slot: int
     ) -> bytes:
         await self._require_reached(view, number)
-        row = await self._storage_by_number.get(
-            (view.id, number, address, slot.to_bytes(32))
-        )
+        row = self._storage_by_number.get((view.id, number, address, slot.to_bytes(32)))
+        return await self._found_at_number(view, number, address, slot, row)
+
+    async def _found_at_number(
+        self,
+        view: NetworkView,
+        number: int,
+        address: bytes,
+        slot: int,
+        found: Awaitable[Row | None],
+    ) -> bytes:
+        """Make the answer of what is found, and keep it."""
+        row = await found
         if row is None:
             raise HeaderNotFound
         value, block_hash, head_hash = row
