@@ -40,6 +40,9 @@ class BlockReads(Reads):
     Everything raises, now or when awaited, Unavailable.
     """
 
+    _unpacked = b"", b""
+    """The latest block with its transactions, as it was read and as it is sent."""
+
     def __init__(
         self,
         connections: Connections,
@@ -80,8 +83,6 @@ class BlockReads(Reads):
             max_queries=_MAX_QUERIES,
             is_immutable=True,
         )
-        self._unpacked = b"", b""
-        """The latest block with its transactions, as it was read and as it is sent."""
 
     def block_by_hash(
         self,
