@@ -8,6 +8,7 @@ holds; while it cannot listen, heads are read again for each request.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.listener import Listener
 from postgres.statement import Row, Statement, read_bool, read_int8
+
+logger = logging.getLogger(__name__)
 
 CHANNEL = "portcullis_network"
 """Where changes are announced; the payload is the network's id."""
@@ -199,8 +202,7 @@ class Directory:
                     self._replace([_view(row) for row in rows])
                     self._read_in_epoch = epoch
                     _settle(waiters, None)
-                    for look in self._followers:
-                        look()
+                    self._tell_followers()
         except BaseException:
             self._read_in_epoch = 0  # whatever it was, what is known may be old
             _settle(waiters, Unavailable("the networks could not be read"))
@@ -208,6 +210,14 @@ class Directory:
         finally:
             self._reading = None
             _settle(self._waiters, Unavailable("the directory was stopped"))
+
+    def _tell_followers(self) -> None:
+        """Call the followers; one that fails is no reason not to know the networks."""
+        for look in self._followers:
+            try:
+                look()
+            except Exception:
+                logger.exception("a follower of the networks failed")
 
     def _replace(self, views: list[NetworkView]) -> None:
         self._by_id = {view.id: view for view in views}

@@ -38,6 +38,12 @@ EMPTY_REQUESTS_HASH = Hash32(sha256(b"").digest())
 _HEX_DIGITS = re.compile(r"(?:0x)?([0-9a-fA-F]*)")
 
 
+EXCESS_BITS = 36
+"""Of the first block's excess blob gas. With 2**36 the price of blob gas has thousands of
+digits, and takes exponentially longer to find with each bit more; blocks can't get there.
+"""
+
+
 class GenesisError(ValueError):
     """Raised for a genesis.json that can't be read, naming the place."""
 
@@ -87,7 +93,7 @@ def genesis_block(
         base_fee_per_gas=base_fee,
         withdrawals_root=EMPTY_TRIE_ROOT if fork.has_withdrawals else None,
         blob_gas_used=_blob_number(genesis, "blobGasUsed", fork),
-        excess_blob_gas=_blob_number(genesis, "excessBlobGas", fork),
+        excess_blob_gas=_blob_number(genesis, "excessBlobGas", fork, EXCESS_BITS),
         parent_beacon_root=ZERO_HASH if fork.has_parent_beacon_root else None,
         requests_hash=EMPTY_REQUESTS_HASH if fork.has_requests else None,
     )
@@ -160,8 +166,10 @@ def _number(
     return number
 
 
-def _blob_number(genesis: Mapping[str, Any], name: str, fork: Fork) -> int | None:
-    return _number(genesis, name, 0, 64) if fork.has_blobs else None
+def _blob_number(
+    genesis: Mapping[str, Any], name: str, fork: Fork, bits: int = 64
+) -> int | None:
+    return _number(genesis, name, 0, bits) if fork.has_blobs else None
 
 
 def _data(value: Any, where: str) -> bytes:

@@ -144,9 +144,13 @@ class DerivedReads(TraceReads):
         if plan is None or not plan[2]:
             return None
         spool = Spool(SHORT_BYTES)
-        async for _, result in self._derived(key, plan, derivation):
-            spool.write(result)
-        return self._finish(spool, cache_key)
+        try:
+            async for _, result in self._derived(key, plan, derivation):
+                spool.write(result)
+            return self._finish(spool, cache_key)
+        except BaseException:
+            spool.close()
+            raise
 
     def _finish(self, spool: Spool, cache_key: CacheKey | None) -> Answer:
         answer = spool.answer(ADVICE)

@@ -243,6 +243,25 @@ def test_announcement_whose_reading_failed_is_not_forgotten() -> None:
         assert directory.get(network.pk).head_number == 2
 
 
+def test_follower_that_fails_keeps_nobody_from_the_news(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    network = make_network()
+    told = []
+
+    def fail() -> None:
+        raise RuntimeError("lost")
+
+    with serving() as running:
+        directory = running.service.directory
+        directory.follow(fail)
+        directory.follow(lambda: told.append(directory.get(network.pk).head_number))
+        set_head(network, "one", 1)
+        running.until(lambda: 1 in told)
+        assert directory.is_fresh
+    assert "a follower of the networks failed" in caplog.text
+
+
 def test_changed_and_new_networks_become_known() -> None:
     network = make_network("alpha")
     with serving() as running:

@@ -2,9 +2,11 @@ import pytest
 from trie import HexaryTrie
 
 from nodeapi.evm import rlp
+from nodeapi.evm.blob_gas import blob_base_fee
 from nodeapi.evm.chain_config import ChainConfig
 from nodeapi.evm.genesis import (
     EMPTY_REQUESTS_HASH,
+    EXCESS_BITS,
     GenesisAccount,
     GenesisError,
     genesis_accounts,
@@ -132,6 +134,16 @@ def test_fields_are_taken_over():
     assert header.mix_hash == b"\x07" * 32
     assert header.coinbase == bytes.fromhex(ADDRESS)
     assert header.parent_hash == b"\x08" * 32
+
+
+def test_excess_blob_gas_whose_price_nobody_finds_is_refused():
+    forks = {**TO_LONDON, **dict.fromkeys(TIMES[:2], 0)}
+    most = 2**EXCESS_BITS - 1
+    block = genesis_block({"excessBlobGas": hex(most)}, config(**forks), ROOT)
+    assert blob_base_fee(most, 3_338_477) > 2**256
+    assert block.header.excess_blob_gas == most
+    with pytest.raises(GenesisError, match=r"excessBlobGas: .* below 2\*\*36"):
+        genesis_block({"excessBlobGas": hex(most + 1)}, config(**forks), ROOT)
 
 
 @pytest.mark.parametrize(("times", "count"), [(0, 16), (1, 17), (2, 20), (4, 21)])
