@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from keys.charts.windows import floor
 from keys.metering import CLIENT_ERROR, DENIED, LIMITED, OK, SERVER_ERROR, TIMEOUT
-from keys.models import ApiKey, Span, UsageBucket, User
+from keys.models import ApiKey, KeyVersion, Span, UsageBucket, User
 from keys.usage.tiers import KEEP
 
 KEYS = 100_000
@@ -173,7 +173,9 @@ def fill(say: Say) -> None:
     for what, statement in _SUMS.items():
         run(what, statement)
     with connection.cursor() as cursor:
-        for reset in connection.ops.sequence_reset_sql(no_style(), [User, ApiKey]):
+        for reset in connection.ops.sequence_reset_sql(
+            no_style(), [User, ApiKey, KeyVersion]
+        ):
             cursor.execute(reset)
         cursor.execute("VACUUM ANALYZE")
     say(f"  {time.monotonic() - start:4.0f} s  indexes and statistics")
