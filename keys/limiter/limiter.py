@@ -30,7 +30,7 @@ MEMORY_SECONDS = 1.0
 """How long a refusal is repeated at most without asking: a flood costs Redis nothing,
 and credits that another process has given back, or a new plan, are soon found."""
 
-LOW_SHARE = 4
+LOW_SHARE = 2
 """Part of a lease at which it is filled up: late enough to fetch much at once, early
 enough that the rest lasts for the round trip."""
 
