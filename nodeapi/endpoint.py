@@ -147,7 +147,7 @@ class Endpoint:
         except Exception as error:
             refusal = self._refuse(error, scope, receive, request_id)
             return self._send(refusal, None, *exchange)
-        if type(answer) is bytes and http.ASK_FOR_MORE.isdisjoint(headers):
+        if type(answer) is bytes and http.is_plain(headers, answer):
             send_at_once = extensions.get(http.PLAIN_ANSWER)
             if send_at_once is not None and send_at_once(answer):
                 return http.DONE
@@ -194,7 +194,7 @@ class Endpoint:
             if awaited is None:
                 return
             answer = awaited
-        if type(answer) is bytes and http.ASK_FOR_MORE.isdisjoint(headers):
+        if type(answer) is bytes and http.is_plain(headers, answer):
             send_at_once = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
             if send_at_once is None or not send_at_once(answer):
                 await send_plainly(answer, send)

@@ -43,7 +43,7 @@ BROWSER_HEADERS: Headers = [
 ]
 """Of answers to scripts in pages, which see no other headers; others needn't pay."""
 
-ASK_FOR_MORE = frozenset({b"accept-encoding", b"origin", b"x-request-id"})
+ASK_FOR_MORE = frozenset({b"origin", b"x-request-id"})
 """Headers of requests whose answer is no plain one."""
 
 WHOLE_BODY = "portcullis.whole_body"
@@ -202,6 +202,18 @@ def header_lines(headers: Mapping[str, str]) -> Headers:
         (name.lower().encode("latin-1"), value.encode("latin-1"))
         for name, value in headers.items()
     ]
+
+
+def is_plain(headers: Mapping[bytes, bytes], body: bytes) -> bool:
+    """Return whether an answer needs no headers but its type and length.
+
+    headers: the request's.
+    Which encodings a client accepts changes nothing about a short answer, so that this
+    needs no Vary, and nearly all clients name some.
+    """
+    if not ASK_FOR_MORE.isdisjoint(headers):
+        return False
+    return len(body) < GZIP_MIN_BYTES or b"accept-encoding" not in headers
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from jsonrpc.dispatch import Limits
+from nodeapi import http
 from tests.support import edge, web
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -73,16 +74,22 @@ def test_call_is_answered_with_the_headers_of_every_answer(client):
     assert "content-encoding" not in headers
 
 
-def test_plain_answer_has_the_headers_that_it_needs_and_no_more(client):
+@pytest.mark.parametrize("accepted", [None, "identity", "gzip, deflate, br"])
+def test_plain_answer_has_the_headers_that_it_needs_and_no_more(client, accepted):
     del client.headers["accept-encoding"]
+    if accepted is not None:
+        client.headers["accept-encoding"] = accepted
     answer = ask(client, "eth_chainId")
     assert answer.content.startswith(b'{"jsonrpc":"2.0","id":1,"result":"0x')
     assert set(answer.headers) == {"date", "server", "content-type", "content-length"}
+    found = ask(client, "eth_getStorageAt", ACCOUNT, "0x0", "0x5")  # which is awaited
+    assert set(found.headers) == set(answer.headers)
     refusal = ask(client, "eth_nothing")
     assert {"cache-control", "access-control-allow-origin"} <= set(refusal.headers)
 
 
 def test_request_ids_differ(client):
+    client.headers["origin"] = "https://a.test"
     ids = {ask(client, "eth_chainId").headers["x-request-id"] for _ in range(3)}
     assert len(ids) == 3
 
@@ -337,10 +344,20 @@ def test_long_answer_is_compressed_where_that_is_accepted(
     assert edge.BLOCK in (gzip.decompress(body) if is_compressed else body)
 
 
-def test_short_answer_is_not_compressed(base_url):
-    headers = {"accept-encoding": "gzip"}
+@pytest.mark.parametrize("origin", [{}, {"origin": "https://a.test"}])
+def test_short_answer_is_not_compressed_and_varies_with_nothing(base_url, origin):
+    headers = {"accept-encoding": "gzip", **origin}
     response = web.post(base_url + "/v3/good", json=CHAIN_ID, headers=headers)
     assert "content-encoding" not in response.headers
+    assert "vary" not in response.headers
+
+
+@pytest.mark.parametrize("too_short", [0, 1])
+def test_what_fits_into_a_packet_is_short(too_short):
+    body = b" " * (http.GZIP_MIN_BYTES - too_short)
+    assert http.is_plain({b"accept-encoding": b"gzip"}, body) is bool(too_short)
+    assert http.is_plain({}, body)
+    assert not http.is_plain({b"x-request-id": b"a"}, body)
 
 
 def test_very_long_answer_is_compressed_too(base_url):

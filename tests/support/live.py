@@ -41,7 +41,7 @@ class Api:
         )
         self._path = path
         self.worker = ""
-        """Names the process that gave the last answer."""
+        """Names the process that gave the last answer, where that has a request id."""
 
     def __enter__(self) -> Api:
         return self
@@ -130,7 +130,8 @@ class Live:
             found: dict[str, Api] = {}
             for _ in range(200):
                 api = stack.enter_context(self.api(network, key))
-                api.result("eth_chainId")
+                # Whoever names a request is told a name; as this is none, the worker's.
+                api.send(request("eth_chainId"), **{"x-request-id": "?"})
                 found.setdefault(api.worker, api)
                 if len(found) == len(self.server.pids):
                     break
