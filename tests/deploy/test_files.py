@@ -287,3 +287,51 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
     )
     complaints = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
     assert complaints == []
+
+
+def deploy_md() -> str:
+    return (ROOT / "docs" / "deploy.md").read_text()
+
+
+def steps_of_an_upgrade() -> tuple[list[str], list[str]]:
+    """Return the commands that docs/deploy.md has, for systemd and for compose."""
+    section = deploy_md().partition("\n## Upgrades\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    systemd, compose = ([expanded(x) for x in b.splitlines()] for b in blocks)
+    return systemd, compose
+
+
+def expanded(line: str) -> str:
+    """Return a line as the shell reads it: `a{b,c}` is `ab ac`."""
+    return subprocess.run(
+        ["bash", "-c", f"echo {line.partition(';')[0]}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+def test_upgrade_with_compose_migrates_while_no_other_command_runs() -> None:
+    _, steps = steps_of_an_upgrade()
+    migration = steps.index("docker compose run --rm migrate")
+    kept = {n for n, service in OURS.items() if service["restart"] != "no"} - {"web"}
+    assert kept == {"hourly"}
+    assert {f"docker compose stop {name}" for name in kept} <= set(steps[:migration])
+    (up,) = steps[migration + 1 :]
+    assert set(up.partition("--no-deps")[2].split()) == {"web", *kept}
+
+
+def test_upgrade_with_systemd_migrates_while_no_other_command_runs() -> None:
+    installs = expanded(re.findall(r"^systemctl enable .*", deploy_md(), re.M)[0])
+    timers = {word for word in installs.split() if word.endswith(".timer")}
+    jobs = {timer.removesuffix(".timer") for timer in timers}
+    assert len(timers) == 2
+    steps, _ = steps_of_an_upgrade()
+    migration = steps.index("systemctl start portcullis@migrate")
+    # A timer that is stopped lets the job that it has started go on.
+    (stop,) = steps[:migration]
+    assert set(stop.removeprefix("systemctl stop ").split()) == timers | jobs
+    assert set(steps[-1].removeprefix("systemctl start ").split()) == timers
+    web = {word for word in installs.split() if word.startswith("portcullis-web@")}
+    restarted = {s.split()[-1] for s in steps if s.startswith("systemctl restart ")}
+    assert restarted == web
