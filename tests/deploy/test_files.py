@@ -22,6 +22,7 @@ from config.websocket import PING_SECONDS
 from config.worker import GRACE_SECONDS
 from jsonrpc.errors import BodyTooLarge, RpcError, ServiceUnavailable
 from nodeapi import conf
+from tests.support import web
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
 from tests.test_docs import environment_variables
@@ -138,6 +139,9 @@ def test_commands_of_the_image_make_and_run_a_service(tmp_path: Path) -> None:
     with subprocess.Popen(start, cwd=context, env={**environ, **nowhere}) as service:
         wait_until(lambda: service.poll() is not None or is_healthy())
         assert service.poll() is None
+        # It reads the file that it shows.
+        shown = web.get(f"http://127.0.0.1:{environ['PORT']}/docs/changelog")
+        assert shown.status_code == 200
         service.terminate()
         assert service.wait(timeout=60) == 0
 
