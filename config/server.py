@@ -24,6 +24,9 @@ BACKLOG = 2048
 
 START_PATIENCE_SECONDS = 60
 
+RETRY_SECONDS = 1.0
+"""Pause after a worker that could not be replaced."""
+
 STALL_SECONDS = 300
 """How long a client may take nothing of what is sent to it; then its connection is cut.
 
@@ -40,7 +43,7 @@ class PortInUse(Exception):
 
 
 class WorkerFailed(Exception):
-    """Raised when a worker ends before it has served; its own log says why."""
+    """Raised when a worker does not come to serve; its own log says why."""
 
 
 def listen(host: str, port: int, count: int) -> list[socket.socket]:
@@ -149,14 +152,26 @@ class Server:
     def supervise(self) -> None:
         """Replace workers that end, until told to leave.
 
-        The sockets stay open meanwhile, so that no connection is refused.
+        The sockets stay open meanwhile, so that no connection is refused. One that
+        can't be replaced now, as while the machine lacks memory, is tried again: the
+        others go on.
         """
         while not self._leaving.wait(0.2):
             for index, worker in enumerate(self._workers):
                 if worker.poll() is not None:
                     logger.error("worker %s ended, another takes over", worker.pid)
                     _close_lifeline(worker)
-                    _wait(self._start(index))
+                    self._replace(index)
+
+    def _replace(self, index: int) -> None:
+        """Start another worker in the place of one that has ended."""
+        try:
+            _wait(self._start(index))
+        except (WorkerFailed, OSError) as error:
+            logger.error("no worker took over: %s", error)
+            self._workers[index].kill()  # if it is there, and does not serve
+            self._workers[index].wait()
+            self._leaving.wait(RETRY_SECONDS)
 
     def leave(self) -> None:
         """Have `supervise` return."""
@@ -184,14 +199,19 @@ class Server:
         listeners = [self.listeners[index], *self.inner[index : index + 1]]
         ready, ready_write = os.pipe()
         inherited = [ready_write, *(listener.fileno() for listener in listeners)]
-        worker = subprocess.Popen(
-            [*self._command, *map(str, inherited)],
-            cwd=env.BASE_DIR,
-            env=self._environ,
-            stdin=subprocess.PIPE,
-            pass_fds=inherited,
-        )
-        os.close(ready_write)
+        try:
+            worker = subprocess.Popen(
+                [*self._command, *map(str, inherited)],
+                cwd=env.BASE_DIR,
+                env=self._environ,
+                stdin=subprocess.PIPE,
+                pass_fds=inherited,
+            )
+        except OSError:
+            os.close(ready)
+            raise
+        finally:
+            os.close(ready_write)
         self._workers[index : index + 1] = [worker]
         return ready
 
@@ -199,7 +219,10 @@ class Server:
 def _wait(ready: int) -> None:
     """Wait for a worker's word that it serves; an empty one means that it ended."""
     try:
-        select.select([ready], [], [], START_PATIENCE_SECONDS)
+        if not select.select([ready], [], [], START_PATIENCE_SECONDS)[0]:
+            raise WorkerFailed(
+                f"a worker process did not serve within {START_PATIENCE_SECONDS} s"
+            )
         if not os.read(ready, 1):
             raise WorkerFailed("a worker process ended while it was starting")
     finally:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -93,6 +94,52 @@ def test_a_worker_that_does_not_start_is_reported(capfd):
     ):
         pass
     assert "no start today" in capfd.readouterr().err
+
+
+def test_a_worker_that_never_serves_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(server, "START_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(server, "GRACE_SECONDS", 0)
+    listeners = server.listen("127.0.0.1", 0, 1)
+    running = server.Server(
+        listeners, application="tests.support.applications:hesitant"
+    )
+    with pytest.raises(server.WorkerFailed, match=r"did not serve within 0\.5 s"):
+        running.__enter__()
+    assert not any(is_alive(pid) for pid in running.pids)
+
+
+def test_others_go_on_while_a_worker_can_not_be_replaced(monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr(server, "RETRY_SECONDS", 0.1)
+    permission = tmp_path / "permission"
+    permission.touch()
+    environ = {**os.environ, "PERMISSION": str(permission)}
+    application = "tests.support.applications:permitted"
+    listeners = server.listen("127.0.0.1", 0, 2)
+    with server.Server(listeners, environ, application) as running:
+        first, second = running.pids
+        permission.unlink()
+        os.kill(first, signal.SIGKILL)
+        supervisor = threading.Thread(target=running.supervise, daemon=True)
+        supervisor.start()
+        wait_until(lambda: caplog.text.count("no worker took over") >= 2)
+        assert supervisor.is_alive()
+        assert is_alive(second)
+        permission.touch()
+        wait_until(lambda: len(answering(running)) == 2)
+        assert second in answering(running)
+        running.leave()
+        supervisor.join(timeout=PATIENCE_SECONDS)
+        assert not supervisor.is_alive()
+
+
+def answering(running):
+    """Return the workers that serve."""
+    serving = set()
+    for _ in range(20):
+        # Some connections wait for a worker that does not take them yet.
+        with suppress(httpx.TimeoutException):
+            serving.add(int(httpx.get(running.base_url, timeout=0.2).text))
+    return serving
 
 
 SUPERVISOR = """

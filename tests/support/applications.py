@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from pathlib import Path
 
 from asgiref.sync import markcoroutinefunction
 
@@ -30,6 +32,18 @@ async def process_id(scope, receive, send):
 async def broken(scope, receive, send):
     """Fail to start."""
     raise RuntimeError("no start today")
+
+
+async def permitted(scope, receive, send):
+    """Start only while there is the file that PERMISSION names; else as `process_id`."""
+    if scope["type"] == "lifespan" and not Path(os.environ["PERMISSION"]).exists():
+        raise RuntimeError("no permission to start")
+    await process_id(scope, receive, send)
+
+
+async def hesitant(scope, receive, send):
+    """Never come to serve."""
+    await asyncio.Event().wait()
 
 
 async def sized(scope, receive, send):
