@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from networks.models import Network
 from networks.services import create_network
+from nodeapi.chain.database import import_lock
 from nodeapi.chain.genesis import store_genesis, verified_genesis
 from nodeapi.evm.chain_config import ChainConfig
 from nodeapi.models import Block
@@ -28,7 +29,8 @@ def open_network(
     """Return a network's id and rules; a new one is made, with its block 0.
 
     Raises: NetworkMismatch for a new network without genesis, and for an old one with
-    another genesis; InvalidChainConfig, GenesisError, ValidationError.
+    another genesis; ImportRunning for other forks than those that a running import
+    executes; InvalidChainConfig, GenesisError, ValidationError.
     """
     network = Network.objects.filter(slug=slug).first()
     if genesis is None:
@@ -55,7 +57,8 @@ def open_network(
     if network.head_hash is None:
         store_genesis(connection, network.pk, verified, trie)
     elif network.genesis != without_alloc:
-        _change_config(network, config, without_alloc)
+        with import_lock(connection, network.pk):
+            _change_config(network, config, without_alloc)
     return network.pk, config
 
 
@@ -66,6 +69,7 @@ def _change_config(
 
     Raises: NetworkMismatch.
     """
+    network.refresh_from_db()  # the last import may have ended just now
     old = ChainConfig.from_genesis(network.genesis)
     head = Block.objects.get(network=network, hash=network.head_hash)
     if old.until(head.number, head.timestamp) != config.until(

@@ -148,6 +148,22 @@ def test_a_second_import_says_that_one_is_running() -> None:
         assert refusal() == "another import into this network is running"
 
 
+def test_forks_do_not_change_under_a_running_import(write: Any) -> None:
+    genesis = sample.genesis()
+    later = {**genesis, "config": {**genesis["config"], "bpo5Time": 2**40}}
+    later["config"]["blobSchedule"] = {
+        **genesis["config"].get("blobSchedule", {}),
+        "bpo5": {"target": 20, "max": 30, "baseFeeUpdateFraction": 10**7},
+    }
+    file = write("later.json", json.dumps(later).encode())
+    with chains.importer("net", genesis):
+        running = "another import into this network is running"
+        assert refusal(genesis=file) == running
+        assert "bpo5Time" not in Network.objects.get(slug="net").genesis["config"]
+    import_chain(genesis=file)
+    assert "bpo5Time" in Network.objects.get(slug="net").genesis["config"]
+
+
 def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
     hashes = [f"0x{decode_block(raw).header.hash.hex()}" for raw in sample.raw_blocks()]
     state = {
