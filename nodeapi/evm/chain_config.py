@@ -269,13 +269,18 @@ def _with_blob_schedule(fork: Fork, config: Mapping[str, Any]) -> Fork:
 
     Raises: UnsupportedFork for a blob-parameter fork that neither of them knows.
     """
-    schedule = (config.get("blobSchedule") or {}).get(fork.name)
+    schedules = config.get("blobSchedule") or {}
+    if not isinstance(schedules, Mapping):
+        raise InvalidChainConfig("blobSchedule is no object")
+    schedule = schedules.get(fork.name)
     if schedule is None:
         if not fork.name.startswith("bpo"):
             return fork
         if fork.name not in BLOB_PARAMETER_FORKS:
             raise UnsupportedFork(f"{fork.name} without a blobSchedule")
         return replace(fork, blob_parameters=BLOB_PARAMETER_FORKS[fork.name])
+    if not isinstance(schedule, Mapping):
+        raise InvalidChainConfig(f"blobSchedule of {fork.name} is no object")
     numbers = [_number(schedule, key) for key in ("target", "max")]
     fraction = _number(schedule, "baseFeeUpdateFraction")
     target, maximum = numbers

@@ -144,6 +144,8 @@ def test_what_we_can_not_execute_is_refused_by_name(key, name):
         ({"depositContractAddress": "0x12"}, "depositContractAddress"),
         ({"blobSchedule": {"cancun": {"target": 3}}}, "blobSchedule of cancun"),
         ({"blobSchedule": {"cancun": {"target": 9, "max": 6}}}, "blobSchedule"),
+        ({"blobSchedule": {"cancun": 6}}, "blobSchedule of cancun is no object"),
+        ({"blobSchedule": ["cancun"]}, "blobSchedule is no object"),
     ],
 )
 def test_a_config_that_contradicts_itself_is_refused(changes, message):
