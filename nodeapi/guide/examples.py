@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from networks.models import Network, Tracer
@@ -11,6 +12,9 @@ from nodeapi.models import Block, StorageVersion
 
 SEARCHED_BLOCKS = 1000
 """How far below the head a block with transactions is looked for."""
+
+SEARCHED_ACCOUNTS = 10
+"""How many of that block's callees are asked for a slot."""
 
 _TRACERS = (Tracer.CALL, Tracer.PRESTATE, Tracer.FLAT_CALL, Tracer.FOUR_BYTE)
 """Whose answers are short, the most usual first."""
@@ -54,16 +58,16 @@ def _transaction(network: Network, found: list[Summary]) -> dict[str, Any]:
     """Return arguments of some transactions: of one that calls a contract, if it can be."""
     if not found:
         return {}
-    called = [bytes.fromhex(one.to[2:]) for one in found if one.to]
-    stored = (
-        StorageVersion.objects.filter(network=network, address__in=called)
-        .order_by("address", "slot", "block_number")
-        .first()
-    )
     chosen, address, position = found[0], found[0].to or found[0].sender, "0x0"
-    if stored is not None:
-        address, position = _hex(stored.address), _hex(stored.slot)
-        chosen = next(one for one in found if one.to == address)
+    calls: dict[str, Summary] = {}
+    for one in found:
+        if one.to:
+            calls.setdefault(one.to, one)
+    for account, call in islice(calls.items(), SEARCHED_ACCOUNTS):
+        slot = _first_slot(network, account)
+        if slot is not None:
+            chosen, address, position = call, account, slot
+            break
     return {
         "transactionHash": chosen.hash,
         "transactionIndex": hex(chosen.index),
@@ -71,6 +75,19 @@ def _transaction(network: Network, found: list[Summary]) -> dict[str, Any]:
         "storagePosition": position,
         "positions": {address: [f"0x{int(position, 16):064x}"]},
     }
+
+
+def _first_slot(network: Network, account: str) -> str | None:
+    """Return a slot of an account, None where nothing was ever stored.
+
+    One account a query: asked for the first slot of several, PostgreSQL before 17 reads
+    all slots of all accounts on its way.
+    """
+    versions = StorageVersion.objects.filter(
+        network=network, address=bytes.fromhex(account[2:])
+    )
+    stored = versions.order_by("slot", "block_number").first()
+    return None if stored is None else _hex(stored.slot)
 
 
 def _hex(value: bytes | memoryview[int]) -> str:
