@@ -109,7 +109,8 @@ class Connection:
                 on_lost=on_lost,
                 on_notify=on_notify,
             )
-        except (psycopg.Error, OSError, TimeoutError) as error:
+        # ValueError: of a host name that can't be one.
+        except (psycopg.Error, OSError, TimeoutError, ValueError) as error:
             text = str(error).strip() or type(error).__name__
             raise Unavailable(f"cannot connect: {text.splitlines()[0]}") from error
 

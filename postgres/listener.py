@@ -80,6 +80,8 @@ class Listener:
                 await self._listen_until_lost()
             except Unavailable as error:
                 logger.info("not listening: %s", error)
+            except Exception:  # of who is called back; others still want to know
+                logger.exception("not listening")
             await asyncio.sleep(self._retry_interval)
 
     async def _listen_until_lost(self) -> None:

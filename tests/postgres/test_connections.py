@@ -47,6 +47,17 @@ def test_no_connection_is_opened_before_it_is_needed(
     asyncio.run(scenario())
 
 
+def test_a_host_that_can_not_be_one_is_a_database_that_is_away() -> None:
+    async def scenario() -> None:
+        connections = Connections("host=database..internal", probe_interval=0.1)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="cannot connect"):
+                await in_time(connections.fetch(ONE))
+        await connections.close()
+
+    asyncio.run(scenario())
+
+
 def test_never_more_connections_than_configured(
     conninfo: str, sql: psycopg.Connection[tuple[object, ...]]
 ) -> None:

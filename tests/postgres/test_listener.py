@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import psycopg
+import pytest
 
 from config.embedded.postgres import PostgresServer
 from postgres.listener import Listener
@@ -57,6 +58,27 @@ def test_lost_connection_ends_the_epoch_and_the_next_one_is_announced(
         await listener.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_callback_that_fails_does_not_end_the_listening(
+    conninfo: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        epochs: list[int] = []
+
+        def told() -> None:
+            epochs.append(listener.epoch)
+            if len(epochs) == 1:
+                raise ValueError("not today")
+
+        listener = Listener(conninfo, retry_interval=0.1)
+        listener.at_epoch(told)
+        await listener.start()
+        await until(lambda: len(epochs) == 2 and listener.epoch == 2)
+        await listener.stop()
+
+    asyncio.run(scenario())
+    assert "not today" in caplog.text
 
 
 def test_server_that_no_longer_answers_ends_the_epoch(conninfo: str) -> None:
