@@ -20,6 +20,7 @@ pages = get_asgi_application()
 from channels.generic.websocket import AsyncWebsocketConsumer  # noqa: E402
 from channels.layers import get_channel_layer  # noqa: E402
 
+from bench.listeners import CHAIN_ID, SCOPE  # noqa: E402
 from config.gateway import Gateway  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
@@ -27,7 +28,6 @@ from wallets.sockets.feed import Feed, News, _place  # noqa: E402
 from wallets.sockets.frames import around_notification  # noqa: E402
 
 GROUP = "heads"
-SCOPE = "eip155:5151"
 
 
 class Consumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels has no types
@@ -67,14 +67,14 @@ class GroupFeed(Feed):
 
 
 class Sender:
-    """Follows the one network that there is."""
+    """Follows the one network whose heads are told."""
 
     async def start(self) -> None:
         """Begin to look for heads."""
         async with asyncio.timeout(10):
             while not node.directory.is_fresh:
                 await asyncio.sleep(0.01)
-        (network,) = node.directory.all()
+        (network,) = (n for n in node.directory.all() if n.chain_id == CHAIN_ID)
         self._feed = GroupFeed(wallet, network.id)
         await self._feed.start()
         node.directory.follow(self._feed.look)

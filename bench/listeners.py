@@ -24,6 +24,12 @@ import uvloop
 
 from config import env
 
+CHAIN_ID = 5_152
+"""Whose heads they are told of. No other part's chain has it: a wallet knows one network
+of each chain id."""
+
+SCOPE = f"eip155:{CHAIN_ID}"
+
 _AT_ONCE = 256
 """Handshakes that are under way."""
 

@@ -18,10 +18,10 @@ from django.utils import timezone
 
 from bench.endpoint import SERVICE, Target, serving, split_cores
 from bench.importing import Say
-from bench.listeners import Door, Listeners, listeners
+from bench.listeners import CHAIN_ID, SCOPE, Door, Listeners, listeners
 from bench.racers import Racer, racer
 from bench.rows import Row, median_ratio
-from bench.token_chain import CHAIN_ID, build_in_process
+from bench.token_chain import build_in_process
 from keys.services import get_or_create_customer
 from wallets import conf
 from wallets.models import Dapp, DappKind, DappToken, Session
@@ -37,7 +37,6 @@ MOST_MS = 150
 LEAST_RATIO = 4
 MOST_IDLE_MIB = 512
 
-SCOPE = f"eip155:{CHAIN_ID}"
 PATH = "/ws/dapp"
 CONSUMER = "bench.consumer:application"
 
@@ -46,7 +45,8 @@ def sockets(folder: Path, say: Say) -> list[Row]:
     """Measure both servers with clients that listen, and ours with many that do not."""
     say("sockets: builds its chain")
     chain = folder / "bench-sockets"
-    build_in_process(chain, holders=10, blocks=[f"{2 * (ROUNDS + 2)}x1"])
+    blocks = [f"{2 * (ROUNDS + 2)}x1"]
+    build_in_process(chain, holders=10, blocks=blocks, chain_id=CHAIN_ID)
     with racer("bench.import_ours", chain, "1") as importer:
         importer.run(1)
         ours = _told("wallet", SERVICE, importer, say)

@@ -66,7 +66,7 @@ def in_folder(folder: Path) -> TokenChain:
     return TokenChain(folder / "genesis.json", folder / "chain.rlp")
 
 
-def genesis_of(holders: list[Signer]) -> dict[str, Any]:
+def genesis_of(holders: list[Signer], chain_id: int = CHAIN_ID) -> dict[str, Any]:
     """Return a genesis in which Prague is active and each holder has tokens."""
     forks = ("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople")
     later = ("petersburg", "istanbul", "berlin", "london")
@@ -81,7 +81,7 @@ def genesis_of(holders: list[Signer]) -> dict[str, Any]:
     }
     return {
         "config": {
-            "chainId": CHAIN_ID,
+            "chainId": chain_id,
             **{f"{fork}Block": 0 for fork in (*forks, *later)},
             "terminalTotalDifficulty": 0,
             **{f"{fork}Time": 0 for fork in ("shanghai", "cancun", "prague")},
@@ -105,12 +105,12 @@ def genesis_of(holders: list[Signer]) -> dict[str, Any]:
 
 
 def write_token_chain(
-    folder: Path, *, holders: int, blocks: Iterable[int]
+    folder: Path, *, holders: int, blocks: Iterable[int], chain_id: int = CHAIN_ID
 ) -> TokenChain:
     """Build a chain and write its files; blocks: the transfers in each."""
     chance = random.Random(holders)
     signers = [Signer(f"token holder {i}") for i in range(holders)]
-    genesis = genesis_of(signers)
+    genesis = genesis_of(signers, chain_id)
     chain = ChainBuilder(genesis)
     for transfers in blocks:
         for _ in range(transfers):
@@ -129,12 +129,15 @@ def write_token_chain(
     return written
 
 
-def build_in_process(folder: Path, *, holders: int, blocks: Sequence[str]) -> None:
+def build_in_process(
+    folder: Path, *, holders: int, blocks: Sequence[str], chain_id: int = CHAIN_ID
+) -> None:
     """Write a chain in a process of its own; blocks: as on the command line."""
     subprocess.run(
         [
             *(sys.executable, "-m", "bench.token_chain", str(folder)),
-            *("--holders", str(holders), "--blocks", *blocks),
+            *("--holders", str(holders), "--chain-id", str(chain_id)),
+            *("--blocks", *blocks),
         ],
         check=True,
         cwd=env.BASE_DIR,
@@ -146,11 +149,17 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="Build a chain of token transfers.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--holders", type=int, required=True)
+    parser.add_argument("--chain-id", type=int, default=CHAIN_ID)
     parser.add_argument("--blocks", nargs="+", required=True, metavar="COUNTxTRANSFERS")
     options = parser.parse_args(arguments)
     parts = [tuple(map(int, part.split("x"))) for part in options.blocks]
     blocks = [transfers for count, transfers in parts for _ in range(count)]
-    write_token_chain(options.folder, holders=options.holders, blocks=blocks)
+    write_token_chain(
+        options.folder,
+        holders=options.holders,
+        blocks=blocks,
+        chain_id=options.chain_id,
+    )
 
 
 if __name__ == "__main__":
