@@ -57,26 +57,28 @@ def open_network(
     if network.head_hash is None:
         store_genesis(connection, network.pk, verified, trie)
     elif network.genesis != without_alloc:
-        with import_lock(connection, network.pk):
-            _change_config(network, config, without_alloc)
+        _change_config(connection, network, config, without_alloc)
     return network.pk, config
 
 
 def _change_config(
-    network: Network, config: ChainConfig, genesis: dict[str, Any]
+    connection: psycopg.Connection[Any],
+    network: Network,
+    config: ChainConfig,
+    genesis: dict[str, Any],
 ) -> None:
     """Take a genesis that schedules other forks, if none of them is past.
 
-    Raises: NetworkMismatch.
+    Raises: NetworkMismatch, ImportRunning.
     """
-    network.refresh_from_db()  # the last import may have ended just now
-    old = ChainConfig.from_genesis(network.genesis)
-    head = Block.objects.get(network=network, hash=network.head_hash)
-    if old.until(head.number, head.timestamp) != config.until(
-        head.number, head.timestamp
-    ):
-        raise NetworkMismatch(
-            f"network {network.slug} has executed its blocks under another config"
-        )
-    network.genesis = genesis
-    network.save(update_fields=["genesis"])
+    with import_lock(connection, network.pk):
+        network.refresh_from_db()  # the last import may have ended just now
+        old = ChainConfig.from_genesis(network.genesis)
+        head = Block.objects.get(network=network, hash=network.head_hash)
+        past = head.number, head.timestamp
+        if old.until(*past) != config.until(*past):
+            raise NetworkMismatch(
+                f"network {network.slug} has executed its blocks under another config"
+            )
+        network.genesis = genesis
+        network.save(update_fields=["genesis"])
