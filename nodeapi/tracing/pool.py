@@ -138,8 +138,9 @@ class TracePool:
 
     async def _run(self, job: bytes, timeout: float) -> Spool:
         async with self._free:
-            worker = await self._worker()
+            # Before there is a worker that a full disk would have nobody give back.
             spool = Spool(self._limits.spool_folder)
+            worker = await self._worker()
             is_well = False
             try:
                 async with asyncio.timeout(self._limits.seconds):

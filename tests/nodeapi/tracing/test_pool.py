@@ -155,6 +155,26 @@ def test_answers_that_nobody_reads_are_limited(network_id: int) -> None:
     run(test, replace(LIMITS, spool_bytes=1000))
 
 
+def test_no_worker_is_lost_while_answers_can_not_be_put_anywhere(
+    network_id: int, tmp_path: Path
+) -> None:
+    folder = tmp_path / "spool"
+    folder.mkdir()
+
+    async def test(pool: TracePool) -> None:
+        assert len(await answer(pool, job(network_id, GREETINGS))) == 3
+        pids = children()
+        folder.rmdir()
+        for first in (1, 2):
+            with pytest.raises(FileNotFoundError):
+                await pool.trace(job(network_id, GREETINGS, first=first), "key")
+        folder.mkdir()
+        assert len(await answer(pool, job(network_id, GREETINGS, first=1))) == 2
+        assert children() == pids
+
+    run(test, replace(LIMITS, spool_folder=folder))
+
+
 def test_equal_jobs_at_once_are_executed_once(network_id: int) -> None:
     async def test(pool: TracePool) -> None:
         same = [pool.trace(job(network_id, DEEP), n) for n in range(10)]
