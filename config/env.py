@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Number = TypeVar("Number", int, float)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -52,6 +55,28 @@ def one_of(name: str, default: str, *others: str) -> str:
         known = ", ".join((default, *others))
         raise InvalidSetting(f"{name} must be one of {known}, not {value!r}")
     return value
+
+
+def count(value: str) -> int:
+    """Read a whole number above 0. Raises: ValueError, like the next two."""
+    return _above(0, int(value))
+
+
+def size(value: str) -> int:
+    """Read a whole number, 0 among them."""
+    return _above(-1, int(value))
+
+
+def duration(value: str) -> float:
+    """Read a number above 0 of seconds, or of days."""
+    return _above(0, float(value))
+
+
+def _above(bound: int, number: Number) -> Number:
+    """Return a number if it is finite and above a bound."""
+    if not bound < number < inf:
+        raise ValueError(f"{number} is no number above {bound}")
+    return number
 
 
 def given(**readers: Callable[[str], Any]) -> dict[str, Any]:

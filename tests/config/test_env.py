@@ -34,6 +34,30 @@ def test_a_wrong_value_is_reported_with_its_name(monkeypatch):
         env.given(PORTCULLIS_TEST=int)
 
 
+@pytest.mark.parametrize(
+    ("reader", "value"),
+    [
+        (env.count, "0"),
+        (env.count, "-1"),
+        (env.count, "2.5"),
+        (env.size, "-1"),
+        (env.duration, "0"),
+        (env.duration, "nan"),
+        (env.duration, "inf"),
+    ],
+)
+def test_a_number_with_which_nothing_would_go_on_is_reported(
+    monkeypatch, reader, value
+):
+    monkeypatch.setenv("PORTCULLIS_TEST", value)
+    with pytest.raises(env.InvalidSetting, match=r"^PORTCULLIS_TEST: "):
+        env.given(PORTCULLIS_TEST=reader)
+
+
+def test_numbers_are_read_as_they_are_meant():
+    assert (env.count("1"), env.size("0"), env.duration("0.5")) == (1, 0, 0.5)
+
+
 def test_words_are_separated_by_commas(monkeypatch):
     monkeypatch.setenv("NAMES", " a.example, b.example ,,")
     assert env.words("NAMES") == ["a.example", "b.example"]
