@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _ZERO_HASH = Hash32(bytes(32))
 
 
+class ForkchoiceMismatch(ValueError):
+    """Raised for a safe or finalized block that is not on the wanted head's chain."""
+
+
 @dataclass(frozen=True, slots=True)
 class Forkchoice:
     """The wanted head, and the blocks that count as safe and finalized."""
@@ -53,7 +57,25 @@ def parse_forkchoice(text: str) -> Forkchoice:
 def set_forkchoice(
     connection: psycopg.Connection[Any], network_id: int, forkchoice: Forkchoice
 ) -> None:
-    """Write down which blocks count as safe and finalized on a network."""
+    """Write down which blocks count as safe and finalized on a network.
+
+    The wanted head is there, and its chain the canonical one.
+    Raises: ForkchoiceMismatch.
+    """
+    named = {"safe": forkchoice.safe, "finalized": forkchoice.finalized}
+    for name, block_hash in named.items():
+        if block_hash is None:
+            continue
+        found = connection.execute(
+            "SELECT 1 FROM nodeapi_block"
+            " WHERE network_id = %b AND hash = %b AND is_canonical",
+            (network_id, block_hash),
+        )
+        if found.fetchone() is None:
+            raise ForkchoiceMismatch(
+                f"the {name} block 0x{block_hash.hex()} is not on the chain of the "
+                f"head 0x{forkchoice.head.hex()}"
+            )
     connection.execute(
         "UPDATE networks_network SET safe_hash = %b, finalized_hash = %b WHERE id = %b",
         (forkchoice.safe, forkchoice.finalized, network_id),

@@ -21,7 +21,11 @@ from nodeapi.chain.database import (
     importer_connection,
     questions,
 )
-from nodeapi.chain.forkchoice import Forkchoice, parse_forkchoice
+from nodeapi.chain.forkchoice import (
+    Forkchoice,
+    ForkchoiceMismatch,
+    parse_forkchoice,
+)
 from nodeapi.chain.importer import (
     BULK_BATCH_BLOCKS,
     Importer,
@@ -95,7 +99,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
         except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
             raise CommandError(str(error)) from error
-        except ImportRunning as error:
+        except (ImportRunning, ForkchoiceMismatch) as error:
             raise CommandError(str(error)) from error
         except (psycopg.Error, DjangoDatabaseError) as error:
             raise CommandError(

@@ -178,6 +178,30 @@ def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
     assert network.finalized_hash is None
 
 
+def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
+    hashes = [f"0x{decode_block(raw).header.hash.hex()}" for raw in sample.raw_blocks()]
+    strange = f"0x{'5a' * 32}"
+    for name, number, other in (("finalized", 49, 40), ("safe", 60, 50)):
+        state = {
+            "headBlockHash": hashes[number],
+            "safeBlockHash": hashes[other],
+            "finalizedBlockHash": hashes[other],
+            f"{name}BlockHash": strange,
+        }
+        request = write(f"{name}.json", json.dumps(state).encode())
+        for _ in range(2):  # the second time the blocks before the batch are there
+            message = refusal(sample.CHAIN_FILE, forkchoice=request)
+            assert message == (
+                f"the {name} block {strange} is not on the chain of the "
+                f"head {hashes[number]}"
+            )
+        network = Network.objects.get(slug="net")
+        assert network.safe_hash is None and network.finalized_hash is None
+        assert (network.head_number or 0) < number + 1
+    import_chain(sample.CHAIN_FILE)
+    assert chains.audit_all("net") == 101
+
+
 def test_a_forkchoice_that_is_none_is_refused(write: Any) -> None:
     for text in ("[" * 100_000, "{}", "[]", "null", '{"headBlockHash": 1}'):
         request = write("fcu.json", text.encode())
