@@ -20,7 +20,7 @@ run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …)
 	@$(VENV_PYTHON) manage.py serve --leave-with-parent
 
 test: install-dev ## Run all tests (ARGS='-k name' for some)
-	@$(VENV_PYTHON) -m pytest --numprocesses auto --dist loadfile $(ARGS)
+	@$(VENV_PYTHON) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: lint types migrations documents audit ## Everything but the tests: the next five
 

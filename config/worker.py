@@ -100,6 +100,7 @@ class Worker(uvicorn.Server):
             # What is loaded by now stays for ever: no collection need look at it again.
             gc.collect()
             gc.freeze()
+            gc.enable()
             os.write(self._ready, b"1")
         os.close(self._ready)
 
@@ -143,6 +144,7 @@ def _open_as_many_as_allowed() -> None:
 
 def main(application: str, drain_seconds: float, ready: int, *listeners: int) -> None:
     """Serve `package.module:name` until told to stop."""
+    gc.disable()  # until all is loaded: it would look for garbage in it 300 times
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     # The terminal sends Ctrl-C to everybody; the supervisor passes it on in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

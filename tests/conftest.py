@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -72,9 +73,9 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         connections.close_all()
 
 
-@pytest.fixture
-def service(transactional_db: None) -> Iterator[Server]:
-    """Serve the test database for one test, from a process of its own."""
+@pytest.fixture(scope="module")
+def service(module_db: None) -> Iterator[Server]:
+    """Serve a database without rows to a module, from a process of its own."""
     with run_service() as running:
         yield running
 
@@ -86,6 +87,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="folder of cases in the format of go-ethereum's tracer tests",
     )
+
+
+LONGEST = (
+    "tests/fuzz/test_bodies.py",
+    "tests/nodeapi/test_long_derivations_live.py",
+    "tests/wallets/faults/test_floods.py",
+    "tests/browser/test_every_page.py",
+)
+"""Files of a minute or more. Begun last, each would run on when all others are done."""
+
+
+@pytest.hookimpl(trylast=True)  # they have been shuffled by then
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files; processes take them up in this order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays until the end: some thousand tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:

@@ -24,10 +24,16 @@ os.environ["NODEAPI_TRACE_TIMEOUT"] = str(PATIENCE_SECONDS)
 os.environ["NODEAPI_TRACE_SECONDS"] = str(2 * PATIENCE_SECONDS)
 
 from config.settings import *  # noqa: E402, F403
-from config.settings import DATABASES  # noqa: E402
+from config.settings import DATABASES, INSTALLED_APPS  # noqa: E402
+
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.emptying"]  # for its `flush`
 
 # With a DATABASE_URL two runs may share one server.
 DATABASES["default"]["TEST"] = {"NAME": f"test_portcullis_{os.getpid()}"}
+
+# Each of the tests' browsers has a middleware of its own, which would first look for all
+# static files; this way it looks for the one that is asked for.
+WHITENOISE_AUTOREFRESH = True
 
 # Hashing is slow by design, and no test is about its strength.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -12,8 +12,6 @@ from config.server import Server
 from tests.support.live import request
 from tests.support.waiting import PATIENCE_SECONDS
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
 PLANTED = b"x-planted: 1"
 BODY = json.dumps(request("eth_chainId")).encode()
 

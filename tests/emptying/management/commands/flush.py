@@ -1,0 +1,45 @@
+"""`flush` as the tests run it, after each one that commits: a hundred times as quick.
+
+Django's own truncates every table, which makes some 200 files anew on disk, and writes the
+content types and permissions again that it has just thrown away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.commands import flush
+from django.db import connections, transaction
+from django.db.backends.utils import CursorWrapper
+
+KEPT = {"django_content_type", "auth_permission"}
+"""What Django writes there follows from the models alone."""
+
+
+class Command(flush.Command):
+    """Deletes the rows of the few tables that have any; the numbering of rows goes on."""
+
+    def handle(self, **options: Any) -> None:
+        connection = connections[options["database"]]
+        with transaction.atomic(connection.alias), connection.cursor() as cursor:
+            cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+            if cursor.fetchone() == (True,):
+                found = connection.introspection.django_table_names(only_existing=True)
+                _empty(cursor, [f'"{name}"' for name in sorted({*found} - KEPT)])
+                return
+        super().handle(**options)
+
+
+def _empty(cursor: CursorWrapper, tables: list[str]) -> None:
+    # Whoever has written and not yet committed is waited for.
+    cursor.execute(f"LOCK TABLE {', '.join(tables)} IN SHARE ROW EXCLUSIVE MODE")
+    cursor.execute(
+        "SELECT " + ", ".join(f"EXISTS (SELECT FROM {table})" for table in tables)
+    )
+    has_rows = cursor.fetchone() or ()
+    # No trigger runs: neither those that keep lines of a log from being deleted, nor
+    # those that look for rows which refer to the deleted ones.
+    cursor.execute("SET LOCAL session_replication_role = replica")
+    for table, is_filled in zip(tables, has_rows, strict=True):
+        if is_filled:
+            cursor.execute(f"DELETE FROM {table}")
