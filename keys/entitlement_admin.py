@@ -130,5 +130,8 @@ def save_entitlements(formset: _EntitlementFormSet, *, actor: Actor) -> list[str
         except ValidationError as error:
             faults.append(f"{entitlement}: {' '.join(error.messages)}")
     for entitlement in formset.deleted_objects:
-        withdraw_entitlement(entitlement=entitlement, actor=actor)
+        try:
+            withdraw_entitlement(entitlement=entitlement, actor=actor)
+        except ValidationError as error:
+            faults.append(f"{entitlement}: {' '.join(error.messages)}")
     return faults

@@ -1,7 +1,8 @@
 """Logging in, and being kept from guessing passwords.
 
 Failures are counted in the database, hence by all processes together, whether or not
-somebody has the address: a lock-out tells nobody who has an account.
+somebody has the address: a lock-out tells nobody who has an account. Each try counts as
+one before its password is looked at, so that many at once are as many as one by one.
 Source: https://cheatsheetseries.owasp.org/cheatsheets/Authentication_Cheat_Sheet.html
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
 from django.core.exceptions import PermissionDenied
+from django.db import connection, transaction
 from django.db.models import Count, Q
 from django.http import HttpRequest
 from django.utils import timezone
@@ -31,6 +33,9 @@ somebody out, and far too few to guess a password."""
 
 MAX_FAILURES_FROM_IP = 50
 """From one place, whoever it tries to be."""
+
+_LOCK = 0x6C6F6769
+"""The number of an advisory lock that nobody else takes: "logi"."""
 
 
 class LockingBackend(ModelBackend):
@@ -52,14 +57,24 @@ class LockingBackend(ModelBackend):
         given = username if username is not None else kwargs.get(User.USERNAME_FIELD)
         email = User.objects.normalize_email(given)[:254]
         ip = request.META.get("REMOTE_ADDR") or None
-        if is_locked_out(email, ip):
+        if not may_try(email, ip):
             raise PermissionDenied
         user = super().authenticate(request, username, password, **kwargs)
-        if user is None:
-            note_failure(email, ip)
-        else:
+        if user is not None:
             forgive(email, ip)
         return user
+
+
+@transaction.atomic
+def may_try(email: str, ip: str | None) -> bool:
+    """Count a try as a failure, which `forgive` undoes; False, uncounted: locked out."""
+    with connection.cursor() as cursor:  # of two at once the later one sees the other
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    LoginFailure.objects.filter(at__lt=timezone.now() - WINDOW).delete()
+    if is_locked_out(email, ip):
+        return False
+    LoginFailure.objects.create(email=email, ip=place_of(ip))
+    return True
 
 
 def is_locked_out(email: str, ip: str | None) -> bool:
@@ -76,12 +91,6 @@ def is_locked_out(email: str, ip: str | None) -> bool:
         or found["email"] >= MAX_FAILURES_OF_EMAIL
         or found["ip"] >= MAX_FAILURES_FROM_IP
     )
-
-
-def note_failure(email: str, ip: str | None) -> None:
-    """Count a failure, and forget those that count no longer."""
-    LoginFailure.objects.filter(at__lt=timezone.now() - WINDOW).delete()
-    LoginFailure.objects.create(email=email, ip=place_of(ip))
 
 
 def forgive(email: str, ip: str | None) -> None:

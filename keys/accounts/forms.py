@@ -8,7 +8,7 @@ from django import forms
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.core.exceptions import ValidationError
 
-from keys.login import is_locked_out, note_failure
+from keys.login import forgive, is_locked_out, may_try
 from keys.models import User
 
 LOCKED_OUT = "Too many wrong passwords. Try again in 15 minutes."
@@ -70,10 +70,8 @@ class CountedPasswordChangeForm(PasswordChangeForm):
     def clean_old_password(self) -> str:
         """Return the old password if it is right. Raises: ValidationError."""
         email = cast(User, self.user).email
-        if is_locked_out(email, self.ip):
+        if not may_try(email, self.ip):
             raise ValidationError(LOCKED_OUT)
-        try:
-            return str(super().clean_old_password())
-        except ValidationError:
-            note_failure(email, self.ip)
-            raise
+        password = str(super().clean_old_password())
+        forgive(email, self.ip)
+        return password

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.core import signing
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from keys.accounts.outgoing import LIFETIME
@@ -50,4 +50,7 @@ def make_account(token: str, password: str) -> User:
         raise LinkUseless
     mail.used_at = timezone.now()
     mail.save()
-    return User.objects.create_user(mail.email, password)
+    try:
+        return User.objects.create_user(mail.email, password)
+    except IntegrityError as error:  # another mail's link was used at the same time
+        raise LinkUseless from error

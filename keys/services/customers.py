@@ -14,14 +14,13 @@ def get_or_create_customer(*, email: str) -> User:
 
     Raises: ValidationError for what is no address.
     """
-    address = User.objects.normalize_email(email)
-    user = User.objects.filter(email=address).first()
-    if user is None:
-        user = User(email=address)
-        user.set_unusable_password()
-        user.full_clean()
-        user.save()
-    return user
+    user = User(email=User.objects.normalize_email(email))
+    user.set_unusable_password()
+    user.full_clean(validate_unique=False)
+    found, _ = User.objects.get_or_create(
+        email=user.email, defaults={"password": user.password}
+    )
+    return found
 
 
 @transaction.atomic
@@ -35,7 +34,7 @@ def note_activation(*, user: User, actor: Actor = SYSTEM) -> None:
 @transaction.atomic
 def switch_customer(*, user: User, is_active: bool, actor: Actor = SYSTEM) -> User:
     """Switch an account on or off; one that is so stays so."""
-    user = User.objects.select_for_update().get(pk=user.pk)
+    user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if user.is_active != is_active:
         user.is_active = is_active
         user.save(update_fields=["is_active"])

@@ -53,9 +53,16 @@ def grant_entitlement(
 
 @transaction.atomic
 def withdraw_entitlement(*, entitlement: Entitlement, actor: Actor = SYSTEM) -> None:
-    """Take a capability away again."""
-    entitlement.delete()
-    _record(entitlement, EventType.ENTITLEMENT_REVOKED, actor)
+    """Take a capability away again; nothing happens when somebody else has.
+
+    Raises: ValidationError when the key was deleted.
+    """
+    lock(entitlement.api_key)
+    granted = Entitlement.objects.select_related("network", "api_key")
+    found = granted.filter(pk=entitlement.pk).first()
+    if found is not None:
+        found.delete()
+        _record(found, EventType.ENTITLEMENT_REVOKED, actor)
 
 
 def _record(entitlement: Entitlement, event: EventType, actor: Actor) -> None:

@@ -55,9 +55,10 @@ def record(api_key: ApiKey, event: EventType, actor: Actor, **data: Any) -> KeyE
 def lock(api_key: ApiKey) -> ApiKey:
     """Return a key as it is now, which nobody else changes until the commit.
 
+    Events of it may be written meanwhile: they name it, and need its id alone.
     Raises: ValidationError when it was deleted.
     """
-    locked = ApiKey.objects.select_for_update(of=["self"]).get(pk=api_key.pk)
+    locked = ApiKey.objects.select_for_update(no_key=True).get(pk=api_key.pk)
     if locked.deleted_at is not None:
         raise ValidationError("This API key was deleted.")
     return locked

@@ -30,7 +30,7 @@ def create_own_key(
     Raises: ValidationError, also when he has as many as he may make.
     """
     # Of two at once the later one counts the other's.
-    User.objects.select_for_update().get(pk=owner.pk)
+    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not may_create_key(owner):
         raise ValidationError(
             f"You may make {conf.keys_per_customer()} keys. Delete one first, or ask "
