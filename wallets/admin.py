@@ -6,10 +6,12 @@ shown nowhere, not even their digests.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.contrib.postgres.expressions import ArraySubquery
+from django.core.exceptions import ValidationError
 from django.db.models import Func, IntegerField, Model, OuterRef, Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -133,8 +135,8 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
         named = dict.fromkeys(queryset.order_by("pk").values_list("kind", "ident"))
         banned = 0
         for kind, ident in named:
-            if not BlockedDapp.objects.filter(kind=kind, ident=ident).exists():
-                blocked = BlockedDapp(kind=kind, ident=ident, blocked_by=request.user)
+            blocked = BlockedDapp(kind=kind, ident=ident, blocked_by=request.user)
+            with suppress(ValidationError):  # it is blocked already
                 block_for_all(blocked=blocked, cause=_cause(request))
                 banned += 1
         self.message_user(request, f"Blocked for all: {banned}.", messages.SUCCESS)

@@ -70,6 +70,8 @@ class User(AbstractUser):
         """Tell with it of a new password, whoever has given it."""
         is_new_password = not self._state.adding and self._password is not None
         with transaction.atomic():
-            super().save(*args, **kwargs)
+            # Receivers lock what they end before the user is locked: a request to him is
+            # made in this order, too, and neither waits for the other in a circle.
             if is_new_password:
                 password_changed.send(sender=User, user=self)
+            super().save(*args, **kwargs)

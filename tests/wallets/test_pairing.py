@@ -242,6 +242,38 @@ def test_tokens_die_with_disconnection_block_and_user(user: User):
         pairing.start_page_pairing(user=user, origin=ORIGIN, challenge=CHALLENGE)
 
 
+def test_codes_end_with_the_password(user: User):
+    """Whoever was logged in as the user may have asked for one."""
+    page = pairing.start_page_pairing(user=user, origin=ORIGIN, challenge=CHALLENGE)
+    program = pairing.start_program_pairing(user=user, label="bot")
+    others = pairing.start_program_pairing(user=new_user(), label="bot")
+    user.set_password("another long pass phrase")
+    user.save()
+    with pytest.raises(PairingRefused):
+        redeem(page)
+    with pytest.raises(PairingRefused):
+        pairing.redeem_program_code(code=program, cause=CALLER)
+    assert not Dapp.objects.filter(user=user).exists()
+    assert pairing.redeem_program_code(code=others, cause=CALLER).token
+
+
+@pytest.mark.parametrize(
+    "typed", [f"{ORIGIN}/", f" {ORIGIN}\t", "HTTPS://Dapp.Example", ORIGIN]
+)
+def test_block_for_all_holds_however_the_origin_is_typed(user: User, typed: str):
+    issued = page_token(user)
+    blocked = BlockedDapp(kind=DappKind.WEB, ident=typed)
+    dapps.block_for_all(blocked=blocked, cause=Cause(Actor.STAFF))
+    assert enter(issued.secret, ORIGIN) is None
+
+
+@pytest.mark.parametrize("typed", ["dapp.example", f"{ORIGIN}/swap", f"{ORIGIN}:443"])
+def test_what_is_no_origin_is_not_blocked(typed: str):
+    blocked = BlockedDapp(kind=DappKind.WEB, ident=typed)
+    with pytest.raises(ValidationError, match="origin"):
+        dapps.block_for_all(blocked=blocked, cause=Cause(Actor.STAFF))
+
+
 def test_block_for_all_ends_what_there_is_and_what_would_come(user: User):
     other = new_user()
     issued = [page_token(user), page_token(other)]

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from django.db import transaction
 
+from keys.models import User
+from tests.support.threads import held_up, outcome
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig
 from wallets import scopes
 from wallets.changes import Cause
 from wallets.consents import get_consent
-from wallets.errors import AlreadyPending
+from wallets.errors import AlreadyPending, BlockedAsSpam
 from wallets.models import Activity, Actor, ConsentRequest, Event, Session
 from wallets.proposals import Choice
 from wallets.scopes import ScopeObject
-from wallets.services import accounts, consent, pairing, requests, sessions
+from wallets.services import accounts, consent, dapps, pairing, requests, sessions
+from wallets.services.locks import lock_session
 from wallets.threads import in_thread
 
 ONE = {"optionalScopes": {"eip155:1": M0}}
@@ -195,3 +199,47 @@ def test_edits_at_once_of_the_same_page_are_one_edit(rig: Rig):
     assert row.version == 2
     shown = orjson.dumps(scopes.to_json(row.scopes))
     assert orjson.loads(shown) == rig.session()["sessionScopes"]
+
+
+def wish(rig: Rig) -> ConsentRequest:
+    """Ask for a session, as a socket of the dapp."""
+    return consent.request_session(
+        dapp_id=rig.dapp.pk,
+        wanted={"eip155:1": ScopeObject()},
+        expires_at=None,
+        cause=Cause(Actor.DAPP, None, "s1"),
+    )
+
+
+def test_password_is_changed_while_a_dapp_asks(rig: Rig):
+    def change() -> None:
+        user = User.objects.get(pk=rig.user.pk)
+        user.set_password("another long pass phrase")
+        user.save()
+
+    with transaction.atomic():
+        lock_session(rig.dapp.pk)
+        changing = held_up(change)
+        request = wish(rig)
+    assert outcome(changing) is None
+    request.refresh_from_db()
+    assert request.state == "withdrawn"
+    assert User.objects.get(pk=rig.user.pk).check_password("another long pass phrase")
+
+
+def test_dapp_that_is_being_blocked_asks_nothing_more(rig: Rig):
+    with transaction.atomic():
+        lock_session(rig.dapp.pk)
+        asking = held_up(lambda: wish(rig))
+        dapps.block_dapp(dapp=rig.dapp, cause=BY_USER)
+    assert isinstance(outcome(asking), BlockedAsSpam)
+
+
+def test_account_is_removed_once(rig: Rig):
+    gone = [accounts.Account.objects.get(pk=rig.account2.pk) for _ in range(TIMES)]
+    at_once(
+        rig,
+        *[lambda a=a: accounts.remove_account(account=a, cause=BY_USER) for a in gone],
+    )
+    removed = Activity.objects.filter(user=rig.user, event=Event.ACCOUNT_REMOVED)
+    assert removed.count() == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Now, Upper
 from django.utils import timezone
 
 from keys.models import User
+from wallets.identity import parse_origin
 
 
 class DappKind(models.TextChoices):
@@ -99,6 +101,19 @@ class BlockedDapp(models.Model):
 
     def __str__(self) -> str:
         return self.ident
+
+    def clean(self) -> None:
+        """Bring a page's origin into the form that pages are compared with.
+
+        People copy it with a slash from where browsers show it.
+        Raises: ValidationError.
+        """
+        if self.kind == DappKind.WEB:
+            try:
+                self.ident = parse_origin(self.ident.strip().rstrip("/").lower())
+            except ValueError as error:
+                fault = f"This is {error}, such as https://dapp.example."
+                raise ValidationError({"ident": fault}) from error
 
 
 class TokenQuerySet(models.QuerySet["DappToken"]):

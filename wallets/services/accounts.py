@@ -91,9 +91,14 @@ def make_primary(*, account: Account, cause: Cause) -> None:
 
 @transaction.atomic
 def remove_account(*, account: Account, cause: Cause) -> None:
-    """Take an account out of the wallet, and out of every session."""
+    """Take an account out of the wallet, and out of every session.
+
+    Nothing happens to one that is gone.
+    """
     user, address = account.user, account.address
-    account.delete()
+    deleted, _ = account.delete()
+    if not deleted:
+        return
     record(Event.ACCOUNT_REMOVED, cause, user, {"address": address})
     follow_accounts(user.pk, cause)
     announce_user(user.pk)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from keys.models import User
 from wallets.changes import Cause, announce_dapp, record
-from wallets.models import BlockedDapp, Dapp, DappToken, Event
+from wallets.models import BlockedDapp, Dapp, DappToken, Event, Pairing
 from wallets.services.requests import reject_request
 from wallets.services.sessions import revoke_session
 
@@ -24,7 +25,13 @@ def disconnect_dapp(*, dapp: Dapp, cause: Cause) -> None:
 
 @transaction.atomic
 def disconnect_all(*, user: User, cause: Cause) -> None:
-    """Disconnect all of a user's dapps, as when his password has changed."""
+    """Disconnect all of a user's dapps, as when his password has changed.
+
+    Codes that are out end as well: whoever has one would be back with it.
+    """
+    now = timezone.now()
+    codes = Pairing.objects.filter(user=user, used_at=None, expires_at__gt=now)
+    codes.update(expires_at=now)
     for dapp in Dapp.objects.filter(user=user).order_by("pk"):
         disconnect_dapp(dapp=dapp, cause=cause)
 
@@ -63,10 +70,14 @@ def block_for_all(*, blocked: BlockedDapp, cause: Cause) -> None:
     """Disconnect what staff have blocked from every user.
 
     Pairing and connecting look at the table of what is blocked themselves.
-    Raises: ValidationError.
+    Raises: ValidationError, also for what is blocked already.
     """
     blocked.full_clean()
-    blocked.save()
+    try:
+        with transaction.atomic():
+            blocked.save()
+    except IntegrityError as error:  # somebody else has blocked it since
+        raise ValidationError("It is blocked already.") from error
     dapps = Dapp.objects.filter(kind=blocked.kind, ident=blocked.ident)
     for dapp in dapps.order_by("pk"):
         disconnect_dapp(dapp=dapp, cause=cause)
