@@ -165,7 +165,7 @@ class KeyActions(_ApiKeyAdmin):
         actor = actor_of(request)
 
         def revoke_all(api_key: ApiKey) -> None:
-            for version in api_key.versions.live():
+            for version in api_key.versions.unended():
                 revoke_version(version=version, reason=reason, actor=actor)
 
         self._each(request, queryset, revoke_all)
@@ -225,7 +225,7 @@ class KeyActions(_ApiKeyAdmin):
         action: str,
     ) -> HttpResponse:
         """Show what is about to happen to which keys."""
-        versions = KeyVersion.objects.live().filter(api_key__in=queryset)
+        versions = KeyVersion.objects.unended().filter(api_key__in=queryset)
         context = {
             **self.admin_site.each_context(request),
             "title": _TITLES[action],

@@ -76,9 +76,15 @@ class KeyVersionQuerySet(models.QuerySet["KeyVersion"]):
 
     def live(self) -> KeyVersionQuerySet:
         """Return the versions that still open a door."""
+        return self.unended().exclude(api_key__expires_at__lte=timezone.now())
+
+    def unended(self) -> KeyVersionQuerySet:
+        """Return the versions that open whenever their key does.
+
+        One whose key has expired opens nothing, until the key is given another expiry.
+        """
         now = timezone.now()
-        ended = Q(expires_at__lte=now) | Q(api_key__expires_at__lte=now)
-        return self.filter(revoked_at=None).exclude(ended)
+        return self.filter(revoked_at=None).exclude(expires_at__lte=now)
 
 
 class KeyVersion(models.Model):

@@ -111,7 +111,7 @@ def roll_key(
     if not api_key.versions.exists():
         raise ValidationError("This key has no secret yet: reveal it.")
     end = timezone.now() + overlap
-    old = list(api_key.versions.live())
+    old = list(api_key.versions.unended())
     for version in old:
         version.expires_at = min(version.expires_at or end, end)
         version.save()
@@ -202,7 +202,7 @@ def _issue(api_key: ApiKey, expires_at: datetime | None, actor: Actor) -> Issued
 
 
 def _require_room(api_key: ApiKey) -> None:
-    if api_key.versions.live().count() >= MAX_LIVE_VERSIONS:
+    if api_key.versions.unended().count() >= MAX_LIVE_VERSIONS:
         raise ValidationError(
             f"A key has at most {MAX_LIVE_VERSIONS} live secrets: roll it without "
             "overlap, or revoke one."

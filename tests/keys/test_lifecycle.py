@@ -136,6 +136,13 @@ def test_expiry_of_a_key_ends_all_its_secrets_also_rolled_ones(
     assert rolled.version in KeyVersion.objects.live()
 
 
+def test_rolling_an_expired_key_ends_its_old_secrets(issued: IssuedKey) -> None:
+    ApiKey.objects.update(expires_at=timezone.now())
+    rolled = roll_key(api_key=issued.api_key, overlap=timedelta(0))
+    update_key(api_key=issued.api_key, expires_at=None)
+    assert list(KeyVersion.objects.live()) == [rolled.version]
+
+
 def test_revocation_is_final_in_python_and_in_the_database(issued: IssuedKey) -> None:
     version = revoke_version(version=issued.version, reason="leaked")
     version.revoke_reason = "told apart"
