@@ -113,11 +113,17 @@ class AllowlistInline(_AllowlistInline):
 
 
 def save_allowlists(api_key: ApiKey, formset: Any, actor: Actor) -> list[str]:
-    """Have a key's lists be what the rows say; return what can't be, and why."""
+    """Have a key's lists be what the rows say; return what can't be, and why.
+
+    Lists of which no row was changed stay as their owner has them by now.
+    """
     rows = [row.cleaned_data for row in formset.forms if row.cleaned_data]
     kept = [row for row in rows if not row.get("DELETE") and "value" in row]
+    changed = [row for row in formset.forms if row.has_changed()]
+    kinds = {row.initial.get("kind") for row in changed}
+    kinds |= {row.cleaned_data.get("kind") for row in changed}
     faults = []
-    for kind in AllowlistKind.values:
+    for kind in (kind for kind in AllowlistKind.values if kind in kinds):
         values = [row["value"] for row in kept if row["kind"] == kind]
         try:
             set_allowlist(api_key=api_key, kind=kind, values=values, actor=actor)
@@ -170,13 +176,22 @@ class UseFilter(admin.SimpleListFilter):
 
 
 class ApiKeyForm(_ApiKeyForm):
-    """An API key; of a new one, whether staff hand its secret over."""
+    """An API key; of a new one, whether staff hand its secret over.
+
+    The page holds what it has shown, too: what was not changed on it is not written, in
+    case somebody else has changed that meanwhile.
+    """
 
     show_secret = forms.BooleanField(
         required=False,
         help_text="Show the secret once on the next page, to be handed over to a "
         "machine. Else the customer reveals it in the dashboard.",
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.show_hidden_initial = self.instance.pk is not None
 
     def clean(self) -> dict[str, Any]:
         """Refuse a new expiry that has passed; an old one may stand there as it is."""
@@ -318,6 +333,8 @@ class ApiKeyAdmin(LongList, KeyActions):
     ) -> None:
         """Have services write what the form says; they know what that changes."""
         told = form.cleaned_data
+        if change:
+            told = {name: told[name] for name in form.changed_data}
         actor = actor_of(request)
         terms = {
             name: told[name]
@@ -332,6 +349,13 @@ class ApiKeyAdmin(LongList, KeyActions):
             switch = enable_key if told["is_enabled"] else disable_key
             switch(api_key=obj, actor=actor)
         obj.refresh_from_db()
+
+    def save_related(
+        self, request: HttpRequest, form: Any, formsets: Any, change: bool
+    ) -> None:
+        """Save the inlines alone: `save_model` has seen to the networks."""
+        for formset in formsets:
+            self.save_formset(request, form, formset, change)
 
     def save_formset(
         self, request: HttpRequest, form: Any, formset: Any, change: bool

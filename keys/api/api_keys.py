@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from keys.api.documents import IssuedKeyDocument, KeyDocument
-from keys.api.filters import one_of, read_filters, whole, words
+from keys.api.filters import address, one_of, read_filters, whole, words
 from keys.api.forms import KeyForm, NewKeyForm, NothingForm, ReasonForm
 from keys.api.repeats import repeatable
 from keys.api.views import ManagementView, Need
@@ -49,7 +49,7 @@ class KeysView(ManagementView):
     needs = {"GET": LOOK, "POST": Need(Scope.KEYS_WRITE, "keys.add_apikey")}
     filters = {
         "customer": whole("owner", "Number of a customer."),
-        "customer_email": words("owner__email", "The whole address."),
+        "customer_email": address("owner__email", "The whole address."),
         "network": words("networks__slug", "Keys that name this network."),
         "hint": words("versions__hint", "Of any of its secrets."),
         "state": one_of("state", list(State.values), "Without it: all but deleted."),

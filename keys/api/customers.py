@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from keys.api.documents import CustomerDocument
-from keys.api.filters import read_filters, words, yes_or_no
+from keys.api.filters import address, read_filters, yes_or_no
 from keys.api.forms import CustomerForm, NewCustomerForm
 from keys.api.problems import Conflict
 from keys.api.repeats import repeatable
@@ -35,7 +35,7 @@ class CustomersView(ManagementView):
         "POST": Need(Scope.CUSTOMERS_WRITE, "keys.add_user"),
     }
     filters = {
-        "email": words("email", "The whole address."),
+        "email": address("email", "The whole address."),
         "is_active": yes_or_no("is_active", "Whether the account is on."),
     }
 

@@ -11,6 +11,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
+from keys.models import User
+
 OF_PAGES = frozenset({"cursor", "page_size", "format"})
 """Parameters that every list has."""
 
@@ -38,6 +40,15 @@ class Filter(NamedTuple):
 def words(look_up: str, description: str) -> Filter:
     """Return a filter by a text, compared as a whole."""
     return Filter(look_up, _text, str, description)
+
+
+def address(look_up: str, description: str) -> Filter:
+    """Return a filter by an e-mail address, in the form in which there is one of it."""
+
+    def read(text: str) -> str:
+        return User.objects.normalize_email(_text(text))
+
+    return Filter(look_up, read, str, description)
 
 
 def whole(look_up: str, description: str) -> Filter:

@@ -78,6 +78,7 @@ def test_api_key_is_changed_without_another_secret(staff: Client) -> None:
         {
             "owner": owner.pk,
             "name": "renamed",
+            "initial-is_enabled": "True",
             **formset("entitlements"),
             **formset("allowlist"),
             **formset(

@@ -36,6 +36,8 @@ from keys.services import (
     issue_key,
     request_access,
     revoke_version,
+    set_allowlist,
+    update_key,
 )
 from keys.states import State, in_state, state_of
 from tests.support.rows import make_network
@@ -205,6 +207,18 @@ def test_pasted_key_is_found_and_stays_in_no_address_and_no_log(
     assert "This key is nobody" in nobodys.content.decode()
 
 
+def test_secrets_of_an_expired_key_are_revoked_for_good(
+    client: Client, issued: IssuedKey
+) -> None:
+    """The key may be given another expiry: what was revoked stays so."""
+    client.force_login(User.objects.create_superuser("staff@example.org"))
+    ApiKey.objects.update(expires_at=timezone.now())
+    assert issued.version.hint in act(client, API_KEYS, issued.api_key, "revoke")
+    act(client, API_KEYS, issued.api_key, "revoke", reason="leaked")
+    update_key(api_key=issued.api_key, expires_at=None)
+    assert not KeyVersion.objects.live().exists()
+
+
 def every_state() -> dict[State, ApiKey]:
     """Make a key in each state."""
     owner = get_or_create_customer(email="owner@example.org")
@@ -254,6 +268,33 @@ def test_list_takes_as_many_queries_for_many_keys_as_for_few(client: Client) -> 
             issue_key(owner=owner, networks=[alpha], may_trace=True)
         counts.append(queries())
     assert counts[0] == counts[1]
+
+
+def test_page_undoes_nothing_that_has_changed_while_it_was_open(
+    client: Client, issued: IssuedKey
+) -> None:
+    member(client, "key officer")
+    api_key, alpha, beta = issued.api_key, make_network("alpha"), make_network("beta")
+    page = f"{API_KEYS}{api_key.pk}/change/"
+    assert 'name="initial-is_enabled" value="True"' in client.get(page).content.decode()
+    shown = {"is_enabled": "on", "initial-is_enabled": "True", "initial-name": ""}
+    for prefix in ("entitlements", "versions", "allowlist"):
+        shown |= {f"{prefix}-TOTAL_FORMS": "0", f"{prefix}-INITIAL_FORMS": "0"}
+    disable_key(api_key=api_key, reason="abuse")
+    update_key(api_key=api_key, networks=[alpha], staff_note="see ticket 7")
+    set_allowlist(api_key=api_key, kind="ip", values=["192.0.2.7"])
+    assert client.post(page, {**shown, "name": "renamed"}).status_code == 302
+    api_key.refresh_from_db()
+    assert (api_key.name, api_key.is_enabled) == ("renamed", False)
+    assert list(api_key.networks.all()) == [alpha]
+    assert api_key.staff_note == "see ticket 7"
+    row = {"allowlist-TOTAL_FORMS": "1", "allowlist-0-kind": "method"}
+    row |= {"allowlist-0-value": "eth_chainId", "name": "renamed", "networks": beta.pk}
+    row |= {"initial-name": "renamed", "initial-networks": alpha.pk}
+    assert client.post(page, {**shown, **row}).status_code == 302
+    assert list(api_key.networks.all()) == [beta]
+    entries = AllowlistEntry.objects.values_list("kind", "value")
+    assert set(entries) == {("ip", "192.0.2.7/32"), ("method", "eth_chainId")}
 
 
 def test_expiry_that_has_passed_is_refused_on_the_page(

@@ -49,6 +49,9 @@ def test_customer_is_made_once_and_switched_off(program: Program) -> None:
     assert off["is_active"] is False
     assert last_event(key.pk).type == EventType.OWNER_DISABLED
     assert program.result("GET", "customers?is_active=false")["results"] == [off]
+    assert program.result("GET", "customers?email=NEW@example.org")["results"] == [off]
+    keys = program.result("GET", "keys?customer_email=New@example.org")["results"]
+    assert [one["id"] for one in keys] == [key.pk]
 
 
 def test_staff_are_no_customers(program: Program, staff: User) -> None:
