@@ -146,7 +146,7 @@ def test_program_is_paired_under_its_users_name(user: User):
 
 def test_code_may_be_typed_in_any_way(user: User):
     code = pairing.start_program_pairing(user=user, label="bot")
-    assert len(code) == 9
+    assert len(code) == len("BCDF-GHJK-LMNP")
     typed = f" {code.replace('-', ' ').lower()}\n"
     assert pairing.redeem_program_code(code=typed, cause=CALLER).token.dapp.user == user
 
@@ -179,6 +179,16 @@ def test_guesses_of_an_ipv6_network_are_counted_together(user: User):
         pairing.redeem_program_code(code=code, cause=neighbour)
     elsewhere = Cause(Actor.DAPP, "2001:db8:0:1::1")
     assert pairing.redeem_program_code(code=code, cause=elsewhere).token
+
+
+def test_guesses_from_everywhere_keep_nobody_out(user: User):
+    code = pairing.start_program_pairing(user=user, label="bot")
+    for number in range(pairing.MAX_COUNTED + 20):
+        caller = Cause(Actor.DAPP, f"2001:db8:{number:x}::1")
+        with pytest.raises(PairingRefused):
+            pairing.redeem_program_code(code="BBBB-BBBB-BBBB", cause=caller)
+    assert pairing.FailedPairing.objects.count() == pairing.MAX_COUNTED
+    assert pairing.redeem_program_code(code=code, cause=CALLER).token
 
 
 def test_guesses_are_forgotten_in_time(user: User):

@@ -46,14 +46,18 @@ PROGRAM_CODE_LIFETIME = timedelta(minutes=5)
 MAX_GUESSES = 5
 """Wrong codes from one address within the lifetime of a program's code."""
 
-MAX_GUESSES_OF_ALL = 1000
-"""Likewise from all addresses together: with ten codes out, one guess in 25 million hits
-one of them, and so few guesses never do."""
+MAX_COUNTED = 1000
+"""Wrong codes of all addresses that are counted. Whoever has more addresses than that is
+not stopped, nor does he stop anybody: it is the length of a code that makes his guesses
+hopeless."""
 
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
-"""Consonants, so that no word comes out; eight of twenty make 34.6 bits."""
+"""Consonants, so that no word comes out."""
 
-_CODE_LENGTH = 8
+_CODE_LENGTH = 12
+"""Of twenty letters, 52 bits: with ten codes out at any time, a thousand guesses a second
+hit one of them within 13 000 years."""
+
 _GUESSES_LOCK = 0x70616972
 """The number of an advisory lock that nobody else takes."""
 
@@ -98,7 +102,7 @@ def start_page_pairing(*, user: User, origin: str, challenge: str) -> str:
 
 @transaction.atomic
 def start_program_pairing(*, user: User, label: str) -> str:
-    """Return a code for a program that the user gives a name, as he types it: ABCD-EFGH.
+    """Return a code for a program that the user gives a name: BCDF-GHJK-LMNP.
 
     Raises: ValidationError.
     """
@@ -108,7 +112,7 @@ def start_program_pairing(*, user: User, label: str) -> str:
     letters = "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
     ident = secrets.token_hex(16)
     _keep(user, DappKind.APP, ident, letters, PROGRAM_CODE_LIFETIME, label=label)
-    return f"{letters[:4]}-{letters[4:]}"
+    return "-".join(letters[at : at + 4] for at in range(0, _CODE_LENGTH, 4))
 
 
 def redeem_page_code(
@@ -198,11 +202,11 @@ def _guess(code: str, remote_address: str | None) -> Pairing | None:
     failed = FailedPairing.objects.all()
     place = place_of(remote_address)
     of_address = failed.filter(remote_address=place)
-    if of_address.count() >= MAX_GUESSES or failed.count() >= MAX_GUESSES_OF_ALL:
+    if of_address.count() >= MAX_GUESSES:
         return None
     letters = re.sub(r"[\s-]", "", code[: 4 * _CODE_LENGTH]).upper()
     pairing = _take(letters, DappKind.APP)
-    if pairing is None:
+    if pairing is None and failed.count() < MAX_COUNTED:
         FailedPairing.objects.create(remote_address=place)
     return pairing
 
