@@ -1,6 +1,6 @@
 """A dapp's side of the wallet, for programs and bots.
 
-    token = await pair("https://wallet.example", "ABCD-EFGH")  # once; keep it
+    token = await pair("https://wallet.example", "BCDF-GHJK-LMNP")  # once; keep it
     token = await renew("https://wallet.example", token)  # at each start; keep it, too
     async with await connect("wss://wallet.example/ws/dapp", token) as wallet:
         session = await wallet.call("wallet_createSession", {"optionalScopes": …})
@@ -73,7 +73,7 @@ class WalletClient:
         self._socket = socket
         self._ids = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(MAX_EVENTS)
+        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._over: Disconnected | None = None
         self._reader = asyncio.create_task(self._read())
 
@@ -158,7 +158,6 @@ class WalletClient:
             pass
         except asyncio.QueueFull:
             await self._socket.close(1008, "events are not read")
-            self._events.get_nowait()  # the oldest gives way to the end
         code = self._socket.close_code or 1006
         self._over = Disconnected(code, self._socket.close_reason or "")
         for future in self._waiting.values():
@@ -168,6 +167,10 @@ class WalletClient:
 
     def _take(self, message: Mapping[str, Any]) -> None:
         if "id" not in message:
+            if (
+                self._events.qsize() == MAX_EVENTS
+            ):  # behind them, the end has room still
+                raise asyncio.QueueFull
             self._events.put_nowait(dict(message))
             return
         future = self._waiting.get(message["id"])

@@ -1,0 +1,51 @@
+"""The client for programs, where nobody reads its events."""
+
+from __future__ import annotations
+
+import asyncio
+
+import orjson
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+from tests.support.waiting import in_time
+from wallets import client
+from wallets.client import Disconnected, WalletClient, connect
+
+EVENT = orjson.dumps({"jsonrpc": "2.0", "method": "wallet_notify", "params": {}})
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_end_is_told_behind_all_events_however_many_wait(
+    more: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MAX_EVENTS", 3)
+
+    async def tell(socket: ServerConnection) -> None:
+        for _ in range(3 + more):
+            await socket.send(EVENT.decode())
+        if more:  # then it is the client that hangs up
+            await socket.wait_closed()
+
+    async def scenario() -> tuple[int, int]:
+        async with serve(tell, "127.0.0.1", 0, subprotocols=["multichain.v1"]) as site:
+            port = site.sockets[0].getsockname()[1]
+            wallet = await connect(f"ws://127.0.0.1:{port}/", "t" * 43)
+            await in_time(wallet._reader)
+            return await read_all(wallet)
+
+    events, code = asyncio.run(scenario())
+    assert events == 3
+    assert code == (1008 if more else 1000)
+
+
+async def read_all(wallet: WalletClient) -> tuple[int, int]:
+    """Return how many events there are, and how the connection has ended."""
+    events = 0
+    try:
+        async for _ in wallet.events():
+            events += 1
+    except Disconnected as end:
+        await wallet.close()
+        return events, end.code
+    raise AssertionError("it has no end")
