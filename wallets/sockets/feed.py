@@ -132,10 +132,11 @@ class Feed:
     async def _hand_out(self) -> bool:
         """Hand out what is new; return whether there may be more.
 
-        Who subscribes meanwhile came after these blocks, and gets the next ones.
+        Who subscribes once the blocks are read came after them, and gets the next ones;
+        who does so while they are being read may have come before.
         """
-        wanted = list(self.subscriptions)
         gone, rows = await self._new_blocks()
+        wanted = list(self.subscriptions)
         if not gone and not rows:
             return False
         news: list[News] = []
