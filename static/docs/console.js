@@ -3,6 +3,7 @@
 "use strict";
 
 const MAX_SHOWN = 256 * 1024; // bytes of an answer: more makes pages slow, and nobody reads it
+const DEEPEST = 40; // levels that are indented: what is deeper would be mostly blanks
 const PLACEHOLDER = "YOUR_KEY";
 
 const part = (id) => document.getElementById(id);
@@ -130,7 +131,7 @@ function indented(text) {
   let out = "";
   let depth = 0;
   let isString = false;
-  const newLine = () => `\n${"  ".repeat(Math.max(depth, 0))}`;
+  const newLine = () => `\n${"  ".repeat(Math.min(Math.max(depth, 0), DEEPEST))}`;
   for (let at = 0; at < text.length; at++) {
     const sign = text[at];
     if (isString) {

@@ -158,3 +158,10 @@ def test_page_of_a_key_leads_to_the_console_of_its_network(context, live: Live) 
     page.goto(f"/dashboard/keys/{issued.api_key.pk}/connect")
     page.get_by_role("link", name="in the console").click()
     expect(page.get_by_label("Network")).to_have_value("sample")
+
+
+def test_answer_that_is_deep_is_laid_out_in_bounds(context, live: Live) -> None:
+    page = console(context)
+    deep = "[" * 50_000 + "1" + "]" * 50_000
+    length = page.evaluate("text => indented(text).length", deep)
+    assert len(deep) < length < 100 * len(deep)
