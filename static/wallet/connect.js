@@ -279,14 +279,16 @@
       connected().catch(() => {});
       return { result: kept.session };
     }
+    // From the click on: soon browsers would open no window for it any more.
+    let leading = isCreation && kept.token ? setTimeout(leadUser, AT_ONCE) : undefined;
     let socket;
     try {
-      if (isCreation) socket = await asking();
-      else socket = await connected();
+      socket = await (isCreation ? asking(leading) : connected());
     } catch {
+      clearTimeout(leading);
       return { error: kept.token ? UNREACHABLE : isCreation ? REJECTED : UNAUTHORIZED };
     }
-    const leading = waitsForUser(method, params) ? setTimeout(leadUser, AT_ONCE) : undefined;
+    if (waitsForUser(method, params)) leading = setTimeout(leadUser, AT_ONCE);
     const answer = await send(socket, method, params);
     clearTimeout(leading);
     // Whoever waits for the answer no more learns of a late consent from an event.
@@ -305,17 +307,16 @@
     return CONFIRMED.includes(name) && Boolean(granted?.includes(name));
   }
 
-  // Before the user is asked: his wallet comes into view, and a token that is good no more is
-  // replaced.
-  async function asking() {
+  // Before the user is asked, a token that is good no more is replaced, in a window of its own.
+  async function asking(leading) {
     if (kept.token) {
-      leadUser();
       try {
         return await connected();
       } catch (error) {
         if (kept.token) throw error;
       }
     }
+    clearTimeout(leading);
     await pair();
     return connected();
   }

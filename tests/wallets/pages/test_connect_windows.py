@@ -105,6 +105,19 @@ def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
     stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
 
 
+def test_session_that_is_refused_at_once_opens_no_window(stage: Stage):
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Deny", exact=True).click()
+    assert stage.heard(1)["error"]["code"] == 4001
+    stage.until(lambda: stage.context.pages == [stage.page])
+    stage.ask(2, "wallet_createSession", {"optionalScopes": "all"})
+    assert stage.heard(2)["error"]["code"] == -32602
+    stage.page.wait_for_timeout(500)
+    assert stage.context.pages == [stage.page]
+
+
 def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     window = stage.window()
     window.get_by_text(str(stage.person.user)).first.wait_for()
