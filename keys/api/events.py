@@ -30,8 +30,13 @@ class EventsView(ManagementView):
         """List events, the newest first.
 
         A program that follows the log asks for those `after` the last number it knows.
+        It gets each of them once, and none while a change that began before is under
+        way.
         """
         wanted = read_filters(request, self.filters)
         found = KeyEvent.objects.select_related("actor", "token").filter(**wanted)
-        ordering = "id" if "after" in request.query_params else "-id"
+        is_followed = "after" in request.query_params
+        if is_followed:
+            found = found.settled()
+        ordering = "id" if is_followed else "-id"
         return self.paged(found, EventDocument, ordering=ordering)

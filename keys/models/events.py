@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import models
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from keys.models.api_keys import ApiKey
@@ -38,8 +40,29 @@ class EventType(models.TextChoices):
     USED_AFTER_REVOCATION = "key.used_after_revocation", "used after its revocation"
 
 
+SETTLED_AFTER = timedelta(hours=1)
+"""Longer than any change of a key takes."""
+
+_SETTLED = """
+    age("keys_keyevent".xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
+"""
+# Written by a transaction that is older than all that are under way.
+# Source: https://www.postgresql.org/docs/current/functions-info.html
+
+
 class KeyEventQuerySet(models.QuerySet["KeyEvent"]):
     """Words of the trade for events."""
+
+    def settled(self) -> KeyEventQuerySet:
+        """Return the events before which no other one can come any more.
+
+        Events get their numbers when they are written, and are seen when their change
+        is committed: of two changes at once the one with the higher number may be seen
+        first. Who goes on after that would never see the other.
+        """
+        is_settled = RawSQL(_SETTLED, [], output_field=models.BooleanField())
+        is_old = models.Q(at__lt=timezone.now() - SETTLED_AFTER)
+        return self.filter(is_old | models.Q(is_settled))
 
     def for_customers(self) -> KeyEventQuerySet:
         """Return what the owner of a key may read of it."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
 from django.core import mail
+from django.db import transaction
 from django.utils import timezone
 
 from keys import format as key_format
@@ -23,14 +25,27 @@ from keys.models import (
     RepeatedRequest,
     User,
 )
-from keys.services import create_key, get_or_create_customer, request_access
+from keys.services import (
+    create_key,
+    get_or_create_customer,
+    request_access,
+    update_key,
+)
 from networks.models import Network
 from tests.keys.api.conftest import Program
 from tests.support.rows import make_network
+from tests.support.threads import at_once
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db
 
 SOON = "2999-01-01T00:00:00Z"
+
+
+def settle() -> None:
+    """Wait for whatever else is under way in the same server: other tests, too."""
+    events = KeyEvent.objects.order_by("id")
+    wait_until(lambda: list(events.settled()) == list(events))
 
 
 def last_event(api_key: int) -> KeyEvent:
@@ -281,11 +296,13 @@ def test_unknown_parameters_are_refused(program: Program) -> None:
     assert set(told["errors"]) == {"colour", "customer", "state"}
 
 
+@pytest.mark.django_db(transaction=True)
 def test_events_are_followed_by_their_numbers(
     program: Program, api_key: ApiKey
 ) -> None:
     first = KeyEvent.objects.get()
     program.result("PATCH", f"keys/{api_key.pk}", {"name": "new"})
+    settle()
     found = program.result("GET", f"events?after={first.pk}")["results"]
     assert [(one["type"], one["token"]) for one in found] == [
         ("key.updated", "billing")
@@ -293,3 +310,34 @@ def test_events_are_followed_by_their_numbers(
     assert found[0]["actor"] == "staff@example.org"
     named = program.result("GET", f"events?key={api_key.pk}&type=key.created")
     assert [one["id"] for one in named["results"]] == [first.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_follows_events_misses_none_that_is_committed_late(
+    program: Program, customer: User
+) -> None:
+    first, second = create_key(owner=customer), create_key(owner=customer)
+    last = KeyEvent.objects.latest("id").pk
+    written, seen = Event(), Event()
+
+    def change_slowly() -> None:
+        with transaction.atomic():
+            update_key(api_key=first, name="slow")
+            written.set()
+            assert seen.wait(PATIENCE_SECONDS)
+
+    def follow() -> list[str]:
+        found = program.result("GET", f"events?after={last}")["results"]
+        return [one["data"]["name"][1] for one in found]
+
+    def change_and_follow() -> list[str]:
+        assert written.wait(PATIENCE_SECONDS)
+        try:
+            update_key(api_key=second, name="quick")
+            return follow()
+        finally:
+            seen.set()
+
+    assert at_once(change_slowly, change_and_follow) == [None, []]
+    settle()
+    assert follow() == ["slow", "quick"]
