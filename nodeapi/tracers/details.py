@@ -38,7 +38,10 @@ def encode_logs(fork_name: str, top: CallFrame | None) -> bytearray:
     logs = [] if top is None else standing_logs(top)
     _number(out, len(logs))
     if logs:
-        first = min([log.index for _, log in logs])
+        # Frames are in the order in which they began, logs in their own.
+        first = logs[0][1].index
+        if len(logs) > 1:
+            first = min([log.index for _, log in logs])
         _number(out, first)
         for number, log in logs:
             _log(out, number, log, first)
@@ -127,23 +130,25 @@ def encode_account(
     if is_destroyed:
         flags |= _DESTROYED
     was_empty = before == EMPTY
+    if before is after and not was_empty:
+        out.append(flags)
+        return False
     place = len(out)
     out.append(flags)
     if was_empty:
         flags |= _WAS_EMPTY
         out += address
-    if before is not after:
-        old_nonce, old_balance, old_code_hash = before
-        nonce, balance, code_hash = after
-        if balance != old_balance:
-            flags |= _BALANCE
-            _word(out, balance)
-        if nonce != old_nonce:
-            flags |= _NONCE
-            _number(out, nonce)
-        if code_hash != old_code_hash:
-            flags |= _CODE
-            out += code_hash
+    old_nonce, old_balance, old_code_hash = before
+    nonce, balance, code_hash = after
+    if balance != old_balance:
+        flags |= _BALANCE
+        _word(out, balance)
+    if nonce != old_nonce:
+        flags |= _NONCE
+        _number(out, nonce)
+    if code_hash != old_code_hash:
+        flags |= _CODE
+        out += code_hash
     out[place] = flags
     if was_empty and slots:
         _slots(out, slots)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodeapi.tracers.call import recorded_call_json
 from nodeapi.tracers.details import encode_logs
+from nodeapi.tracers.frames import CREATIONS
 from nodeapi.tracers.record import (
     RECORD_LIMIT_BYTES,
     TOO_LARGE,
@@ -31,6 +32,11 @@ WAITING_BYTES = 2**18
 Little enough that it is still in the processor's cache when they are made.
 """
 
+_Outcome = tuple[int, int, int, int | None, bytes, str | None]
+"""All that the calls of a transaction say that made no further ones: gas limit, gas
+used, length of the input, value, output, error."""
+_Calls = tuple[bytes, int]
+"""`calls` and `calls_size` of a record."""
 _Executed = tuple["CallFrame | None", "Trail", bool]
 """A transaction that waits for its record: its calls unless they were too much, and
 what it touched, with whether that is little enough."""
@@ -70,7 +76,9 @@ class Recorder(Watcher):
         # world until the garbage collector comes, and new memory is slow memory.
         self._world, self._fork_name = state._account_db, state.fork.name
         replaced, originals = self._world.hand_over_originals()
-        trail = Trail(self.accounts, self.slots, self.destroyed, replaced, originals)
+        trail = Trail(
+            self.accounts, self.slots, self.destroyed or (), replaced, originals
+        )
         size = ACCOUNT_BYTES * len(self.accounts)
         for used in self.slots.values():
             size += SLOT_BYTES * len(used)
@@ -90,37 +98,46 @@ class Recorder(Watcher):
         if not waiting:
             return
         rewind, records = Rewind(self._world, self.codes), []
+        known: dict[_Outcome, _Calls] = {}
         while waiting:
             top, trail, is_small = waiting.pop()
-            if is_small:
-                records.append(self._record(top, trail, rewind))
-            else:
+            calls, calls_size = _packed_calls(top, known)
+            if not is_small:
                 rewind.undo(trail)
-                records.append(_record_of_calls(top))
+                records.append(
+                    TransactionRecord(calls, TOO_LARGE, TOO_LARGE, calls_size, 0)
+                )
+                continue
+            details = encode_logs(self._fork_name, top)
+            text, hidden = rewind.write(trail, details)
+            plain = text.encode()
+            size = len(plain) + hidden
+            records.append(
+                TransactionRecord(
+                    calls, hold(plain), hold(bytes(details)), calls_size, size
+                )
+            )
         records.reverse()
         self._records += records
 
-    def _record(
-        self, top: CallFrame | None, trail: Trail, rewind: Rewind
-    ) -> TransactionRecord:
-        calls, calls_size = _packed_calls(top)
-        details = encode_logs(self._fork_name, top)
-        text, hidden = rewind.write(trail, details)
-        plain = text.encode()
-        return TransactionRecord(
-            calls, hold(plain), hold(bytes(details)), calls_size, len(plain) + hidden
-        )
 
+def _packed_calls(top: CallFrame | None, known: dict[_Outcome, _Calls]) -> _Calls:
+    """Return the calls of a transaction, packed; known: those that were before.
 
-def _packed_calls(top: CallFrame | None) -> tuple[bytes, int]:
-    """Return `calls` and `calls_size` of a record."""
+    Transfers leave the same few.
+    """
     if top is None:
         return TOO_LARGE, 0
+    if top.calls or top.type in CREATIONS:
+        return _pack_calls(top)
+    size = len(top.input)
+    outcome = top.gas, top.gas_used, size, top.value, top.output, top.error
+    calls = known.get(outcome)
+    if calls is None:
+        calls = known[outcome] = _pack_calls(top)
+    return calls
+
+
+def _pack_calls(top: CallFrame) -> _Calls:
     text, size = recorded_call_json(top)
     return hold(text.encode()), size
-
-
-def _record_of_calls(top: CallFrame | None) -> TransactionRecord:
-    """Return a record of a transaction that touched too much for the rest of it."""
-    calls, size = _packed_calls(top)
-    return TransactionRecord(calls, TOO_LARGE, TOO_LARGE, size, 0)

@@ -72,16 +72,16 @@ class Rewind:
         That is the length of all code, the holes taken off. What became of the accounts
         is added to the details.
         """
-        accounts, used, replaced = self._accounts, trail.slots, trail.replaced
-        members, hidden = [], 0
-        for address in cast("list[Address]", sorted(trail.accounts)):
+        touched, used, destroyed, replaced, originals = trail
+        accounts, members, hidden = self._accounts, [], 0
+        for address in cast("list[Address]", sorted(touched)):
             before = after = accounts.get(address) or self._look_up(address)
             if address in replaced:
                 accounts[address] = before = replaced[address] or EMPTY
                 if before.code_hash != after.code_hash:
                     self._keep_code(after.code_hash)
             slots = self._slots_of(address, trail) if used.get(address) else ()
-            is_destroyed = address in trail.destroyed
+            is_destroyed = address in destroyed
             if encode_account(details, address, before, after, slots, is_destroyed):
                 continue
             if before.code_hash == EMPTY_CODE_HASH:
@@ -89,11 +89,9 @@ class Rewind:
             else:
                 text, size = self._contract(address, before)
                 hidden += size
-            if slots:
-                text += _storage(slots, details)
-            members.append(text + "}")
-        self._slots.update(trail.originals)
-        return "{" + ",".join(members) + "}", hidden
+            members.append(text + _storage(slots, details) if slots else text)
+        self._slots.update(originals)
+        return f"{{{'},'.join(members)}}}}}" if members else "{}", hidden
 
     def _look_up(self, address: Address) -> Account:
         """Return an account that no later transaction has changed."""

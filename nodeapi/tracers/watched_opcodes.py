@@ -41,11 +41,12 @@ def _remember(operation: Operation, taken: int, paid: int) -> Operation:
     """Keep the operands and the gas, in case that it fails."""
 
     def run(frame: Any) -> None:
-        frame.before = (
-            frame._stack.values[-taken:],
-            frame._gas_meter.gas_remaining + paid,
-        )
-        operation(frame)
+        items, gas = frame._stack.values[-taken:], frame._gas_meter.gas_remaining
+        try:
+            operation(frame)
+        except VMError:
+            frame.before = items, gas + paid
+            raise
 
     return run
 

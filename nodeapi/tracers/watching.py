@@ -63,13 +63,18 @@ class Watcher:
         self.log_count = 0
         """Logs of the block so far, those of reverted calls left out."""
         self._all_may_be_destroyed = False
+        self.created = set()
+        self.destroyed = set()
         self._forget()
 
     def _forget(self) -> None:
         self.accounts = set()
         self.slots = {}
-        self.created = set()
-        self.destroyed = set()
+        # Most transactions leave them empty, and a set is hundreds of bytes.
+        if self.created:
+            self.created = set()
+        if self.destroyed:
+            self.destroyed = set()
         self.is_overflown = False
         self._bytes = 0
         self._open: list[tuple[CallFrame, int]] = []
@@ -88,7 +93,7 @@ class Watcher:
         self._all_may_be_destroyed = not fork.has_parent_beacon_root
         accounts = self.accounts
         accounts.add(transaction.sender)
-        accounts.add(state.coinbase)
+        accounts.add(state.execution_context.coinbase)
         if not transaction.authorization_list:
             return
         # They may change whose code the receiver runs: what counts is what was.
@@ -224,8 +229,7 @@ class WatchedFrame:
     ) -> None:
         """Log, and report it."""
         super().add_log_entry(account, topics, data)  # type: ignore[misc]
-        _, address, words, data = self._log_entries[-1]
-        self.watcher.log(address, words, data)
+        self.watcher.log(account, self._log_entries[-1][2], data)
 
     def apply_child_computation(self, message: Any) -> Any:
         """Run a call or a creation within its frame."""
