@@ -30,7 +30,7 @@ def address(var_dir: Path) -> str:
 
 
 class RedisServer:
-    """The server of one VAR_DIR: events and counters, nothing that must last."""
+    """The server of one VAR_DIR: counters, nothing that must last."""
 
     def __init__(self, var_dir: Path) -> None:
         self.folder = var_dir / "redis"
