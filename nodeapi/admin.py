@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from keys.long_lists import LongList
 from networks.admin import NetworkAdmin
 from networks.models import Network
 from nodeapi.models import Block
@@ -38,7 +39,7 @@ class RecordedNetworkAdmin(NetworkAdmin):
 
 
 @admin.register(Block)
-class BlockAdmin(_BlockAdmin):
+class BlockAdmin(LongList, _BlockAdmin):
     """Blocks by number or hash; the search is exact, so that an index answers it."""
 
     list_display = [
@@ -52,10 +53,8 @@ class BlockAdmin(_BlockAdmin):
     list_display_links = ["number", "hash_start"]
     list_filter = ["network", "is_canonical"]
     list_select_related = ["network"]
-    ordering = ["-id"]
     search_fields = ["number"]
     search_help_text = "A block number or a whole hash."
-    show_full_result_count = False
     fields = [
         "network",
         "number",
@@ -93,6 +92,10 @@ class BlockAdmin(_BlockAdmin):
     def state_root_hex(self, block: Block) -> str:
         return "0x" + bytes(block.state_root).hex()
 
+    def get_ordering(self, request: HttpRequest) -> list[str]:
+        # An index has a network's blocks by number, and all by when they came.
+        return ["-number"] if "network__id__exact" in request.GET else ["-id"]
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Block]:
         # A block's bytes may be large, and no column of the list shows them.
         long = ("header", "body", "document", "full_document")
@@ -104,6 +107,10 @@ class BlockAdmin(_BlockAdmin):
         term = search_term.strip().lower()
         if not term:
             return queryset, False
+        # The indexes begin with the network.
+        queryset = queryset.filter(
+            network__in=list(Network.objects.values_list("pk", flat=True))
+        )
         if term.isdecimal():
             # What no column can hold is no block's number.
             number = min(int(term[:20]), 2**63 - 1)

@@ -1,0 +1,47 @@
+"""The list of blocks stays quick beside millions of them."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from keys.models import User
+from tests.support.rows import add_block, hash_of, make_network
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("staff@example.org"))
+    return client
+
+
+def shown(staff: Client, **query: object) -> tuple[list[bytes], list[str]]:
+    """Return the blocks of a list in order, and the SQL that has found them."""
+    with CaptureQueriesContext(connection) as queries:
+        answer = staff.get("/admin/nodeapi/block/", query)
+    assert answer.status_code == 200
+    blocks = [bytes(block.hash) for block in answer.context["cl"].result_list]
+    return blocks, [q["sql"] for q in queries if 'FROM "nodeapi_block"' in q["sql"]]
+
+
+def test_blocks_are_found_in_indexes_and_not_counted(staff: Client) -> None:
+    alpha, beta = make_network("alpha"), make_network("beta")
+    add_block(alpha, "late", 7)
+    add_block(beta, "other", 7)
+    add_block(alpha, "early", 3)
+    everything, sql = shown(staff)
+    assert everything == [hash_of(name) for name in ("early", "other", "late")]
+    assert not any("COUNT(" in one for one in sql)
+    by_number, sql = shown(staff, network__id__exact=alpha.pk)
+    assert by_number == [hash_of("late"), hash_of("early")]
+    assert not any("COUNT(" in one for one in sql)
+    for search in ("7", hash_of("other").hex()):
+        found, sql = shown(staff, q=search)
+        assert hash_of("other") in found
+        # The indexes of numbers and hashes begin with the network.
+        assert '"nodeapi_block"."network_id" IN (' in sql[0]
+        assert not any("COUNT(" in one for one in sql)
