@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -136,6 +137,7 @@ def test_others_are_answered_meanwhile(api: Api, live: Live) -> None:
         while deriving.is_alive():
             assert other.result("eth_blockNumber") == "0x1"
             answers += 1
+            time.sleep(0.02)  # who asks without a pause takes the processor from both
     assert answers > 5  # one a derivation, if others had to wait for it
 
 
