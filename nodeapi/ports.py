@@ -117,7 +117,8 @@ class Records(Protocol):
     What is asked for by block hash may be a side block's. first, last: a slice of the
     block's transactions, both included; it ends where the block ends.
     Everything raises, now or when awaited, Unavailable; TraceTooLarge for a
-    transaction of which more would have had to be recorded than the limit.
+    transaction of which more would have had to be recorded than the limit;
+    ServiceUnavailable for a long answer while too much waits for other readers.
     """
 
     def canonical_hash(

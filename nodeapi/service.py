@@ -23,6 +23,7 @@ from nodeapi.methods import registry
 from nodeapi.ports import Tracing
 from nodeapi.store import Store
 from nodeapi.tracing.pool import TracePool
+from nodeapi.tracing.spool import SpoolCount
 from postgres.connections import Connections
 from postgres.listener import Listener
 
@@ -90,6 +91,8 @@ def build_service(conninfo: str | None = None) -> Service:
         size=conf.database_connections(),
         query_timeout=conf.query_timeout(),
     )
+    limits = conf.trace_limits()
+    spooled = SpoolCount(limits.spool_bytes)
     listener = Listener(address)
     directory = Directory(connections, listener, default_slug=default_network())
     return Service(
@@ -97,8 +100,10 @@ def build_service(conninfo: str | None = None) -> Service:
         listener=listener,
         directory=directory,
         grants=Grants(connections, listener),
-        store=Store(connections, directory, cache_bytes=conf.cache_bytes()),
-        tracing=TracePool(address, conf.trace_limits()),
+        store=Store(
+            connections, directory, cache_bytes=conf.cache_bytes(), spooled=spooled
+        ),
+        tracing=TracePool(address, limits, spooled),
         strangers=Strangers(conf.failed_keys_per_minute()),
         late_uses=LateUses(),
         limiter=Limiter(Buckets(settings.REDIS_URL)),

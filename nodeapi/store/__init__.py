@@ -9,6 +9,7 @@ from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.states import StateReads, StateRef
 from nodeapi.store.transactions import TransactionReads
+from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 
@@ -20,9 +21,16 @@ class Store(BlockReads, StateReads, TransactionReads, DerivedReads, ConfigReads)
 
     A method returns its answer at once when it is cached, else something to await.
     cache_bytes: memory for answers that name their block by its hash; 0: none.
+    spooled: counts what waits in files, where others have some, too.
     """
 
     def __init__(
-        self, connections: Connections, directory: Directory, *, cache_bytes: int
+        self,
+        connections: Connections,
+        directory: Directory,
+        *,
+        cache_bytes: int,
+        spooled: SpoolCount | None = None,
     ) -> None:
         super().__init__(connections, directory, BytesCache[CacheKey](cache_bytes))
+        self._spooled = spooled or SpoolCount()

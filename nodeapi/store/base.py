@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from networks.directory import Directory, NetworkView
 from nodeapi.store import queries
+from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -29,6 +30,9 @@ class Reads:
 
     cache: of all reads together.
     """
+
+    _spooled: SpoolCount
+    """Of what waits in files; the `Store`'s."""
 
     def __init__(
         self,

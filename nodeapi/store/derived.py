@@ -125,7 +125,7 @@ class DerivedReads(TraceReads):
         plan = await self._records_plan(key, derivation)
         if plan is None:
             return None
-        spool = Spool(SHORT_BYTES)
+        spool = Spool(SHORT_BYTES, self._spooled)
         try:
             separator = b"["
             async for recorded, result in self._derived(key, plan, derivation):
@@ -143,7 +143,7 @@ class DerivedReads(TraceReads):
         plan = await self._records_plan(key, derivation)
         if plan is None or not plan[2]:
             return None
-        spool = Spool(SHORT_BYTES)
+        spool = Spool(SHORT_BYTES, self._spooled)
         try:
             async for _, result in self._derived(key, plan, derivation):
                 spool.write(result)

@@ -27,6 +27,7 @@ from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
 from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import Span, groups
 from nodeapi.store.traces import SHORT_BYTES
+from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -251,12 +252,13 @@ class TransactionReads(Reads):
             return None
         block_id, weights = read_int8(row[0] or b""), read_int8_array(row[1] or b"")
         if sum(weights) > SHORT_RECEIPTS_BYTES:
-            return await _spooled(self._receipts_in_groups(block_id, weights))
+            receipts = self._receipts_in_groups(block_id, weights)
+            return await _collected(receipts, self._spooled)
         pairs = _with_heads(row[2:])
         if sum(itertools.starmap(receipt_size, pairs)) > SHORT_BYTES:
-            return await _spooled(_at_hand(pairs))
-        receipts = itertools.starmap(receipt_document, pairs)
-        answer = b"[" + b",".join(receipts) + b"]"
+            return await _collected(_at_hand(pairs), self._spooled)
+        documents = itertools.starmap(receipt_document, pairs)
+        answer = b"[" + b",".join(documents) + b"]"
         self._cache.put(("receipts", network_id, block_hash), answer)
         return answer
 
@@ -301,9 +303,11 @@ async def _pieces(receipt: bytes, head: bytes) -> AsyncGenerator[bytes, None]:
         yield piece
 
 
-async def _spooled(receipts: AsyncGenerator[_Receipt, None]) -> Answer:
+async def _collected(
+    receipts: AsyncGenerator[_Receipt, None], count: SpoolCount
+) -> Answer:
     """Complete many receipts, and let others have their turn after each piece."""
-    spool = Spool(SHORT_BYTES)
+    spool = Spool(SHORT_BYTES, count)
     try:
         separator = b"["
         async with aclosing(receipts):

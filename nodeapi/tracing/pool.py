@@ -60,10 +60,13 @@ class _Run:
 class TracePool:
     """Executes trace jobs. It is used from one event loop, which it never holds up."""
 
-    def __init__(self, conninfo: str, limits: PoolLimits) -> None:
+    def __init__(
+        self, conninfo: str, limits: PoolLimits, spooled: SpoolCount | None = None
+    ) -> None:
         """Start nothing: the first job starts the first worker.
 
         conninfo: of the database, in libpq's form.
+        spooled: counts answers that wait, where others have some, too.
         """
         self._limits = limits
         self._settings = WorkerSettings(
@@ -74,7 +77,7 @@ class TracePool:
         self._workers: set[WorkerProcess] = set()
         self._runs: dict[bytes, _Run] = {}
         self._owners: Counter[Hashable] = Counter()
-        self._spooled = SpoolCount()
+        self._spooled = spooled or SpoolCount(limits.spool_bytes)
 
     @property
     def pids(self) -> list[int]:
@@ -117,7 +120,7 @@ class TracePool:
         if run is None:
             if len(self._runs) >= self._limits.workers + self._limits.waiting:
                 raise ServiceUnavailable
-            if self._spooled.bytes > self._limits.spool_bytes:
+            if self._spooled.is_full:
                 raise ServiceUnavailable
             task = asyncio.create_task(self._run(name, timeout))
             run = self._runs[name] = _Run(task)
@@ -158,7 +161,7 @@ class TracePool:
         if kind != wire.DONE:
             raise self._failure(kind, rest)
         (spool.size,) = LENGTH.unpack(rest)
-        self._spooled.add(spool)
+        self._spooled.add(spool, spool.size)
         return spool
 
     async def _worker(self) -> WorkerProcess:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import weakref
 from collections.abc import AsyncGenerator
@@ -74,15 +75,24 @@ class Spool:
 
 
 class SpoolCount:
-    """How much is spooled for readers altogether."""
+    """How much waits in files for readers, all of a process together.
 
-    def __init__(self) -> None:
+    limit: bytes beyond which there is room for no more.
+    """
+
+    def __init__(self, limit: int = sys.maxsize) -> None:
+        self.limit = limit
         self.bytes = 0
 
-    def add(self, spool: Spool) -> None:
-        """Count a finished answer until it is gone."""
-        self.bytes += spool.size
-        weakref.finalize(spool, self._remove, spool.size)
+    @property
+    def is_full(self) -> bool:
+        """Whether there is more than may be."""
+        return self.bytes > self.limit
+
+    def add(self, spool: object, size: int) -> None:
+        """Count bytes of a file until what holds it is gone."""
+        self.bytes += size
+        weakref.finalize(spool, self._remove, size)
 
     def _remove(self, size: int) -> None:
         self.bytes -= size

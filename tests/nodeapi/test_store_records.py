@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from django.db import transaction
 
+from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.errors import TraceTooLarge
 from nodeapi.models import Block
 from nodeapi.ports import Place, RecordedTransaction, TraceSizes
 from nodeapi.receipts import receipt_document
+from nodeapi.store.base import settled
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.tracers.record import unpack
 from tests.support.reading import (
+    MEBIBYTE,
     SHORT,
     calls_of,
     digits,
@@ -254,6 +258,28 @@ def test_long_derived_answers_are_streamed(network: Network) -> None:
         assert answer == entries(
             [(one, b'"%s"' % (b"%d" % i * 100_000)) for i, one in enumerate(block)]
         )
+
+
+def test_long_answers_that_nobody_reads_are_limited(network: Network) -> None:
+    block = [Recorded(f"t{index}") for index in range(30)]
+    add_recorded_block(network, "one", 7, block)
+    with serving() as running:
+        store, arguments = running.service.store, (hash_of("one"), Long())
+
+        async def kept() -> Any:
+            return await settled(store.derived_block_trace(network.pk, *arguments))
+
+        waiting = running.ask(kept)
+        assert store._spooled.bytes > waiting.size - MEBIBYTE > 0
+        store._spooled.limit = MEBIBYTE
+        with pytest.raises(ServiceUnavailable):
+            running.ask(kept)
+        running.ask(waiting.aclose)
+        del waiting
+        gc.collect()
+        assert store._spooled.bytes == 0
+        store._spooled.limit = 2 * len(block) * 200_000
+        assert len(read(running, "derived_block_trace", network, *arguments))
 
 
 def test_sizes_are_told(network: Network) -> None:
