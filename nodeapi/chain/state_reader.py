@@ -48,6 +48,14 @@ _SLOTS: LiteralString = (
     " WHERE network_id = %b AND address = k.address AND slot = k.slot"
     " AND block_number <= %b ORDER BY block_number DESC LIMIT 1) AS v ON true"
 )
+_NODES_BELOW: LiteralString = (
+    "SELECT below.node FROM unnest(%b::bytea[]) AS top (path), LATERAL ("
+    "SELECT node FROM nodeapi_trienode WHERE network_id = %b AND owner = %b"
+    " AND path > top.path AND path < top.path || '\\x10' ORDER BY path LIMIT %b"
+    ") AS below"
+)
+_BELOW_ONE_PATH = 256
+"""Nodes at most: as many as stand on two full levels."""
 
 
 class StoredState:
@@ -353,6 +361,19 @@ class StoredNodes:
         return stored | {
             path: node for path, node in pending.items() if node is not None
         }
+
+    def nodes_below(self, owner: bytes, paths: Collection[bytes]) -> list[bytes]:
+        """Return the nodes of one trie below these paths, of a large subtree only some.
+
+        Those that are being written may come as they were before.
+        """
+        rows = self._connection.execute(
+            _NODES_BELOW,
+            (list(paths), self._network_id, owner, _BELOW_ONE_PATH),
+            binary=True,
+            prepare=True,
+        )
+        return [node for (node,) in rows.fetchall()]
 
     def _read(self, owner: bytes, paths: list[bytes]) -> dict[bytes, bytes]:
         rows = self._connection.execute(

@@ -169,7 +169,7 @@ class PathTrie:
         for path in needed:
             if path not in self._loaded:
                 raise MissingTrieNode(self.owner, path)
-        self._cache.keep_branches(self._loaded.values())
+        self._cache.keep_around(self.owner, self._loaded, needed)
 
     # Descend
 

@@ -224,11 +224,11 @@ def melt(nibbles: bytes, child: Any) -> Any:
 _match_branch = re.compile(rb"(\x80|\xa0.{32})" * 16 + rb"(\x80)", re.DOTALL).fullmatch
 
 
-def is_branch(rlp: bytes) -> bool:
-    """Return whether a node is a branch: the others have two items."""
+def is_leaf(rlp: bytes) -> bool:
+    """Return whether a node is a leaf: two items, the first a path that is flagged so."""
     start = 1 if rlp[0] < 0xF8 else rlp[0] - 0xF6
-    second = _item_bounds(rlp, start)[1]
-    return _item_bounds(rlp, second)[1] != len(rlp)
+    path, second = _item_bounds(rlp, start)
+    return _item_bounds(rlp, second)[1] == len(rlp) and rlp[path] >= 0x20
 
 
 def decode_node(rlp: bytes, depth: int, near: bytes) -> Node:

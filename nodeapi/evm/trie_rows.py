@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from nodeapi.evm.trie_nodes import HASHED_SIZE, child_offset, hash_reference, is_branch
+from nodeapi.evm.trie_nodes import HASHED_SIZE, child_offset, hash_reference, is_leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Mapping
 
 
 class NodeReader(Protocol):
@@ -15,6 +16,10 @@ class NodeReader(Protocol):
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
         """Return path → RLP of the nodes that exist; a path has one nibble a byte."""
+
+
+NodesBelow: TypeAlias = Callable[[bytes, Collection[bytes]], Iterable[bytes]]
+"""Owner, paths → RLP of the nodes that stand below; of a large subtree only some."""
 
 
 class TrieNodeError(Exception):
@@ -54,21 +59,36 @@ class NodeCache:
     kept by their trie besides.
     """
 
-    def __init__(self, max_nodes: int) -> None:
+    def __init__(self, max_nodes: int, read_below: NodesBelow | None = None) -> None:
+        """Be empty; read_below: where nodes are read that may be needed later."""
         self._half = max_nodes // 2
+        self._read_below = read_below
         self.young: dict[bytes, bytes] = {}
         self.old: dict[bytes, bytes] = {}
 
     def __len__(self) -> int:
         return len(self.young) + len(self.old)
 
-    def keep_branches(self, nodes: Iterable[bytes]) -> None:
-        """Keep those of some encoded nodes that `follow` can go through.
+    def keep_around(
+        self, owner: bytes, nodes: Mapping[bytes, bytes], missed: Iterable[bytes]
+    ) -> None:
+        """Keep what was read of a trie, and the neighbours of inner nodes it lacked.
 
-        A leaf could be taken for a branch there.
+        nodes: by path; missed: those of the paths where a node was needed.
+        A question costs more than a few dozen rows in its answer. So a trie that fits
+        is soon here as a whole, and is asked for no more than its leaves; a larger one
+        fills half of the cache so, once.
         """
+        self._keep(nodes.values())
+        if self._read_below is not None and len(self) < self._half:
+            parents = {path[:-1] for path in missed if not is_leaf(nodes[path])}
+            if parents:
+                self._keep(self._read_below(owner, parents))
+
+    def _keep(self, nodes: Iterable[bytes]) -> None:
+        """Keep all but leaves, one of which `follow` could take for a branch."""
         for rlp in nodes:
-            if is_branch(rlp):
+            if not is_leaf(rlp):
                 self.young[hash_reference(rlp)] = rlp
 
     def follow(

@@ -19,6 +19,7 @@ from nodeapi.evm.trie import (
     NodeCache,
     PathTrie,
 )
+from nodeapi.evm.trie_nodes import is_leaf
 
 OWNER = b"\x11" * 32
 
@@ -29,11 +30,21 @@ class Rows:
     def __init__(self) -> None:
         self.rows: dict[bytes, bytes] = {}
         self.questions: list[list[bytes]] = []
+        self.asked_below: list[bytes] = []
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
         assert owner == OWNER
         self.questions.append(sorted(paths))
         return {path: self.rows[path] for path in paths if path in self.rows}
+
+    def below(self, owner: bytes, paths: Collection[bytes]) -> list[bytes]:
+        assert owner == OWNER
+        self.asked_below += paths
+        return [
+            node
+            for path, node in self.rows.items()
+            if any(len(path) > len(top) and path.startswith(top) for top in paths)
+        ]
 
     def store(self, trie: PathTrie) -> None:
         for path, node in trie.dirty_nodes().items():
@@ -337,6 +348,48 @@ def test_a_trie_given_up_leaves_no_trace_in_the_shared_cache():
         {key: b"value of " + key for key in keys} | {keys[0]: b"good"}
     )
     assert trie.root_hash() == expected.root_hash
+
+
+def test_a_trie_that_fits_into_the_cache_is_soon_asked_for_nothing_but_leaves():
+    rows, root, keys = grown(3000)
+    content = {key: b"value of " + key for key in keys}
+    cache = NodeCache(10_000, rows.below)
+    source = random.Random(6)
+
+    def change(count: int, *, knows: bool = True) -> bytes:
+        changes = {key: source.randbytes(40) for key in source.sample(keys, count)}
+        trie = PathTrie(OWNER, rows, root, cache)
+        trie.update(changes, content.__getitem__ if knows else None)
+        moved = trie.root_hash()
+        rows.store(trie)
+        content.update(changes)
+        return moved
+
+    root = change(1)
+    assert rows.asked_below == [b""]
+    rows.questions.clear()
+    root = change(3000)
+    assert rows.questions == []
+    root = change(10, knows=False)
+    asked = {path for paths in rows.questions for path in paths if path in rows.rows}
+    assert len(asked) >= 10 and all(is_leaf(rows.rows[path]) for path in asked)
+    assert rows.asked_below == [b""], "what was lacked were leaves"
+    reference = reference_of(content)
+    assert root == reference.root_hash
+    assert rows.rows == reachable_rows(reference)
+
+
+def test_a_trie_that_does_not_fit_is_read_as_it_is_needed():
+    rows, root, keys = grown(3000)
+    cache = NodeCache(600, rows.below)
+    for n in range(20):
+        trie = PathTrie(OWNER, rows, root, cache)
+        trie.update(dict.fromkeys(keys[n * 50 : n * 50 + 50], b"x"))
+        trie.root_hash()
+    assert len(rows.questions) >= 20
+    assert rows.asked_below == [b""]
+    # Neighbours come once, and stay no longer than others.
+    assert len(cache) <= 600 + 400
 
 
 def test_the_cache_keeps_to_its_size_and_the_nodes_in_use():
