@@ -1,0 +1,52 @@
+"""Staff in a real browser."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+from playwright.sync_api import BrowserContext, expect
+
+from keys.models import KeyEvent, User
+from keys.services import create_key, disable_key, set_allowlist, update_key
+from networks.models import Network
+from tests.browser.conftest import sign_in
+from tests.support.browser import needs_chromium
+from tests.support.live import Live
+from tests.support.wallet import new_user
+
+pytestmark = needs_chromium
+
+
+def test_key_that_has_changed_meanwhile_gets_what_was_typed_alone(
+    context: BrowserContext, live: Live
+) -> None:
+    expires_at = timezone.now() + timedelta(days=30)
+    api_key = create_key(
+        owner=new_user(),
+        name="Indexer",
+        networks=Network.objects.all(),
+        expires_at=expires_at,
+    )
+    sign_in(context, live, User.objects.create_superuser("officer@example.org"))
+    page = context.new_page()
+    page.goto(f"/admin/keys/apikey/{api_key.pk}/change/")
+    expect(page.locator("#id_networks_to option")).to_have_count(1)
+    disable_key(api_key=api_key, reason="abuse")
+    set_allowlist(api_key=api_key, kind="ip", values=["192.0.2.7"])
+    update_key(api_key=api_key, staff_note="see ticket 7")
+    last = KeyEvent.objects.latest("id").pk
+    page.locator("#id_name").fill("Archive")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist")).to_contain_text("changed")
+    api_key.refresh_from_db()
+    assert (api_key.name, api_key.is_enabled) == ("Archive", False)
+    assert (api_key.staff_note, api_key.expires_at) == ("see ticket 7", expires_at)
+    assert api_key.allowlist.count() == api_key.networks.count() == 1
+    written = KeyEvent.objects.filter(pk__gt=last)
+    assert [event.data for event in written] == [{"name": ["Indexer", "Archive"]}]
+    page.get_by_role("checkbox", name="Is enabled").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text("changed")
+    api_key.refresh_from_db()
+    assert api_key.is_enabled
