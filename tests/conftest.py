@@ -13,6 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connections
 from django.test.utils import setup_databases, teardown_databases
+from hypothesis import HealthCheck, settings
 from xdist.workermanage import NodeManager
 
 from config import services
@@ -20,6 +21,12 @@ from config.server import Server
 from tests.support import leftovers
 from tests.support.service import run_service
 from tests.support.waiting import PATIENCE_SECONDS
+
+# How quick something is belongs into benchmarks, and not into properties either.
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
