@@ -28,6 +28,9 @@ TAGS = frozenset({"latest", "earliest", "pending", "safe", "finalized"})
 
 _PREFIXES = ("0x", "0X")
 _HEX_DIGITS = frozenset(string.hexdigits)
+MAX_INDEX = 2**31 - 1
+"""Of a transaction in a block: no block has more, and the column holds no more."""
+
 _MAX_BLOCK_NUMBER = 2**63 - 1
 _MAX_KEY_DIGITS = 64
 

@@ -12,7 +12,7 @@ from keys.limiter.gcra import Limits
 from keys.metering import Use
 from keys.strangers import Strangers
 from networks.directory import NetworkView
-from nodeapi.encoding import BlockReference
+from nodeapi.encoding import MAX_INDEX, BlockReference
 from nodeapi.tracing.jobs import TraceJob
 
 Document = bytes | None | Awaitable[bytes | None]
@@ -21,8 +21,8 @@ Document = bytes | None | Awaitable[bytes | None]
 RecordKind = Literal["calls", "prestate"]
 """A record that is a tracer's answer: callTracer's, prestateTracer's."""
 
-MAX_INDEX = 2**31 - 1
-"""Of a transaction: no block has more, and the column holds no more."""
+MAX_SLOTS = 1024
+"""Most slots of one `storage_values`; geth's limit for eth_getStorageValues."""
 
 
 class Grants(Protocol):

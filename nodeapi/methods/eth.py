@@ -25,10 +25,7 @@ from nodeapi.encoding import (
 from nodeapi.errors import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports import Document
-
-MAX_SLOTS = 1024
-"""Most slots of one eth_getStorageValues, in all; geth's limit."""
+from nodeapi.ports import MAX_SLOTS, Document
 
 _BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
 _FULL = Param(

@@ -13,10 +13,9 @@ import orjson
 
 from jsonrpc.errors import RpcError
 from jsonrpc.text import kind
-from nodeapi.encoding import index
+from nodeapi.encoding import MAX_INDEX, index
 from nodeapi.methods import go_json
 from nodeapi.methods.go_json import Field
-from nodeapi.ports import MAX_INDEX
 from nodeapi.tracers.native import (
     CALL,
     FLAT_CALL,

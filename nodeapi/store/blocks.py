@@ -6,6 +6,8 @@ from collections.abc import Awaitable
 
 from networks.directory import Directory, NetworkView
 from nodeapi.documents import unpack_full_block
+from nodeapi.encoding import MAX_INDEX
+from nodeapi.ports import Document
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash
 from postgres.cache import BytesCache
@@ -13,14 +15,8 @@ from postgres.connections import Connections
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row
 
-Document = bytes | None | Awaitable[bytes | None]
-"""JSON, None when there is no such thing; at once when it is cached."""
-
 _Numbered = tuple[bytes, bytes, bytes | None]
 """Document, hash, and the head under which the block has its number."""
-
-_MAX_INDEX = 2**31 - 1
-"""Of a transaction: no block has more, and the column holds no more."""
 
 _MAX_BATCH = {False: 64, True: 8}
 """Blocks of one query, without and with transaction objects. The latter are a hundred
@@ -119,7 +115,7 @@ class BlockReads(Reads):
         """Return the transaction at a place in a block, canonical or not."""
         cache_key = ("transaction", network_id, block_hash, index)
         cached = self._cache.get(cache_key)
-        if cached is not None or index > _MAX_INDEX:
+        if cached is not None or index > MAX_INDEX:
             return cached
         found = self._transactions.get((network_id, block_hash, index))
         return self._keep_transaction(cache_key, found)

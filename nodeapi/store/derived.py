@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from networks.directory import Directory
+from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors import TraceTooLarge
 from nodeapi.ports import (
-    MAX_INDEX,
     Answer,
     Derivation,
     MaybeAnswer,

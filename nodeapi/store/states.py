@@ -12,6 +12,7 @@ from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.evm.changes import decode_changes
+from nodeapi.ports import MAX_SLOTS
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
 from postgres.cache import BytesCache
@@ -28,9 +29,6 @@ Slot = tuple[bytes, int]
 
 _StorageKey = tuple[str, int, bytes, bytes, int]
 """Of the cache: "storage", network, hash of the block, address, slot."""
-
-MAX_SLOTS = 1024
-"""Most slots of one query; geth allows as many in one call."""
 
 _MAX_QUERIES = 1
 """Of each kind at a time: what comes meanwhile joins the next one."""

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 from jsonrpc.stream import Stream
 from networks.directory import Directory
+from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import MAX_INDEX, MaybeAnswer, RecordKind
+from nodeapi.ports import MaybeAnswer, RecordKind
 from nodeapi.store import entries, record_queries
 from nodeapi.store.base import CacheKey, Reads, whole_row
 from nodeapi.store.codes import Codes

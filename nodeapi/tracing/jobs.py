@@ -6,11 +6,9 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
+from nodeapi.encoding import MAX_INDEX
 from nodeapi.tracers.native import NativeTracer
 from nodeapi.tracers.struct_log import StructLogOptions
-
-MAX_INDEX = 2**31 - 1
-"""Of a transaction in a block."""
 
 
 @dataclass(frozen=True, slots=True)

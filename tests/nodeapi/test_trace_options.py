@@ -7,13 +7,13 @@ import pytest
 
 from jsonrpc.text import Number
 from networks.models import Tracer
+from nodeapi.encoding import MAX_INDEX
 from nodeapi.methods.trace_options import (
     DEFAULT,
     BadTracerConfig,
     TraceOptions,
     trace_options,
 )
-from nodeapi.ports import MAX_INDEX
 from nodeapi.tracers.native import NativeTracer
 from nodeapi.tracers.struct_log import StructLogOptions
 from nodeapi.tracing.jobs import JavaScriptProgram
