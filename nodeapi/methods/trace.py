@@ -7,6 +7,7 @@ Source: https://openethereum.github.io/JSONRPC-trace-module
 from __future__ import annotations
 
 import re
+from contextlib import AsyncExitStack
 
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
@@ -51,12 +52,15 @@ async def trace_block(context: Context, block: BlockReference) -> Answer | None:
     answer = await settled(traces.block_answer(context, block_hash, _OPTIONS))
     if answer is None:
         return None
-    rewards = await _rewards(context, block_hash)
     if not isinstance(answer, Stream):
-        return flat_list(answer, rewards)
-    sizes = await store.trace_sizes(network_id, block_hash)
-    if sizes is None:
-        return None
+        return flat_list(answer, await _rewards(context, block_hash))
+    async with AsyncExitStack() as unless_sent:
+        unless_sent.push_async_callback(answer.aclose)
+        rewards = await _rewards(context, block_hash)
+        sizes = await store.trace_sizes(network_id, block_hash)
+        if sizes is None:
+            return None
+        unless_sent.pop_all()
     return flat_stream(answer, sizes.transactions, rewards)
 
 

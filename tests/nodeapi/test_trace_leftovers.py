@@ -1,0 +1,74 @@
+"""What `trace_block` leaves open when one of its parts does not come."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jsonrpc.stream import Stream
+from keys.grants import Grant
+from keys.permits import TRACE, Permit
+from nodeapi.encoding import BlockReference
+from nodeapi.methods.context import Context
+from nodeapi.methods.trace import trace_block
+from nodeapi.store.spool import Spool
+from nodeapi.tracing.spool import SpoolCount
+from postgres.errors import Unavailable
+from tests.support import edge
+
+NETWORK = replace(edge.HIVE, tracers=frozenset({"flatCallTracer"}))
+GRANT = Grant(1, "", None, {(NETWORK.id, TRACE): Permit()}, None)
+
+
+class Store(edge.Store):
+    """One whose answer waits in a file, and which then has nothing more.
+
+    fails: the read that finds no database; else the block has gone meanwhile.
+    """
+
+    def __init__(self, fails: str) -> None:
+        self._fails = fails
+        self.file: Any = None
+
+    def derived_block_trace(self, *asked: Any) -> bytes | Stream:
+        spool = Spool(memory_bytes=0, count=SpoolCount())
+        self.file = spool._file
+        spool.write(b'[{"result":[]}]')
+        return spool.answer("")
+
+    async def raw_block(self, *asked: Any) -> None:
+        if self._fails == "raw_block":
+            raise Unavailable("no database")
+
+    async def trace_sizes(self, *asked: Any) -> None:
+        if self._fails == "trace_sizes":
+            raise Unavailable("no database")
+
+
+@pytest.mark.parametrize("fails", ["raw_block", "trace_sizes", ""])
+def test_answer_is_closed_when_another_part_does_not_come(fails: str) -> None:
+    store: Any = Store(fails)
+    asked = trace_block(
+        Context(b"1", GRANT, NETWORK, store), BlockReference(hash=edge.BLOCK_HASH)
+    )
+    if not fails:
+        assert asyncio.run(asked) is None
+    else:
+        with pytest.raises(Unavailable) as caught:
+            asyncio.run(asked)
+        assert caught.traceback  # which holds on to everything that was at hand
+    assert store.file.closed
+
+
+def test_spool_is_closed_with_a_stream_that_nobody_began_to_read() -> None:
+    spool = Spool(memory_bytes=0, count=SpoolCount())
+    file = spool._file
+    spool.write(b"12")
+    stream = spool.answer("")
+    assert isinstance(stream, Stream)
+    del spool
+    asyncio.run(stream.aclose())
+    assert file.closed
