@@ -343,17 +343,15 @@ class Endpoint:
 async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:
     """Return a body of which the first part has come, None when the client has gone.
 
+    What it holds is bounded by the limit, however small the parts are.
     Raises: BodyTooLarge.
     """
-    chunks = [body]
-    left = limit - len(body)
-    while left >= 0:
+    whole = bytearray(body)
+    while len(whole) <= limit:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
-        chunk: bytes = message.get("body", b"")
-        left -= len(chunk)
-        chunks.append(chunk)
-        if left >= 0 and not message.get("more_body"):
-            return b"".join(chunks)
+        whole += message.get("body", b"")
+        if len(whole) <= limit and not message.get("more_body"):
+            return bytes(whole)
     raise BodyTooLarge(limit)
