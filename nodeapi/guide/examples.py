@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -16,23 +18,36 @@ SEARCHED_BLOCKS = 1000
 SEARCHED_ACCOUNTS = 10
 """How many of that block's callees are asked for a slot."""
 
+REMEMBERED = 128
+"""Networks whose arguments are kept, each under its head."""
+
 _TRACERS = (Tracer.CALL, Tracer.PRESTATE, Tracer.FLAT_CALL, Tracer.FOUR_BYTE)
 """Whose answers are short, the most usual first."""
 
 
-def examples(network: Network) -> dict[str, Any]:
+def examples(network: Network) -> Mapping[str, Any]:
     """Return arguments by the names of parameters; few of them where no block is.
 
-    They are of the newest block with transactions, which are few rows by index: whoever
-    asks for the document has them read.
+    They are of the newest block with transactions. Anybody may ask for the document, as
+    often as he likes: they are read once for each head.
     """
-    found: dict[str, Any] = {"data": "0x", **_options(network)}
-    block = _block(network)
+    options = {"data": "0x", **_options(network)}
+    if network.head_number is None or network.head_hash is None:
+        return options
+    head = bytes(network.head_hash)
+    return options | _below(network.pk, network.head_number, head)
+
+
+@lru_cache(REMEMBERED)
+def _below(network_id: int, head_number: int, head_hash: bytes) -> dict[str, Any]:
+    """Return arguments of the newest block with transactions."""
+    found: dict[str, Any] = {}
+    block = _block(network_id, head_number)
     if block is not None:
         found["blockHash"] = _hex(block.hash)
         found["block"] = hex(block.number)
         found["fullTransactions"] = False
-        found |= _transaction(network, summaries(block, 1))
+        found |= _transaction(network_id, summaries(block, 1))
     return found
 
 
@@ -41,20 +56,18 @@ def _options(network: Network) -> dict[str, Any]:
     return {"options": {"tracer": offered[0].value}} if offered else {}
 
 
-def _block(network: Network) -> Block | None:
+def _block(network_id: int, head_number: int) -> Block | None:
     """Return a network's newest block with transactions, without them its head."""
-    if network.head_number is None:
-        return None
     canonical = Block.objects.filter(
-        network=network,
+        network=network_id,
         is_canonical=True,
-        number__gt=network.head_number - SEARCHED_BLOCKS,
+        number__gt=head_number - SEARCHED_BLOCKS,
     ).only("hash", "number")
     newest = canonical.order_by("-number")
     return newest.filter(transaction_count__gt=0).first() or newest.first()
 
 
-def _transaction(network: Network, found: list[Summary]) -> dict[str, Any]:
+def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
     """Return arguments of some transactions: of one that calls a contract, if it can be."""
     if not found:
         return {}
@@ -64,7 +77,7 @@ def _transaction(network: Network, found: list[Summary]) -> dict[str, Any]:
         if one.to:
             calls.setdefault(one.to, one)
     for account, call in islice(calls.items(), SEARCHED_ACCOUNTS):
-        slot = _first_slot(network, account)
+        slot = _first_slot(network_id, account)
         if slot is not None:
             chosen, address, position = call, account, slot
             break
@@ -77,14 +90,14 @@ def _transaction(network: Network, found: list[Summary]) -> dict[str, Any]:
     }
 
 
-def _first_slot(network: Network, account: str) -> str | None:
+def _first_slot(network_id: int, account: str) -> str | None:
     """Return a slot of an account, None where nothing was ever stored.
 
     One account a query: asked for the first slot of several, PostgreSQL before 17 reads
     all slots of all accounts on its way.
     """
     versions = StorageVersion.objects.filter(
-        network=network, address=bytes.fromhex(account[2:])
+        network=network_id, address=bytes.fromhex(account[2:])
     )
     stored = versions.order_by("slot", "block_number").first()
     return None if stored is None else _hex(stored.slot)

@@ -140,3 +140,22 @@ def test_openrpc_document_names_networks_entitlements_and_examples() -> None:
         "alpha",
         "empty",
     ]
+
+
+def test_openrpc_document_reads_examples_once_for_each_head(
+    django_assert_num_queries,
+) -> None:
+    network = make_network("alpha")
+    add_block(network, "head", 7)
+    set_head(network, "head", 7)
+    first = Client().get("/openrpc.json").json()
+    with django_assert_num_queries(1):  # which networks there are, and their heads
+        assert Client().get("/openrpc.json").json() == first
+    add_block(network, "next", 8)
+    set_head(network, "next", 8)
+    later = Client().get("/openrpc.json").json()
+    (asked,) = (
+        one for one in later["methods"] if one["name"] == "eth_getBlockByNumber"
+    )
+    (example,) = asked["examples"]
+    assert example["params"][0]["value"] == "0x8"
