@@ -19,9 +19,6 @@ from config.worker import GRACE_SECONDS
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 2048
-"""Connections the kernel keeps while the workers are busy."""
-
 START_PATIENCE_SECONDS = 60
 
 RETRY_SECONDS = 1.0
@@ -42,12 +39,29 @@ class PortInUse(Exception):
         super().__init__(f"{host}:{port} is in use: choose another PORT")
 
 
+class Listener(socket.socket):
+    """A socket of an address on which a worker listens as soon as it can answer.
+
+    The kernel refuses connections until then, so that a proxy or a client with another
+    address to try does so at once, instead of waiting for a process that still starts.
+    """
+
+    claim: socket.socket | None = None
+    """What keeps other servers off an address on which nobody listens yet."""
+
+    def close(self) -> None:
+        """Let go of the address."""
+        super().close()
+        if self.claim is not None:
+            self.claim.close()
+
+
 class WorkerFailed(Exception):
     """Raised when a worker does not come to serve; its own log says why."""
 
 
 def listen(host: str, port: int, count: int) -> list[socket.socket]:
-    """Return one listening socket for each worker, all on the same address.
+    """Return one socket for each worker to listen on, all of the same address.
 
     port: 0 lets the kernel choose.
     The kernel spreads the connections over the sockets. One socket for all would
@@ -60,22 +74,40 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
         # Exclusive, so that nobody shares the port of another run by accident.
         first = _bound(host, port, shared=False)
         if count == 1:
-            sockets = [first]
-        else:
-            port = first.getsockname()[1]
-            first.close()
-            sockets = [_bound(host, port, shared=True) for _ in range(count)]
+            return [first]
+        port = first.getsockname()[1]
+        # Its claim stays, so that nobody else comes in between.
+        claim, first.claim = first.claim, None
+        first.close()
+        sockets = [_bound(host, port, shared=True) for _ in range(count)]
     except PermissionError:
         raise
     except OSError as error:
         raise PortInUse(host, port) from error
-    for listener in sockets:
-        listener.listen(BACKLOG)
-    return sockets
+    sockets[0].claim = claim
+    return list(sockets)
 
 
-def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _claim(host: str, port: int) -> socket.socket | None:
+    """Take an address's name among those that the kernel frees with the process.
+
+    To be bound to an address keeps nobody off it: `SO_REUSEADDR`, which a server needs
+    that starts again, lets all in until one listens.
+    Raises: OSError.
+    """
+    if sys.platform != "linux":
+        return None
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0portcullis/{host}:{port}")
+    except OSError:
+        claim.close()
+        raise
+    return claim
+
+
+def _bound(host: str, port: int, *, shared: bool) -> Listener:
+    listener = Listener(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if shared:
@@ -86,6 +118,8 @@ def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
                 socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds
             )
         listener.bind((host, port))
+        if not shared:
+            listener.claim = _claim(*listener.getsockname())
     except OSError:
         listener.close()
         raise

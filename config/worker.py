@@ -2,8 +2,8 @@
 
 Started by `config.server` as `python -m config.worker APPLICATION DRAIN READY SOCKET …`:
 for how many seconds it goes on after the word to stop, and inherited descriptors. READY
-is a pipe that gets one byte when requests are answered, the others are listening
-sockets; a second one is for operators. Its standard input is the lifeline: it ends when
+is a pipe that gets one byte when requests are answered, the others are sockets to listen
+on from then on; a second one is for operators. Its standard input is the lifeline: it ends when
 the supervisor does, even when that one was killed, and then the worker leaves too and
 the port is free again.
 """
@@ -33,6 +33,9 @@ from config.websocket import MAX_FRAME_BYTES, PING_SECONDS, WebSocketProtocol
 SWITCH_SECONDS = 0.0005
 """How long a thread, such as a page's, computes before the event loop has its turn. An
 answer needs several turns; with Python's 5 ms, pages would make it wait for 20 ms."""
+
+BACKLOG = 2048
+"""Connections the kernel keeps while a worker is busy."""
 
 GRACE_SECONDS = 10
 """How long requests in flight may take once the server has been told to stop."""
@@ -76,6 +79,7 @@ class Worker(uvicorn.Server):
                 proxy_headers=False,  # see `Forwarded`
                 ws_per_message_deflate=False,  # 40 KB for each idle socket
                 lifespan="on",
+                backlog=BACKLOG,
                 access_log=False,  # a line per request would hold the API key
                 log_config=None,  # the project's LOGGING, see config.settings
                 log_level="warning",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -57,6 +58,28 @@ def test_a_port_that_is_served_is_not_shared(workers):
     finally:
         for listener in listeners:
             listener.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nobody_is_let_in_before_a_worker_can_answer(workers):
+    listeners = server.listen("127.0.0.1", 0, workers)
+    port = listeners[0].getsockname()[1]
+    environ = {**os.environ, "OWN_PORT": str(port)}
+    looking = "tests.support.applications:looking"
+    with server.Server(listeners[:1], environ, application=looking) as running:
+        assert int(web.get(running.base_url).text) == errno.ECONNREFUSED
+    for listener in listeners:
+        listener.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="claims are Linux's")
+def test_a_port_is_free_again_when_its_sockets_are_closed():
+    first = server.listen("127.0.0.1", 0, 2)
+    port = first[0].getsockname()[1]
+    for listener in first:
+        listener.close()
+    for listener in server.listen("127.0.0.1", port, 1):
+        listener.close()
 
 
 def test_connections_spread_over_the_workers():

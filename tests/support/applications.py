@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from pathlib import Path
 
 from asgiref.sync import markcoroutinefunction
@@ -26,6 +27,20 @@ async def process_id(scope, receive, send):
     body = str(os.getpid()).encode()
     headers = [(b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def looking(scope, receive, send):
+    """Answer with what happened to who came while the process was starting."""
+    if scope["type"] == "lifespan":
+        with socket.socket() as early:
+            scope["state"]["met"] = early.connect_ex(
+                ("127.0.0.1", int(os.environ["OWN_PORT"]))
+            )
+        await live(receive, send)
+        return
+    body = str(scope["state"]["met"]).encode()
+    await send(start_of_plain_answer(len(body)))
     await send({"type": "http.response.body", "body": body})
 
 
