@@ -90,7 +90,9 @@ def _site(upstreams: list[int], folder: Path, port: int, plain_port: int) -> str
     """Return deploy/nginx.conf as a site would have it, but for places and ports."""
     text = Template((ROOT / "deploy" / "nginx.conf").read_text()).safe_substitute(
         PORTCULLIS_SITE=SITE,
-        PORTCULLIS_UPSTREAM=" ".join(f"server 127.0.0.1:{each};" for each in upstreams),
+        PORTCULLIS_UPSTREAM=" ".join(
+            f"server 127.0.0.1:{each} max_fails=0;" for each in upstreams
+        ),
     )
     text = re.sub(r"listen \[::\].*", "", text)  # not every machine has IPv6
     text = text.replace("listen 80", f"listen 127.0.0.1:{plain_port}")

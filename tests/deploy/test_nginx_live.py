@@ -259,10 +259,12 @@ def test_no_call_is_lost_while_one_service_after_the_other_is_replaced(
         key = lives[0].new_key()
         ports = [live.server.listeners[0].getsockname()[1] for live in lives]
         with nginx(ports) as proxy:
-            found = asyncio.run(_ask_while(proxy, key, [first.close]))
+            again = live_service(env=BEHIND_TLS, port=ports[0])
+            steps = [first.close, lambda: first.enter_context(again), second.close]
+            found = asyncio.run(_ask_while(proxy, key, steps))
             with client(proxy) as http:
                 assert ask(http, key, "eth_chainId").status_code == 200
-                second.close()
+                first.close()
                 away = ask(http, key, "eth_chainId")
             log = proxy.log()
     assert set(found) == {200}

@@ -35,14 +35,16 @@ def run_service(
     *,
     drain_seconds: float = 0,
     with_metrics: bool = False,
+    port: int = 0,
 ) -> Iterator[server.Server]:
     """Serve the test database from processes of their own; see `.base_url`.
 
     They see what is committed, so that tests need `transactional_db`.
     env: additions to the environment.
+    port: 0 for a free one.
     with_metrics: whether each worker has a socket among `.inner` for `/metrics`.
     """
-    listeners = server.listen("127.0.0.1", 0, workers)
+    listeners = server.listen("127.0.0.1", port, workers)
     count = workers if with_metrics else 0
     inner = [server.listen("127.0.0.1", 0, 1)[0] for _ in range(count)]
     environ = {**os.environ, "DATABASE_URL": test_database_url(), **(env or {})}
