@@ -146,10 +146,11 @@ def _take_whole_body(of_cycle: ref[Any]) -> bytes | None:
     return body
 
 
-def _answer_plainly(of_cycle: ref[Any], body: bytes) -> bool:
+def _answer_plainly(of_cycle: ref[Any], body: bytes, more: bytes = b"") -> bool:
     """Send a whole answer of JSON with status 200.
 
     of_cycle: refers to uvicorn's, of the request, which lasts as long as that.
+    more: headers, each with the end of its line.
     False, and nothing is sent: the answer needs `send`, which waits for slow readers,
     and knows of connections that are to be closed.
     """
@@ -158,7 +159,8 @@ def _answer_plainly(of_cycle: ref[Any], body: bytes) -> bool:
         return False
     if cycle.flow.write_paused or not cycle.keep_alive:
         return False
-    head = b"%b%d\r\n\r\n" % (_plain_head(cycle.default_headers), len(body))
+    start = _plain_head(cycle.default_headers)
+    head = b"%b%d\r\n%b\r\n" % (start, len(body), more)
     if len(body) <= _COPIED_BYTES:
         cycle.transport.write(head + body)
     else:

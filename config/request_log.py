@@ -71,9 +71,11 @@ class _Entry:
             return self.error
         return next((error for _, error in self.record if error is not None), None)
 
-    def answer_plainly(self, answer: Callable[[bytes], bool], body: bytes) -> bool:
+    def answer_plainly(
+        self, answer: Callable[[bytes, bytes], bool], body: bytes, more: bytes = b""
+    ) -> bool:
         """Pass a whole answer on."""
-        is_sent = answer(body)
+        is_sent = answer(body, more)
         if is_sent:
             self.status, self.size = 200, len(body)
         return is_sent

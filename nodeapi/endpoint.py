@@ -49,6 +49,7 @@ from nodeapi.sending import (
     PREFLIGHT,
     answer_headers,
     send_as_made,
+    send_at_once,
     send_plainly,
     send_whole,
 )
@@ -147,10 +148,10 @@ class Endpoint:
         except Exception as error:
             refusal = self._refuse(error, scope, receive, request_id)
             return self._send(refusal, None, *exchange)
-        if type(answer) is bytes and http.is_plain(headers, answer):
-            send_at_once = extensions.get(http.PLAIN_ANSWER)
-            if send_at_once is not None and send_at_once(answer):
-                return http.DONE
+        if type(answer) is bytes and send_at_once(
+            answer, grant, scope, headers, request_id
+        ):
+            return http.DONE
         return self._send(answer, grant, *exchange)
 
     async def _answer_later(
@@ -194,11 +195,12 @@ class Endpoint:
             if awaited is None:
                 return
             answer = awaited
-        if type(answer) is bytes and http.is_plain(headers, answer):
-            send_at_once = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
-            if send_at_once is None or not send_at_once(answer):
+        if type(answer) is bytes:
+            if send_at_once(answer, grant, scope, headers, request_id):
+                return
+            if http.is_plain(headers, answer):
                 await send_plainly(answer, send)
-            return
+                return
         its_headers = answer_headers(headers, request_id, grant)
         if isinstance(answer, Stream):
             await send_as_made(answer, scope, headers, its_headers, receive, send)

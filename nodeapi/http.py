@@ -35,8 +35,9 @@ PLAIN_HEADERS: Headers = ANSWER_HEADERS[:1]
 """Of an answer with nothing special about it, before its length."""
 
 PLAIN_ANSWER = "portcullis.plain_answer"
-"""Extension in an ASGI scope: a function that takes the body of a plain answer and
-sends it all at once; where it returns False, it has to be sent as ever."""
+"""Extension in an ASGI scope: a function that takes the body of a plain answer, and lines
+of other headers that it is to have, and sends it all at once; where it returns False, it
+has to be sent as ever."""
 
 BROWSER_HEADERS: Headers = [
     (b"access-control-expose-headers", b"Retry-After, X-Request-Id"),
@@ -208,12 +209,17 @@ def is_plain(headers: Mapping[bytes, bytes], body: bytes) -> bool:
     """Return whether an answer needs no headers but its type and length.
 
     headers: the request's.
-    Which encodings a client accepts changes nothing about a short answer, so that this
-    needs no Vary, and nearly all clients name some.
     """
-    if not ASK_FOR_MORE.isdisjoint(headers):
-        return False
-    return len(body) < GZIP_MIN_BYTES or b"accept-encoding" not in headers
+    return ASK_FOR_MORE.isdisjoint(headers) and not may_be_compressed(headers, body)
+
+
+def may_be_compressed(headers: Mapping[bytes, bytes], body: bytes) -> bool:
+    """Return whether a client may want an answer compressed; headers: the request's.
+
+    Which encodings it accepts changes nothing about a short answer, so that this needs no
+    Vary, and nearly all clients name some.
+    """
+    return len(body) >= GZIP_MIN_BYTES and b"accept-encoding" in headers
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from jsonrpc.answers import Reply
 from jsonrpc.deadlines import Deadlines
@@ -22,6 +23,9 @@ logger = logging.getLogger(__name__)
 _GZIP_THREAD_BYTES = 2**16
 """From here on compressing would hold the event loop up for more than 0.2 ms."""
 
+_NONE: dict[str, Any] = {}
+"""The extensions of a server that has none."""
+
 _DISCARDED_BYTES = 2**25
 """How much more is taken from a client whose body was refused for its length."""
 
@@ -33,6 +37,24 @@ async def send_plainly(answer: bytes, send: Send) -> None:
     """Send an answer that needs no headers but its type and length."""
     await send(http.start_of_plain_answer(len(answer)))
     await send({"type": "http.response.body", "body": answer})
+
+
+def send_at_once(
+    answer: bytes,
+    grant: Grant | None,
+    scope: Scope,
+    request_headers: Mapping[bytes, bytes],
+    request_id: http.RequestId,
+) -> bool:
+    """Send an answer in one go, if the server can and it is not to be compressed."""
+    send = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
+    if send is None or http.may_be_compressed(request_headers, answer):
+        return False
+    if http.ASK_FOR_MORE.isdisjoint(request_headers):
+        return bool(send(answer))
+    headers = answer_headers(request_headers, request_id, grant)
+    more = headers[len(http.PLAIN_HEADERS) :]
+    return bool(send(answer, b"".join([b"%b: %b\r\n" % header for header in more])))
 
 
 def answer_headers(

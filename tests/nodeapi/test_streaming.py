@@ -91,6 +91,23 @@ def test_long_answer_arrives_whole_with_its_length(api: Api) -> None:
     wait_for_none_open(api)
 
 
+_DIFFER = ("date", "content-length")
+
+
+def test_short_answer_to_a_page_has_the_headers_of_an_error(api: Api) -> None:
+    """The first is sent in one go, errors never are."""
+    asked = {"origin": "https://page.example", "x-request-id": "a-1"}
+    answers = [api.send(request(name), **asked) for name in ("openStreams", "nothing")]
+    assert "error" not in answers[0].json()
+    found, refused = (
+        sorted(item for item in answer.headers.multi_items() if item[0] not in _DIFFER)
+        for answer in answers
+    )
+    assert found == refused
+    assert ("access-control-allow-origin", "*") in found
+    assert ("x-request-id", "a-1") in found
+
+
 def test_long_answer_is_compressed_where_that_is_accepted(api: Api) -> None:
     response = api.send(request("long", LONG), **{"accept-encoding": "gzip"})
     assert response.content == whole(LONG)
