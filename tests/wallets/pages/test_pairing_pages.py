@@ -118,7 +118,7 @@ def test_program_is_paired_with_the_code_on_the_page(person: Person):
     given = {"label": "<b>Bot</b>"}
     text = person.client.post("/wallet/programs", given).content.decode()
     assert "&lt;b&gt;Bot&lt;/b&gt;" in text
-    code = re.search(r"<code>([A-Z]{4}-[A-Z]{4})</code>", text)
+    code = re.search(r"<code>([A-Z]{4}-[A-Z]{4}-[A-Z]{4})</code>", text)
     assert code
     issued = redeem_program_code(code=code[1], cause=BY_USER)
     assert issued.token.dapp.label == "<b>Bot</b>"
