@@ -16,7 +16,7 @@
   const FIRST_PAUSE = 500; // milliseconds before a lost socket is opened again, then twice …
   const LONGEST_PAUSE = 30_000;
   const TOKEN_AGE = 86_400_000; // milliseconds after which the wallet gives a fresh token
-  const SETTLING = 1_000; // milliseconds after which pages of an origin have seen what one has stored
+  const SETTLING = 5_000; // milliseconds after which pages of an origin have seen what one has stored
   const TOKEN_REVOKED = 4401; // the wallet's code when it closes a socket for good
   const AT_ONCE = 300; // milliseconds: a call that is refused has its answer by then
   const GIVEN_UP = 30_000; // milliseconds after which dapps written for MetaMask hear no answer
