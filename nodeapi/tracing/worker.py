@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ class Worker:
 
     def serve(self) -> None:
         """Do what comes; return when nothing more can come."""
+        with suppress(ConnectionError):  # nobody is there any more
+            self._serve()
+
+    def _serve(self) -> None:
         settings, _ = self._receive()
         self._settings = WorkerSettings.decode(settings)
         _limit_memory(self._settings.memory_bytes)
@@ -72,6 +77,8 @@ class Worker:
             # What it holds is let go of together with it.
             logger.warning("trace worker: out of memory, leaving")
             os._exit(1)
+        except ConnectionError:
+            raise  # the answer is for nobody
         except Exception:
             logger.exception("trace worker: job on 0x%s failed", job.block_hash.hex())
             return wire.CRASHED, b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ from nodeapi.tracing.errors import (
     ExecutionTimedOut,
 )
 from nodeapi.tracing.pool import TracePool
+from nodeapi.tracing.wire import LENGTH, WorkerSettings
 from tests.nodeapi.tracing.pools import (
     DEEP,
     GREETINGS,
@@ -185,3 +187,27 @@ def test_a_worker_knows_no_django() -> None:
     code = "import sys, nodeapi.tracing.worker; print('django' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"False\n"
+
+
+SERVE = """
+import socket, sys
+from nodeapi.tracing.worker import Worker
+Worker(socket.socket(fileno=int(sys.argv[1]))).serve()
+"""
+
+
+def test_a_worker_whose_service_has_gone_says_nothing() -> None:
+    """It may just be about to say something, as when a service ends as it has begun."""
+    settings = WorkerSettings("", memory_bytes=2**30, result_bytes=1).encode()
+    service, worker = socket.socketpair()
+    with service, worker:
+        service.sendall(LENGTH.pack(len(settings)) + settings)
+        service.shutdown(socket.SHUT_RD)
+        ended = subprocess.run(
+            [sys.executable, "-c", SERVE, str(worker.fileno())],
+            pass_fds=[worker.fileno()],
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+            check=True,
+        )
+    assert ended.stderr == b""
