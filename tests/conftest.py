@@ -67,6 +67,12 @@ def django_db_setup(
         teardown_databases(names, verbosity=0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_connections() -> None:
+    """Begin each module without connections: those that are open may have been cut."""
+    connections.close_all()
+
+
 @pytest.fixture(scope="module")
 def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Open the database to a whole module, and empty it when the module is over.
