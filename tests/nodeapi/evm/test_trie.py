@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping
 
 import pytest
-import rlp
-import sha3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trie import HexaryTrie
@@ -19,79 +16,18 @@ from nodeapi.evm.trie import (
     NodeCache,
     PathTrie,
 )
-from nodeapi.evm.trie_nodes import is_leaf
-
-OWNER = b"\x11" * 32
-
-
-class Rows:
-    """Rows of one trie in a dictionary; counts the questions it is asked."""
-
-    def __init__(self) -> None:
-        self.rows: dict[bytes, bytes] = {}
-        self.questions: list[list[bytes]] = []
-        self.asked_below: list[bytes] = []
-
-    def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
-        assert owner == OWNER
-        self.questions.append(sorted(paths))
-        return {path: self.rows[path] for path in paths if path in self.rows}
-
-    def below(self, owner: bytes, paths: Collection[bytes]) -> list[bytes]:
-        assert owner == OWNER
-        self.asked_below += paths
-        return [
-            node
-            for path, node in self.rows.items()
-            if any(len(path) > len(top) and path.startswith(top) for top in paths)
-        ]
-
-    def store(self, trie: PathTrie) -> None:
-        for path, node in trie.dirty_nodes().items():
-            if node is None:
-                self.rows.pop(path, None)
-            else:
-                self.rows[path] = node
-        trie.mark_clean()
-
-
-def keccak(data: bytes) -> bytes:
-    return sha3.keccak_256(data).digest()
+from tests.nodeapi.evm.tries import (
+    OWNER,
+    Rows,
+    grown,
+    keccak,
+    reachable_rows,
+    reference_of,
+)
 
 
 def from_nibbles(nibbles: list[int]) -> bytes:
     return bytes.fromhex("".join(f"{nibble:x}" for nibble in nibbles))
-
-
-def reachable_rows(reference: HexaryTrie) -> dict[bytes, bytes]:
-    """Return the rows that a trie must have, walked from the reference's root."""
-    rows: dict[bytes, bytes] = {}
-
-    def walk(item: object, path: bytes) -> None:
-        if isinstance(item, bytes):
-            if item == b"":
-                return
-            rows[path] = reference.db[item]
-            item = rlp.decode(rows[path])
-        if len(item) == 17:
-            for nibble in range(16):
-                walk(item[nibble], path + bytes([nibble]))
-            return
-        flags, *digits = item[0].hex()
-        if flags in "01":
-            skipped = digits if flags == "1" else digits[1:]
-            walk(item[1], path + bytes(int(digit, 16) for digit in skipped))
-
-    if reference.root_hash != EMPTY_ROOT:
-        walk(reference.root_hash, b"")
-    return rows
-
-
-def reference_of(content: Mapping[bytes, bytes]) -> HexaryTrie:
-    reference = HexaryTrie({})
-    for key, value in content.items():
-        reference[key] = value
-    return reference
 
 
 # Keys that share long prefixes, part at any depth, or differ in the last nibble.
@@ -178,17 +114,6 @@ def test_writing_the_old_values_back_restores_every_row(content, changes):
     assert rows.rows == before
 
 
-def grown(count: int, seed: int = 1) -> tuple[Rows, bytes, list[bytes]]:
-    source = random.Random(seed)
-    keys = [source.randbytes(32) for _ in range(count)]
-    rows = Rows()
-    trie = PathTrie(OWNER, rows, None)
-    trie.update({key: b"value of " + key for key in keys})
-    root = trie.root_hash()
-    rows.store(trie)
-    return rows, root, keys
-
-
 def test_a_thousand_random_keys_survive_batches_of_changes():
     rows, root, keys = grown(1000)
     content = {key: b"value of " + key for key in keys}
@@ -262,70 +187,6 @@ def test_collapsing_branches_ask_for_all_their_siblings_at_once():
     assert len(rows.questions[-1]) > 10
 
 
-def test_values_that_are_known_are_changed_without_a_look_at_their_leaves():
-    rows, root, keys = grown(3000)
-    content = {key: b"value of " + key for key in keys}
-    cache = NodeCache(10_000)
-    warm = PathTrie(OWNER, rows, root, cache)
-    warm.update(content)  # which changes nothing, and fills the cache
-    assert warm.root_hash() == root
-    rows.store(warm)
-    rows.questions.clear()
-    source = random.Random(4)
-    for _ in range(5):
-        changes = {key: source.randbytes(40) for key in source.sample(keys, 60)}
-        trie = PathTrie(OWNER, rows, root, cache)
-        trie.update(changes, content.__getitem__)
-        root = trie.root_hash()
-        rows.store(trie)
-        content |= changes
-    assert rows.questions == []
-    reference = reference_of(content)
-    assert root == reference.root_hash
-    assert rows.rows == reachable_rows(reference)
-
-
-@pytest.mark.parametrize("count", [1, 60])
-def test_known_values_are_changed_below_nodes_that_have_to_be_read(count):
-    rows, root, keys = grown(3000)
-    content = {key: b"value of " + key for key in keys}
-    cache = NodeCache(10_000)
-    source = random.Random(5)
-    for _ in range(5):
-        rows.questions.clear()
-        changes = {key: source.randbytes(40) for key in source.sample(keys, count)}
-        trie = PathTrie(OWNER, rows, root, cache)
-        trie.update(changes, content.__getitem__)
-        root = trie.root_hash()
-        assert len(rows.questions) <= 2
-        rows.store(trie)
-        content |= changes
-    reference = reference_of(content)
-    assert root == reference.root_hash
-    assert rows.rows == reachable_rows(reference)
-
-
-def test_a_warm_update_asks_nothing():
-    rows, root, keys = grown(500)
-    cache = NodeCache(10_000)
-    changes = [{key: bytes([n]) * 40 for key in keys[:100]} for n in (1, 2)]
-    first = PathTrie(OWNER, rows, root, cache)
-    first.update(changes[0])
-    root = first.root_hash()
-    rows.store(first)
-    rows.questions.clear()
-    second = PathTrie(OWNER, rows, root, cache)
-    second.update(changes[1], changes[0].__getitem__)
-    root = second.root_hash()
-    assert rows.questions == []
-    # What is remembered wrongly is read instead.
-    rows.store(second)
-    third = PathTrie(OWNER, rows, root, cache)
-    third.update(changes[0], lambda key: b"something else")
-    assert third.root_hash() == first.root_hash()
-    assert rows.questions != []
-
-
 def test_nodes_not_yet_stored_are_not_asked_of_the_reader():
     rows = Rows()
     trie = PathTrie(OWNER, rows, None)
@@ -334,79 +195,6 @@ def test_nodes_not_yet_stored_are_not_asked_of_the_reader():
         trie.update({key: bytes([n + 1]) * 40 for key in keys})
         trie.root_hash()
     assert rows.questions == []
-
-
-def test_a_trie_given_up_leaves_no_trace_in_the_shared_cache():
-    rows, root, keys = grown(300)
-    cache = NodeCache(10_000)
-    abandoned = PathTrie(OWNER, rows, root, cache)
-    abandoned.update(dict.fromkeys(keys[:50], b"of a block that is not valid"))
-    abandoned.root_hash()
-    trie = PathTrie(OWNER, rows, root, cache)
-    trie.update({keys[0]: b"good"})
-    expected = reference_of(
-        {key: b"value of " + key for key in keys} | {keys[0]: b"good"}
-    )
-    assert trie.root_hash() == expected.root_hash
-
-
-def test_a_trie_that_fits_into_the_cache_is_soon_asked_for_nothing_but_leaves():
-    rows, root, keys = grown(3000)
-    content = {key: b"value of " + key for key in keys}
-    cache = NodeCache(10_000, rows.below)
-    source = random.Random(6)
-
-    def change(count: int, *, knows: bool = True) -> bytes:
-        changes = {key: source.randbytes(40) for key in source.sample(keys, count)}
-        trie = PathTrie(OWNER, rows, root, cache)
-        trie.update(changes, content.__getitem__ if knows else None)
-        moved = trie.root_hash()
-        rows.store(trie)
-        content.update(changes)
-        return moved
-
-    root = change(1)
-    assert rows.asked_below == [b""]
-    rows.questions.clear()
-    root = change(3000)
-    assert rows.questions == []
-    root = change(10, knows=False)
-    asked = {path for paths in rows.questions for path in paths if path in rows.rows}
-    assert len(asked) >= 10 and all(is_leaf(rows.rows[path]) for path in asked)
-    assert rows.asked_below == [b""], "what was lacked were leaves"
-    reference = reference_of(content)
-    assert root == reference.root_hash
-    assert rows.rows == reachable_rows(reference)
-
-
-def test_a_trie_that_does_not_fit_is_read_as_it_is_needed():
-    rows, root, keys = grown(3000)
-    cache = NodeCache(600, rows.below)
-    for n in range(20):
-        trie = PathTrie(OWNER, rows, root, cache)
-        trie.update(dict.fromkeys(keys[n * 50 : n * 50 + 50], b"x"))
-        trie.root_hash()
-    assert len(rows.questions) >= 20
-    assert rows.asked_below == [b""]
-    # Neighbours come once, and stay no longer than others.
-    assert len(cache) <= 600 + 400
-
-
-def test_the_cache_keeps_to_its_size_and_the_nodes_in_use():
-    rows, root, keys = grown(2000)
-    cache = NodeCache(600)
-    source = random.Random(3)
-    for _ in range(20):
-        trie = PathTrie(OWNER, rows, root, cache)
-        trie.update({key: source.randbytes(40) for key in source.sample(keys, 30)})
-        root = trie.root_hash()
-        rows.store(trie)
-        # One update's own nodes may stand above the limit until the next.
-        assert len(cache) <= 600 + 150
-    rows.questions.clear()
-    trie = PathTrie(OWNER, rows, root, cache)
-    trie.update({keys[0]: b"x"})
-    assert all(len(path) > 1 for paths in rows.questions for path in paths)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
