@@ -224,11 +224,17 @@ def melt(nibbles: bytes, child: Any) -> Any:
 _match_branch = re.compile(rb"(\x80|\xa0.{32})" * 16 + rb"(\x80)", re.DOTALL).fullmatch
 
 
-def is_leaf(rlp: bytes) -> bool:
-    """Return whether a node is a leaf: two items, the first a path that is flagged so."""
-    start = 1 if rlp[0] < 0xF8 else rlp[0] - 0xF6
-    path, second = _item_bounds(rlp, start)
-    return _item_bounds(rlp, second)[1] == len(rlp) and rlp[path] >= 0x20
+def is_inner(rlp: bytes) -> bool:
+    """Return whether a node is a branch or an extension: not a leaf, and no damaged node.
+
+    A leaf has two items, the first a path that is flagged so.
+    """
+    try:
+        start = 1 if rlp[0] < 0xF8 else rlp[0] - 0xF6
+        path, second = _item_bounds(rlp, start)
+        return _item_bounds(rlp, second)[1] != len(rlp) or rlp[path] < 0x20
+    except IndexError:
+        return False
 
 
 def decode_node(rlp: bytes, depth: int, near: bytes) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from nodeapi.evm.trie_nodes import HASHED_SIZE, child_offset, hash_reference, is_leaf
+from nodeapi.evm.trie_nodes import HASHED_SIZE, child_offset, hash_reference, is_inner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,14 +81,14 @@ class NodeCache:
         """
         self._keep(nodes.values())
         if self._read_below is not None and len(self) < self._half:
-            parents = {path[:-1] for path in missed if not is_leaf(nodes[path])}
+            parents = {path[:-1] for path in missed if is_inner(nodes[path])}
             if parents:
                 self._keep(self._read_below(owner, parents))
 
     def _keep(self, nodes: Iterable[bytes]) -> None:
         """Keep all but leaves, one of which `follow` could take for a branch."""
         for rlp in nodes:
-            if not is_leaf(rlp):
+            if is_inner(rlp):
                 self.young[hash_reference(rlp)] = rlp
 
     def follow(

@@ -211,17 +211,41 @@ def test_a_missing_row_is_named(depth, remembered):
     assert "missing" in str(caught.value)
 
 
+DAMAGES = {
+    "other bytes": lambda node: node[:-2] + b"\x00\x80",
+    "nothing": lambda node: b"",
+    "a head alone": lambda node: node[:1],
+    "half a node": lambda node: node[: len(node) // 2],
+    "an empty list": lambda node: b"\xc0",
+    "no list": lambda node: b"\xff" * len(node),
+}
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 @pytest.mark.parametrize("remembered", [b"", b"value of "])
-def test_a_corrupt_row_is_named(depth, remembered):
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_corrupt_row_is_named(depth, remembered, damage):
     rows, root, keys = grown(3000)
     path = bytes(int(digit, 16) for digit in keys[0].hex()[:depth])
-    rows.rows[path] = rows.rows[path][:-2] + b"\x00\x80"
-    trie = PathTrie(OWNER, rows, root)
+    rows.rows[path] = damage(rows.rows[path])
+    trie = PathTrie(OWNER, rows, root, NodeCache(10_000, rows.below))
     with pytest.raises(CorruptTrieNode) as caught:
         trie.update({keys[0]: b"x"}, lambda key: remembered + key)
     assert caught.value.path == path
     assert f"node {keys[0].hex()[:depth] or 'root'} " in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_corrupt_row_that_is_read_beside_others_harms_none_of_them(damage):
+    rows, root, keys = grown(3000)
+    first, second = (int(digit, 16) for digit in keys[0].hex()[:2])
+    beside = bytes([first, second ^ 1])
+    rows.rows[beside] = damage(rows.rows[beside])
+    trie = PathTrie(OWNER, rows, root, NodeCache(10_000, rows.below))
+    trie.update({keys[0]: b"x"})
+    content = {key: b"value of " + key for key in keys} | {keys[0]: b"x"}
+    assert trie.root_hash() == reference_of(content).root_hash
+    assert rows.asked_below != []
 
 
 def test_a_sibling_missing_at_a_collapse_is_named():
