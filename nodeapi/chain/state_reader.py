@@ -52,10 +52,12 @@ _NODES_BELOW: LiteralString = (
     "SELECT below.node FROM unnest(%b::bytea[]) AS top (path), LATERAL ("
     "SELECT node FROM nodeapi_trienode WHERE network_id = %b AND owner = %b"
     " AND path > top.path AND path < top.path || '\\x10' ORDER BY path LIMIT %b"
-    ") AS below"
+    ") AS below LIMIT %b"
 )
 _BELOW_ONE_PATH = 256
 """Nodes at most: as many as stand on two full levels."""
+_BELOW_ALL_PATHS = 2**16
+"""Nodes at most, 40 MB: a block may lack nodes in thousands of places."""
 
 
 class StoredState:
@@ -363,13 +365,19 @@ class StoredNodes:
         }
 
     def nodes_below(self, owner: bytes, paths: Collection[bytes]) -> list[bytes]:
-        """Return the nodes of one trie below these paths, of a large subtree only some.
+        """Return the nodes of one trie below these paths, of very many only some.
 
         Those that are being written may come as they were before.
         """
         rows = self._connection.execute(
             _NODES_BELOW,
-            (list(paths), self._network_id, owner, _BELOW_ONE_PATH),
+            (
+                list(paths),
+                self._network_id,
+                owner,
+                _BELOW_ONE_PATH,
+                _BELOW_ALL_PATHS,
+            ),
             binary=True,
             prepare=True,
         )

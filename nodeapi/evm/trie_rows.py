@@ -19,7 +19,7 @@ class NodeReader(Protocol):
 
 
 NodesBelow: TypeAlias = Callable[[bytes, Collection[bytes]], Iterable[bytes]]
-"""Owner, paths → RLP of the nodes that stand below; of a large subtree only some."""
+"""Owner, paths → RLP of the nodes that stand below; of very many only some."""
 
 
 class TrieNodeError(Exception):

@@ -48,3 +48,5 @@ def test_the_nodes_below_paths_are_those_of_their_subtrees_up_to_a_limit(
         assert nodes.nodes_below(STATE_OWNER, [b"\x07"]) == [
             inside[path] for path in sorted(inside)[1:11]
         ]
+        monkeypatch.setattr(state_reader, "_BELOW_ALL_PATHS", 25)
+        assert len(nodes.nodes_below(STATE_OWNER, tops)) == 25
