@@ -26,7 +26,7 @@ from bench.racers import serve
 from bench.token_chain import in_folder
 from nodeapi.chain.database import import_lock, importer_connection, questions
 from nodeapi.chain.importer import Importer, spare_garbage_collector
-from nodeapi.chain.networks import open_network
+from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
 from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 
@@ -40,14 +40,12 @@ def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
         questions() as asking,
         chain.blocks() as raw_blocks,
     ):
-        network_id, config = open_network(
-            connection, folder.name, genesis=chain.genesis()
-        )
+        network_id = open_network(connection, folder.name, genesis=chain.genesis())
         with import_lock(connection, network_id):
             importer = Importer(
                 connection,
                 network_id,
-                config,
+                stored_config(network_id),
                 batch_blocks=batch_blocks,
                 writer=writer,
                 questions=asking,

@@ -42,7 +42,7 @@ from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
-from nodeapi.chain.networks import open_network
+from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.replay import find_origin
 from nodeapi.evm.execution import BlockExecution
 from nodeapi.evm.headers import ZERO_HASH
@@ -183,7 +183,8 @@ def execute() -> Spent:
     """Return what the trace of a full block takes that is not stored."""
     spent = []
     with importer_connection() as connection:
-        network_id, config = open_network(connection, SLUG)
+        network_id = open_network(connection, SLUG)
+        config = stored_config(network_id)
         blocks = Block.objects.filter(network_id=network_id, number__gt=0)
         for block in blocks[:EXECUTED_BLOCKS]:
             start, start_processor = time.perf_counter(), time.process_time()

@@ -25,8 +25,8 @@ def open_network(
     *,
     name: str | None = None,
     genesis: dict[str, Any] | None = None,
-) -> tuple[int, ChainConfig]:
-    """Return a network's id and rules; a new one is made, with its block 0.
+) -> int:
+    """Return a network's id; a new one is made, with its block 0.
 
     Raises: NetworkMismatch for a new network without genesis, and for an old one with
     another genesis; ImportRunning for other forks than those that a running import
@@ -36,7 +36,7 @@ def open_network(
     if genesis is None:
         if network is None or network.head_hash is None:
             raise NetworkMismatch(f"network {slug} has no blocks: --genesis is needed")
-        return network.pk, ChainConfig.from_genesis(network.genesis)
+        return network.pk
     config = ChainConfig.from_genesis(genesis)
     verified, trie = verified_genesis(genesis, config)
     genesis_hash = verified.block.header.hash
@@ -56,9 +56,14 @@ def open_network(
         )
     if network.head_hash is None:
         store_genesis(connection, network.pk, verified, trie)
-    elif network.genesis != without_alloc:
+    if network.genesis != without_alloc:
         _change_config(connection, network, config, without_alloc)
-    return network.pk, config
+    return network.pk
+
+
+def stored_config(network_id: int) -> ChainConfig:
+    """Return a network's rules; nobody changes them while its import lock is held."""
+    return ChainConfig.from_genesis(Network.objects.get(pk=network_id).genesis)
 
 
 def _change_config(

@@ -13,7 +13,7 @@ from nodeapi.chain.audit import audit_block
 from nodeapi.chain.database import import_lock, importer_connection, questions
 from nodeapi.chain.forkchoice import Forkchoice
 from nodeapi.chain.importer import Importer
-from nodeapi.chain.networks import open_network
+from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
 from nodeapi.evm.blocks import Block, encode_block
 from nodeapi.tracers.record import RECORD_LIMIT_BYTES
@@ -58,12 +58,12 @@ def importer(
         importer_connection() as writer,
         questions() as asking,
     ):
-        network_id, config = open_network(connection, slug, genesis=genesis)
+        network_id = open_network(connection, slug, genesis=genesis)
         with import_lock(connection, network_id):
             target = Importer(
                 connection,
                 network_id,
-                config,
+                stored_config(network_id),
                 forkchoice=forkchoice,
                 batch_blocks=batch_blocks,
                 writer=writer,

@@ -31,7 +31,7 @@ from nodeapi.chain.importer import (
     Importer,
     spare_garbage_collector,
 )
-from nodeapi.chain.networks import NetworkMismatch, open_network
+from nodeapi.chain.networks import NetworkMismatch, open_network, stored_config
 from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile, with_next
 from nodeapi.evm.chain_config import InvalidChainConfig
@@ -75,7 +75,7 @@ class Command(BaseCommand):
                 importer_connection() as writer,
                 questions() as asking,
             ):
-                network_id, config = open_network(
+                network_id = open_network(
                     connection,
                     options["network"],
                     name=options["name"],
@@ -85,7 +85,7 @@ class Command(BaseCommand):
                     importer = Importer(
                         connection,
                         network_id,
-                        config,
+                        stored_config(network_id),
                         forkchoice=forkchoice,
                         batch_blocks=max(options["batch"], 1),
                         writer=writer,

@@ -13,7 +13,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from networks.models import Network
+from networks.services import create_network
+from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.networks import open_network
 from nodeapi.evm.blocks import decode_block, encode_block
+from nodeapi.management.commands import import_chain as command
 from tests.support import chains, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -162,6 +166,47 @@ def test_forks_do_not_change_under_a_running_import(write: Any) -> None:
         assert "bpo5Time" not in Network.objects.get(slug="net").genesis["config"]
     import_chain(genesis=file)
     assert "bpo5Time" in Network.objects.get(slug="net").genesis["config"]
+
+
+def before_shanghai() -> dict[str, Any]:
+    """Return the sample's genesis as it was while nobody knew of later forks."""
+    genesis = sample.genesis()
+    config = {
+        name: value
+        for name, value in genesis["config"].items()
+        if not name.endswith("Time")
+    }
+    return {**genesis, "config": config}
+
+
+def test_forks_that_were_scheduled_just_before_an_import_count_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chains.import_blocks("net", before_shanghai(), sample.raw_blocks()[:40])
+
+    def lock(connection: Any, network_id: int) -> Any:
+        """Take the lock a moment after another command has let go of it."""
+        with importer_connection() as other:
+            open_network(other, "net", genesis=sample.genesis())
+        return import_lock(connection, network_id)
+
+    monkeypatch.setattr(command, "import_lock", lock)
+    assert import_chain(sample.CHAIN_FILE, genesis=None).endswith("the head is 100\n")
+
+
+def test_forks_of_a_network_without_blocks_are_those_of_its_first_import() -> None:
+    early = before_shanghai()
+    del early["alloc"]
+    create_network(
+        slug="net",
+        name="net",
+        chain_id=early["config"]["chainId"],
+        genesis=early,
+        genesis_hash=decode_block(sample.raw_blocks()[0]).header.parent_hash,
+    )
+    import_chain()
+    config = Network.objects.get(slug="net").genesis["config"]
+    assert config == sample.genesis()["config"]
 
 
 def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
