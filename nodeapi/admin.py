@@ -53,6 +53,7 @@ class BlockAdmin(LongList, _BlockAdmin):
     list_display_links = ["number", "hash_start"]
     list_filter = ["network", "is_canonical"]
     list_select_related = ["network"]
+    sortable_by = ()  # by another column all blocks would be read
     search_fields = ["number"]
     search_help_text = "A block number or a whole hash."
     fields = [

@@ -46,6 +46,11 @@ class Block(models.Model):
         ]
         indexes = [
             models.Index(fields=["network", "number"], name="block_number"),
+            models.Index(
+                fields=["network", "number"],
+                condition=models.Q(is_canonical=False),
+                name="block_side",
+            ),
         ]
 
     def __str__(self) -> str:

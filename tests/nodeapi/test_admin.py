@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from keys.models import User
+from nodeapi.models import Block
 from tests.support.rows import add_block, hash_of, make_network
 
 pytestmark = pytest.mark.django_db
@@ -45,3 +48,37 @@ def test_blocks_are_found_in_indexes_and_not_counted(staff: Client) -> None:
         # The indexes of numbers and hashes begin with the network.
         assert '"nodeapi_block"."network_id" IN (' in sql[0]
         assert not any("COUNT(" in one for one in sql)
+
+
+def test_blocks_that_are_not_canonical_have_an_index_of_their_own(
+    staff: Client,
+) -> None:
+    network = make_network("alpha")
+    canonical = add_block(network, "0", 0)
+    blocks = []
+    for number in range(1, 2000):
+        canonical.pk, canonical.number = None, number
+        canonical.hash = hash_of(str(number))
+        blocks.append(copy(canonical))
+    Block.objects.bulk_create(blocks)
+    add_block(network, "later", 9, is_canonical=False)
+    add_block(network, "side", 8, is_canonical=False)
+    found = {"is_canonical__exact": "0"}
+    for chosen, names in (
+        (found, ["side", "later"]),
+        ({**found, "network__id__exact": network.pk}, ["later", "side"]),
+    ):
+        listed, sql = shown(staff, **chosen)
+        assert listed == [hash_of(name) for name in names]
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE nodeapi_block")
+            cursor.execute(f"EXPLAIN {sql[0]}")
+            plan = "\n".join(row for (row,) in cursor.fetchall())
+        assert "block_side" in plan
+
+
+def test_no_column_of_the_list_offers_to_sort_all_blocks(staff: Client) -> None:
+    add_block(make_network("alpha"), "only", 7)
+    page = staff.get("/admin/nodeapi/block/").content.decode()
+    assert "?o=" not in page
+    assert hash_of("only")[:6].hex() in page

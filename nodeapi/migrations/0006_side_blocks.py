@@ -1,0 +1,23 @@
+"""What the admin's filter for other than canonical blocks looks into, made while imports go on."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [("nodeapi", "0005_full_document")]
+
+    operations = [
+        AddIndexConcurrently(
+            model_name="block",
+            index=models.Index(
+                condition=models.Q(is_canonical=False),
+                fields=["network", "number"],
+                name="block_side",
+            ),
+        ),
+    ]
