@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from keys.grants import CHANNEL
@@ -40,14 +40,17 @@ def announce_key(api_key: ApiKey) -> None:
 
 def record(api_key: ApiKey, event: EventType, actor: Actor, **data: Any) -> KeyEvent:
     """Write what was changed, and announce it; within the change's transaction."""
-    written = KeyEvent.objects.create(
-        api_key=api_key,
-        type=event,
-        actor=actor.user,
-        token=actor.token,
-        actor_ip=actor.ip,
-        data=data,
-    )
+    # The savepoint is a transaction inside that one, begun after the event got its
+    # number: `settled` tells by it which changes were under way by then.
+    with transaction.atomic():
+        written = KeyEvent.objects.create(
+            api_key=api_key,
+            type=event,
+            actor=actor.user,
+            token=actor.token,
+            actor_ip=actor.ip,
+            data=data,
+        )
     announce_key(api_key)
     return written
 

@@ -31,6 +31,7 @@ from keys.services import (
     request_access,
     update_key,
 )
+from keys.services.events import SYSTEM, lock, record
 from networks.models import Network
 from tests.keys.api.conftest import Program
 from tests.support.rows import make_network
@@ -341,3 +342,38 @@ def test_who_follows_events_misses_none_that_is_committed_late(
     assert at_once(change_slowly, change_and_follow) == [None, []]
     settle()
     assert follow() == ["slow", "quick"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_event_waits_for_a_change_that_began_later_and_was_numbered_earlier(
+    program: Program, customer: User
+) -> None:
+    first, second = create_key(owner=customer), create_key(owner=customer)
+    last = KeyEvent.objects.latest("id").pk
+    begun, written, seen = Event(), Event(), Event()
+
+    def follow() -> list[str]:
+        found = program.result("GET", f"events?after={last}")["results"]
+        return [one["data"]["name"][1] for one in found]
+
+    def begin_first_and_follow() -> list[str]:
+        with transaction.atomic():
+            lock(first)
+            begun.set()
+            assert written.wait(PATIENCE_SECONDS)
+            record(first, EventType.UPDATED, SYSTEM, name=["", "first to begin"])
+        try:
+            return follow()
+        finally:
+            seen.set()
+
+    def write_first() -> None:
+        assert begun.wait(PATIENCE_SECONDS)
+        with transaction.atomic():
+            update_key(api_key=second, name="first to write")
+            written.set()
+            assert seen.wait(PATIENCE_SECONDS)
+
+    assert at_once(begin_first_and_follow, write_first) == [[], None]
+    settle()
+    assert follow() == ["first to write", "first to begin"]
