@@ -10,7 +10,8 @@ from datetime import timedelta
 from threading import Event as Signal
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from networks.models import Network
@@ -311,6 +312,23 @@ def test_chain_that_staff_take_from_the_wallet_leaves_every_session(rig: Rig, he
     assert rig.session(other) == NO_SESSION
     sessions.withdraw_chains(kept_scopes())  # it is served again
     assert list(rig.session()["sessionScopes"]) == ["eip155:137"]
+
+
+def test_sessions_are_looked_at_some_at_a_time(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "LOOKED_AT_ONCE", 2)
+    rig.create("eip155:1", "eip155:137")
+    granted = Session.objects.get(dapp=rig.dapp).stored_scopes
+    dapps = [rig.pair(f"https://{number}.example") for number in range(5)]
+    Session.objects.filter(dapp__in=dapps).update(stored_scopes=granted)
+    with CaptureQueriesContext(connection) as queries:
+        sessions.withdraw_chains(["eip155:137"])
+    found = Session.objects.filter(dapp__in=dapps)
+    assert [list(session.scopes) for session in found] == [["eip155:137"]] * 5
+    read = [q["sql"] for q in queries if 'ORDER BY "wallets_session"."id"' in q["sql"]]
+    assert len(read) > 2
+    assert all(sql.endswith("LIMIT 2") for sql in read)
 
 
 def test_chain_that_is_imported_anew_stays_in_sessions(rig: Rig):

@@ -21,6 +21,9 @@ from wallets.signatures import is_allowed
 EXPIRED_AT_ONCE = 100
 """Sessions that one transaction ends."""
 
+LOOKED_AT_ONCE = 1000
+"""Sessions that one query reads, where all are looked at."""
+
 
 class Stale(Exception):
     """Raised when what a user has decided upon is no longer what there is."""
@@ -103,9 +106,12 @@ def withdraw_chains(kept: Collection[str]) -> None:
 
     kept: what they may go on holding, see `wallets.offers.kept_scopes`.
     """
-    for row in Session.objects.exclude(stored_scopes=[]).order_by("dapp_id"):
-        if row.scopes.keys() - set(kept):
-            _keep_only(row.dapp_id, kept)
+    granted, last = Session.objects.exclude(stored_scopes=[]).order_by("id"), 0
+    while rows := list(granted.filter(id__gt=last)[:LOOKED_AT_ONCE]):
+        for row in rows:
+            if row.scopes.keys() - set(kept):
+                _keep_only(row.dapp_id, kept)
+        last = rows[-1].pk
 
 
 @transaction.atomic
