@@ -3,9 +3,9 @@
 Started by `config.server` as `python -m config.worker APPLICATION DRAIN READY SOCKET …`:
 for how many seconds it goes on after the word to stop, and inherited descriptors. READY
 is a pipe that gets one byte when requests are answered, the others are sockets to listen
-on from then on; a second one is for operators. Its standard input is the lifeline: it ends when
-the supervisor does, even when that one was killed, and then the worker leaves too and
-the port is free again.
+on from then on; a second one is for operators. Its standard input is the lifeline: it
+ends when the supervisor does, even when that one was killed, and then the worker leaves
+too and the port is free again.
 """
 
 from __future__ import annotations

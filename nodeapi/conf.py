@@ -99,7 +99,8 @@ def trace_limits() -> PoolLimits:
     NODEAPI_TRACE_WORKERS, NODEAPI_TRACE_CONCURRENCY (of one key), NODEAPI_TRACE_SECONDS
     (of a whole trace), NODEAPI_TRACE_MEMORY_BYTES (of one worker),
     NODEAPI_TRACE_RESULT_BYTES (of one answer), NODEAPI_TRACE_SPOOL_BYTES (of all
-    answers that wait in files, those made of records too). The defaults are those of `PoolLimits`.
+    answers that wait in files, those made of records too). The defaults are those of
+    `PoolLimits`.
     """
     names = {
         "workers": "WORKERS",

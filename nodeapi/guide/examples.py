@@ -19,7 +19,7 @@ SEARCHED_ACCOUNTS = 10
 """How many of that block's callees are asked for a slot."""
 
 REMEMBERED = 128
-"""Networks whose arguments are kept, each under its head."""
+"""Heads whose arguments are kept, those asked for last."""
 
 _TRACERS = (Tracer.CALL, Tracer.PRESTATE, Tracer.FLAT_CALL, Tracer.FOUR_BYTE)
 """Whose answers are short, the most usual first."""

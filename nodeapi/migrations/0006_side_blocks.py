@@ -1,4 +1,4 @@
-"""What the admin's filter for other than canonical blocks looks into, made while imports go on."""
+"""What the admin's filter by `is_canonical` looks into, made while imports go on."""
 
 from __future__ import annotations
 

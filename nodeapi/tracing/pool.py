@@ -44,7 +44,7 @@ class PoolLimits:
     result_bytes: int = 2**29
     """Of one answer."""
     spool_bytes: int = 2**32
-    """Of all answers that are being read."""
+    """Of all answers that wait in files, finished ones and those made of records."""
     spool_folder: Path | None = None
     """Where they wait; None: the system's folder for such files."""
 

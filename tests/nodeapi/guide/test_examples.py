@@ -36,9 +36,7 @@ def test_a_slot_is_looked_for_account_by_account() -> None:
 
     chains.import_blocks("net", genesis(), [without])
     network = Network.objects.get(slug="net")
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         found = examples(network)
     assert found["address"] == f"0x{receivers[0].hex()}"
     assert found["storagePosition"] == "0x0"
