@@ -44,6 +44,7 @@ from keys.services import (
     set_allowlist,
     update_key,
 )
+from keys.shown_fields import ShownField
 from keys.states import State, in_state, live_versions, state_of
 from keys.usage.daily import today
 from keys.user_admin import UserAdmin
@@ -181,6 +182,8 @@ class ApiKeyForm(_ApiKeyForm):
     The page holds what it has shown, too: what was not changed on it is not written, in
     case somebody else has changed that meanwhile.
     """
+
+    bound_field_class = ShownField
 
     show_secret = forms.BooleanField(
         required=False,

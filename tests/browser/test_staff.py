@@ -50,3 +50,30 @@ def test_key_that_has_changed_meanwhile_gets_what_was_typed_alone(
     expect(page.locator(".messagelist")).to_contain_text("changed")
     api_key.refresh_from_db()
     assert api_key.is_enabled
+
+
+def test_changes_outlast_a_mistake_elsewhere_on_the_page(
+    context: BrowserContext, live: Live
+) -> None:
+    api_key = create_key(owner=new_user(), name="Indexer")
+    sign_in(context, live, User.objects.create_superuser("clerk@example.org"))
+    page = context.new_page()
+    page.goto(f"/admin/keys/apikey/{api_key.pk}/change/")
+    page.locator("#id_expires_at_0").fill("2999-01-01")
+    page.locator("#id_expires_at_1").fill("00:00:00")
+    page.locator("#id_networks_from option").first.dblclick()
+    expect(page.locator("#id_networks_to option")).to_have_count(1)
+    page.get_by_role("checkbox", name="Is enabled").uncheck()
+    page.locator("#id_staff_note").fill("see ticket 7")
+    page.get_by_text("Add another Allowlist entry").click()
+    page.locator("#id_allowlist-0-kind").select_option("ip")
+    page.locator("#id_allowlist-0-value").fill("no address")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".errornote")).to_be_visible()
+    page.locator("#id_allowlist-0-value").fill("192.0.2.7")
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist")).to_contain_text("changed")
+    api_key.refresh_from_db()
+    assert (api_key.is_enabled, api_key.staff_note) == (False, "see ticket 7")
+    assert (api_key.networks.count(), api_key.allowlist.count()) == (1, 1)
+    assert api_key.expires_at is not None
