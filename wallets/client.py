@@ -167,9 +167,8 @@ class WalletClient:
 
     def _take(self, message: Mapping[str, Any]) -> None:
         if "id" not in message:
-            if (
-                self._events.qsize() == MAX_EVENTS
-            ):  # behind them, the end has room still
+            # The queue itself has no bound, so that the end has room behind them.
+            if self._events.qsize() == MAX_EVENTS:
                 raise asyncio.QueueFull
             self._events.put_nowait(dict(message))
             return

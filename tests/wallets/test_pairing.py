@@ -267,6 +267,23 @@ def test_codes_end_with_the_password(user: User):
     assert pairing.redeem_program_code(code=others, cause=CALLER).token
 
 
+@pytest.mark.parametrize("kind", DappKind)
+def test_code_that_is_being_exchanged_ends_with_the_password_too(
+    user: User, kind: DappKind, monkeypatch: pytest.MonkeyPatch
+):
+    issue = pairing._issue
+
+    def issue_late(used: Pairing, cause: Cause) -> pairing.IssuedToken:
+        user.set_password("another long pass phrase")
+        user.save()
+        return issue(used, cause)
+
+    monkeypatch.setattr(pairing, "_issue", issue_late)
+    with pytest.raises(PairingRefused):
+        page_token(user) if kind == DappKind.WEB else program_token(user)
+    assert not Dapp.objects.filter(user=user).exists()
+
+
 @pytest.mark.parametrize(
     "typed", [f"{ORIGIN}/", f" {ORIGIN}\t", "HTTPS://Dapp.Example", ORIGIN]
 )

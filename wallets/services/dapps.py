@@ -27,11 +27,11 @@ def disconnect_dapp(*, dapp: Dapp, cause: Cause) -> None:
 def disconnect_all(*, user: User, cause: Cause) -> None:
     """Disconnect all of a user's dapps, as when his password has changed.
 
-    Codes that are out end as well: whoever has one would be back with it.
+    Codes that are out end as well, those that are being exchanged among them: whoever has
+    one would be back with it.
     """
     now = timezone.now()
-    codes = Pairing.objects.filter(user=user, used_at=None, expires_at__gt=now)
-    codes.update(expires_at=now)
+    Pairing.objects.filter(user=user, expires_at__gt=now).update(expires_at=now)
     for dapp in Dapp.objects.filter(user=user).order_by("pk"):
         disconnect_dapp(dapp=dapp, cause=cause)
 

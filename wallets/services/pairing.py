@@ -47,8 +47,8 @@ MAX_GUESSES = 5
 """Wrong codes from one address within the lifetime of a program's code."""
 
 MAX_COUNTED = 1000
-"""Wrong codes of all addresses that are counted. Whoever has more addresses than that is
-not stopped, nor does he stop anybody: it is the length of a code that makes his guesses
+"""Wrong codes of all addresses that are counted. Whoever has addresses for more than that
+is not stopped, nor does he stop anybody: it is the length of a code that makes his guesses
 hopeless."""
 
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
@@ -230,6 +230,10 @@ def _take(code: str, kind: DappKind) -> Pairing | None:
 
 @transaction.atomic
 def _issue(pairing: Pairing, cause: Cause) -> IssuedToken:
+    # It may have ended since it was used up, and does not before the commit.
+    codes = Pairing.objects.select_for_update(no_key=True)
+    if not codes.filter(pk=pairing.pk, expires_at__gt=timezone.now()).first():
+        raise PairingRefused
     dapp = pair_dapp(
         user=pairing.user,
         kind=DappKind(pairing.kind),
