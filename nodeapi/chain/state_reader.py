@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ACCOUNTS_CACHED = 200_000
 SLOTS_CACHED = 400_000
-"""At about 300 bytes each the two caches stay below 200 MB."""
+"""At 500 and 350 bytes each the two caches stay below 250 MB."""
 
 _CODES_CACHED = 2_000
 
@@ -55,7 +55,7 @@ _NODES_BELOW: LiteralString = (
     ") AS below LIMIT %b"
 )
 _BELOW_ONE_PATH = 256
-"""Nodes at most: as many as stand on two full levels."""
+"""Nodes at most, the first by path, leaves among them."""
 _BELOW_ALL_PATHS = 2**16
 """Nodes at most, 40 MB: a block may lack nodes in thousands of places."""
 
