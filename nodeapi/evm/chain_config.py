@@ -154,13 +154,14 @@ class ChainConfig:
         Two configs that agree in it may differ in forks that are yet to come.
         """
         dao_fork = self.dao_fork_block
+        has_dao_fork = dao_fork is not None and dao_fork <= number
         return (
             self.chain_id,
             [fork for fork in self.block_forks if fork[0] <= number],
             [fork for fork in self.time_forks if fork[0] <= timestamp],
             self.terminal_total_difficulty,
             self.deposit_contract,
-            self.supports_dao_fork if dao_fork and dao_fork <= number else None,
+            (dao_fork, self.supports_dao_fork) if has_dao_fork else None,
         )
 
     def is_dao_fork(self, number: int) -> bool:

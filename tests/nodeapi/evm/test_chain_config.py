@@ -177,3 +177,42 @@ def test_headers_state_their_side_of_the_dao_fork_for_ten_blocks(supports):
     assert dao.is_dao_fork(2) is supports
     assert not dao.is_dao_fork(3)
     assert len(dao.dao_drained_accounts) == 116
+
+
+PAST = {"homesteadBlock": 2, "londonBlock": 11, "shanghaiTime": 99, "chainId": 8}
+DAO = {"daoForkBlock": 5, "daoForkSupport": True}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *[{key: value} for key, value in PAST.items()],
+        {"terminalTotalDifficulty": 999},
+        {
+            "blobSchedule": {
+                "cancun": {"target": 3, "max": 9, "baseFeeUpdateFraction": 9}
+            }
+        },
+        {"daoForkBlock": 6},
+        {"daoForkBlock": 21},
+        {"daoForkSupport": False},
+    ],
+)
+def test_what_has_decided_blocks_that_are_past_is_told_apart(changes):
+    assert config(**DAO).until(20, 250) != config(**DAO | changes).until(20, 250)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"pragueTime": 251}, {"osakaTime": None}, {"bpo1Time": 500}]
+)
+def test_what_is_yet_to_come_may_change(changes):
+    assert config(**DAO).until(20, 250) == config(**DAO | changes).until(20, 250)
+
+
+def test_a_dao_fork_may_be_moved_until_it_has_come():
+    later = config(daoForkBlock=6, daoForkSupport=False)
+    assert config(**DAO).until(4, 0) == later.until(4, 0)
+    assert config(**DAO).until(5, 0) != later.until(5, 0)
+    zero = {"daoForkBlock": 0}
+    supported = config(**zero, daoForkSupport=True)
+    assert supported.until(1, 0) != config(**zero, daoForkSupport=False).until(1, 0)
