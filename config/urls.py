@@ -35,6 +35,10 @@ urlpatterns = [
     # Where browsers look by themselves when a page, such as the admin's, names no icon.
     path("favicon.ico", RedirectView.as_view(url=static("portcullis/icon.svg"))),
     path("account/", include("keys.accounts.urls")),
+    # The admin's own page would count no guesses at the old password, and send no mail.
+    path(
+        "admin/password_change/", RedirectView.as_view(pattern_name="password_change")
+    ),
     path("admin/", admin.site.urls),
     path("dashboard/", include("keys.dashboard.urls")),
     path("api/v1/", include("keys.api.urls")),
