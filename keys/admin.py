@@ -303,8 +303,11 @@ class ApiKeyAdmin(LongList, KeyActions):
     @admin.display(description="latest events")
     def events(self, api_key: ApiKey) -> str:
         latest = api_key.events.select_related("actor")[:SHOWN_EVENTS]
-        lines = ((f"{e.at:%Y-%m-%d %H:%M:%S}", e.type, e.actor or "") for e in latest)
-        return format_html_join("", "{} · {} · {}<br>", lines) or "-"
+        lines = (
+            (f"{e.at:%Y-%m-%d %H:%M:%S}", e.type, f" · {e.actor}" if e.actor else "")
+            for e in latest
+        )
+        return format_html_join("", "{} · {}{}<br>", lines) or "-"
 
     def has_change_permission(
         self, request: HttpRequest, obj: ApiKey | None = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.contrib.auth.forms import (
+    AuthenticationForm,
+    PasswordChangeForm,
+    SetPasswordForm,
+)
 from django.core.exceptions import ValidationError
 
 from keys.login import forgive, is_locked_out, may_try
@@ -28,10 +32,12 @@ class EmailForm(forms.Form):
         return User.objects.normalize_email(self.cleaned_data["email"])
 
 
-if TYPE_CHECKING:  # what it is mixed into
+if TYPE_CHECKING:  # what it is mixed into; and what is generic for the checker alone
     _LogIn = AuthenticationForm
+    _SetPasswordForm = SetPasswordForm[User]
 else:
     _LogIn = object
+    _SetPasswordForm = SetPasswordForm
 
 
 class TellsLockOut(_LogIn):
@@ -56,6 +62,14 @@ class LogInForm(TellsLockOut, AuthenticationForm):
         **AuthenticationForm.error_messages,
         "invalid_login": "No account has this address and this password.",
     }
+
+
+class NewPasswordForm(_SetPasswordForm):
+    """A password of whoever came by a mailed link; the cursor is in its field."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["new_password1"].widget.attrs["autofocus"] = True
 
 
 class CountedPasswordChangeForm(PasswordChangeForm):

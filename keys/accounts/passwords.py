@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.views import PasswordChangeView, PasswordResetConfirmView
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_http_methods
 
-from keys.accounts.forms import CountedPasswordChangeForm, EmailForm
+from keys.accounts.forms import CountedPasswordChangeForm, EmailForm, NewPasswordForm
 from keys.accounts.mails import mail_password_changed, mail_reset
 from keys.accounts.pages import account_page, ip_of, logger, mail_form
 from keys.login import forgive
 from keys.models import User
-
-if TYPE_CHECKING:  # the class is generic for the type checker alone
-    _SetPasswordForm = SetPasswordForm[User]
-else:
-    _SetPasswordForm = SetPasswordForm
 
 
 @account_page
@@ -35,9 +29,10 @@ class ResetConfirm(PasswordResetConfirmView):
     """Have whoever got the mail choose another password."""
 
     template_name = "account/reset_confirm.html"
+    form_class = NewPasswordForm
     success_url = reverse_lazy("login")
 
-    def form_valid(self, form: _SetPasswordForm) -> HttpResponse:
+    def form_valid(self, form: NewPasswordForm) -> HttpResponse:
         """Change it, and let the user log in even if he has guessed too often."""
         response = super().form_valid(form)
         assert isinstance(form.user, User)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib.auth import login
-from django.contrib.auth.forms import SetPasswordForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from keys import conf
-from keys.accounts.forms import EmailForm
+from keys.accounts.forms import EmailForm, NewPasswordForm
 from keys.accounts.links import LinkUseless, find_mail, make_account
 from keys.accounts.mails import mail_signup
 from keys.accounts.pages import account_page, mail_form
@@ -45,7 +44,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
     try:
         email = find_mail(token).email
         posted = request.POST if request.method == "POST" else None
-        form = SetPasswordForm(User(email=email), posted)
+        form = NewPasswordForm(User(email=email), posted)
         if not form.is_valid():
             context = {"form": form, "email": email}
             return render(request, "account/signup_confirm.html", context)

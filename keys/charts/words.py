@@ -19,6 +19,12 @@ def short(value: float) -> str:
     return _digits(value)
 
 
+def size(count: float) -> str:
+    """Return a count of bytes in about three digits: 950 B, 1.2 kB."""
+    text = short(count)
+    return f"{text}B" if _THIN in text else f"{text}{_THIN}B"
+
+
 def duration(microseconds: float | None) -> str:
     """Return a time in about three digits and its unit; none: a dash."""
     if microseconds is None:

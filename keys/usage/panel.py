@@ -126,7 +126,7 @@ def _facts(found: Usage) -> list[Fact]:
             Fact(f"p{share * 100:.0f}", words.duration(found.latency(share)))
             for share in _SHARES
         ),
-        Fact("Sent", f"{words.short(total.bytes_out)}B"),
+        Fact("Sent", words.size(total.bytes_out)),
     ]
 
 

@@ -88,6 +88,13 @@ def test_counts_are_written_in_three_digits(value, text):
 
 
 @pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (900, "900 B"), (1200, "1.2 kB")]
+)
+def test_sizes_have_their_unit_beside_them(count, text):
+    assert words.size(count) == text.replace(" ", THIN)
+
+
+@pytest.mark.parametrize(
     ("microseconds", "text"),
     [
         (None, "–"),

@@ -56,7 +56,9 @@ class PageForm(forms.Form):
 class ProgramForm(forms.Form):
     """What the user calls a program."""
 
-    label = forms.CharField(max_length=60)
+    label = forms.CharField(
+        max_length=60, error_messages={"required": "Give the program a name."}
+    )
 
 
 def with_opener(view: _View) -> _View:

@@ -130,3 +130,6 @@ def test_program_needs_a_name(person: Person, label):
     response = person.client.post("/wallet/programs", {"label": label})
     assert response.status_code == HTTPStatus.BAD_REQUEST
     assert not Pairing.objects.filter(user=person.user).exists()
+    page = response.content.decode()
+    assert 'id="id_label_error"' in page
+    assert f'name="label" maxlength="60" value="{label}"' in page
