@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from keys.models import ApiKey, EventType, KeyLimits, Plan
 from keys.services.events import SYSTEM, Actor, lock, record
@@ -58,7 +58,11 @@ def set_plan(
     is_default: whether it holds for keys that were given no plan; one plan does.
     Raises: ValidationError, also when another plan is the default one.
     """
-    plan = Plan.objects.select_for_update().filter(slug=slug).first()
+    # Of two at once the later one sees the other's. Whoever reads plans, or gives one to a
+    # key, does not wait.
+    with connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE keys_plan IN SHARE ROW EXCLUSIVE MODE")
+    plan = Plan.objects.filter(slug=slug).first()
     is_new = plan is None
     plan = plan or Plan(slug=slug)
     plan.name = name

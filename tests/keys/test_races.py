@@ -6,13 +6,21 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth import authenticate
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.test import RequestFactory
 from django.utils import timezone
 
 from keys.accounts.links import LinkUseless, make_account, make_token
 from keys.login import MAX_FAILURES_OF_PAIR
-from keys.models import AccountMail, EventType, KeyEvent, LoginFailure, User
+from keys.models import (
+    AccountMail,
+    EventType,
+    KeyEvent,
+    LoginFailure,
+    Plan,
+    User,
+)
 from keys.services import (
     SYSTEM,
     Actor,
@@ -24,6 +32,7 @@ from keys.services import (
     withdraw_entitlement,
 )
 from keys.services.events import lock
+from keys.services.limits import set_plan
 from tests.support.rows import make_network
 from tests.support.threads import at_once, held_up, outcome
 
@@ -77,6 +86,32 @@ def test_entitlement_is_withdrawn_once() -> None:
     at_once(*[lambda: withdraw_entitlement(entitlement=granted)] * 4)
     revoked = KeyEvent.objects.filter(type=EventType.ENTITLEMENT_REVOKED)
     assert revoked.count() == 1
+
+
+def test_plan_is_made_once() -> None:
+    def set_pro() -> tuple[Plan, bool]:
+        return set_plan(slug="pro", name="Pro", credits_per_day=1000)
+
+    with transaction.atomic():
+        made = set_pro()
+        waiting = held_up(set_pro)
+    assert [made, outcome(waiting)] == [
+        (Plan.objects.get(), True),
+        (Plan.objects.get(), False),
+    ]
+
+
+def test_one_of_two_plans_becomes_the_default_one() -> None:
+    def set_default(slug: str) -> tuple[Plan, bool]:
+        return set_plan(slug=slug, name=slug, is_default=True)
+
+    with transaction.atomic():
+        set_default("free")
+        waiting = held_up(lambda: set_default("pro"))
+    error = outcome(waiting)
+    assert isinstance(error, ValidationError)
+    assert error.messages == ["Another plan is the default one."]
+    assert Plan.objects.get().slug == "free"
 
 
 def test_account_is_switched_off_while_its_user_changes_a_key() -> None:
