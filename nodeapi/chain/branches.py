@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from eth_typing import Address, Hash32
 
+from nodeapi.chain.forkchoice import forget_demoted
 from nodeapi.evm.blocks import Block, decode_body
 from nodeapi.evm.changes import AccountValue, Changes, decode_changes, encode_changes
 from nodeapi.evm.headers import Header, decode_header
@@ -150,7 +151,10 @@ class Branches:
         return changes
 
     def demote_after(self, number: int) -> None:
-        """Take the canonical blocks above a number off the chain; their diffs are kept."""
+        """Take the canonical blocks above a number off the chain; their diffs are kept.
+
+        Nor do they count as safe or finalized any longer.
+        """
         versions = self._versions_after(number)
         rows = self._connection.execute(
             "UPDATE nodeapi_block SET is_canonical = false"
@@ -171,6 +175,8 @@ class Branches:
                 f"DELETE FROM {table} WHERE network_id = %b AND block_number > %b",
                 (self._network_id, number),
             )
+
+        forget_demoted(self._connection, self._network_id)
 
     def promote(self, blocks: Iterable[StoredBlock]) -> None:
         """Put side blocks on the canonical chain; their rows are their caller's."""

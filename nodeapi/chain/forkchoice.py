@@ -54,6 +54,18 @@ def parse_forkchoice(text: str) -> Forkchoice:
     )
 
 
+def forget_demoted(connection: psycopg.Connection[Any], network_id: int) -> None:
+    """Have the head count as safe and finalized where the block is canonical no more."""
+    for column in ("safe_hash", "finalized_hash"):
+        connection.execute(
+            f"UPDATE networks_network AS network SET {column} = NULL"
+            " FROM nodeapi_block AS block WHERE network.id = %b"
+            " AND block.network_id = network.id"
+            f" AND block.hash = network.{column} AND NOT block.is_canonical",
+            (network_id,),
+        )
+
+
 def set_forkchoice(
     connection: psycopg.Connection[Any], network_id: int, forkchoice: Forkchoice
 ) -> None:

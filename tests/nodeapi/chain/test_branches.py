@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from networks.models import Network
 from nodeapi.chain.abi import call_data
 from nodeapi.chain.builder import ChainBuilder
 from nodeapi.chain.contracts import contract
@@ -160,6 +161,27 @@ def test_the_wanted_head_wins_over_a_longer_branch() -> None:
     )
     assert chains.head("net")[1] == long.head.hash
     assert chains.audit_all("net") == 7
+
+
+def test_safe_and_finalized_blocks_end_with_their_branch() -> None:
+    start = genesis(is_merged=True)
+    line = Line(ChainBuilder(start))
+    short, long = line.chain.fork(), line.chain.fork()
+    first, *_ = short_blocks = line.grow(short, 2, value=5)
+    shared = line.chain.head.hash
+    chains.import_blocks(
+        "net",
+        start,
+        [*line.chain.blocks, *short_blocks],
+        forkchoice=Forkchoice(short.head.hash, first.header.hash, shared),
+    )
+    network = Network.objects.get(slug="net")
+    assert bytes(network.safe_hash or b"") == first.header.hash
+    chains.import_blocks("net", start, line.grow(long, 3, value=6))
+    assert chains.head("net")[1] == long.head.hash
+    network.refresh_from_db()
+    assert network.safe_hash is None  # the head counts as safe
+    assert bytes(network.finalized_hash or b"") == shared
 
 
 def test_an_invalid_side_block_leaves_no_trace() -> None:
