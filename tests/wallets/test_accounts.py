@@ -79,3 +79,11 @@ def test_accounts_get_other_names(user: User):
     assert str(accounts_of(user)[0]) == "savings"
     with pytest.raises(ValidationError):
         accounts.rename_account(account=account, label="x" * 61)
+
+
+def test_account_that_is_gone_is_not_renamed(user: User):
+    """It was removed in another window after this one had looked it up."""
+    account = add(user, A1)
+    accounts.remove_account(account=accounts_of(user)[0], cause=BY_USER)
+    accounts.rename_account(account=account, label="savings")
+    assert addresses(user) == []

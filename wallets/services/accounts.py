@@ -56,13 +56,13 @@ def add_account(
 
 @transaction.atomic
 def rename_account(*, account: Account, label: str) -> None:
-    """Give an account another name, which dapps don't see.
+    """Give an account another name, which dapps don't see; nothing to one that is gone.
 
     Raises: ValidationError.
     """
     account.label = label
     account.full_clean()
-    account.save(update_fields=["label"])
+    Account.objects.filter(pk=account.pk).update(label=label)
     announce_user(account.user_id)
 
 
