@@ -94,23 +94,24 @@ def test_window_with_a_fault_stays_to_be_read(stage: Stage):
     assert not opened.value.is_closed()
 
 
-def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
+def deny_the_first(stage: Stage) -> None:
+    """Have a page paired with the wallet itself, and its first request denied."""
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Let it ask").click()
     window.get_by_role("button", name="Deny", exact=True).click()
     assert stage.heard(1)["error"]["code"] == 4001
+
+
+def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
+    deny_the_first(stage)
     again = stage.window()
     again.get_by_role("button", name="Approve").click()
     stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
 
 
 def test_session_that_is_refused_at_once_opens_no_window(stage: Stage):
-    stage.is_played = False
-    window = stage.window()
-    window.get_by_role("button", name="Let it ask").click()
-    window.get_by_role("button", name="Deny", exact=True).click()
-    assert stage.heard(1)["error"]["code"] == 4001
+    deny_the_first(stage)
     stage.until(lambda: stage.context.pages == [stage.page])
     stage.ask(2, "wallet_createSession", {"optionalScopes": "all"})
     assert stage.heard(2)["error"]["code"] == -32602
