@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -60,6 +60,7 @@ class Protocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._process: Running | None = self.app_state.get(STATE)
+        self._of_itself = ref(self)
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Have a request answered, by an application that may do so in one go."""
@@ -71,15 +72,19 @@ class Protocol(HttpToolsProtocol):
         cycle.scope["extensions"] = {
             http.WHOLE_BODY: partial(_take_whole_body, of_cycle),
             http.PLAIN_ANSWER: partial(_answer_plainly, of_cycle),
+            http.GO_ON: partial(_go_on, self._of_itself, of_cycle),
         }
         # Not before the loop has read what else has come: one write after the other
         # finds a client awake that one write after each read would have to wake.
-        self.loop.call_soon(self._run, cycle, app)
+        answer = partial(app, cycle.scope, cycle.receive, cycle.send)
+        self.loop.call_soon(self.run, cycle, answer)
 
-    def _run(self, cycle: Any, app: Any) -> None:
-        """Call the application, and wait for it in a task unless it is done."""
+    def run(
+        self, cycle: Any, answer: Callable[[], Awaitable[None]], _: object = None
+    ) -> None:
+        """Have an application answer, and wait for it in a task unless it is done."""
         try:
-            rest = app(cycle.scope, cycle.receive, cycle.send)
+            rest = answer()
         except Exception as error:
             rest = _fail(error)
         if rest is not http.DONE:
@@ -170,6 +175,21 @@ def _answer_plainly(of_cycle: ref[Any], body: bytes, more: bytes = b"") -> bool:
     cycle.on_response()
     cycle.on_response = _nothing  # it leads to the connection, which leads to it
     return True
+
+
+def _go_on(
+    of_connection: ref[Protocol],
+    of_cycle: ref[Any],
+    future: asyncio.Future[Any],
+    answer: Callable[[], Awaitable[None]],
+) -> None:
+    """Have an application go on with its answer when a future is done.
+
+    of_connection, of_cycle: refer to those of the request, for as long as they last.
+    """
+    connection, cycle = of_connection(), of_cycle()
+    if connection is not None and cycle is not None:
+        future.add_done_callback(partial(connection.run, cycle, answer))
 
 
 def _nothing() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 from jsonrpc.calls import Call, Context, answered, refused
 from jsonrpc.departure import Gone, unless_gone
 from jsonrpc.errors import RequestTimedOut, ResponseTooLarge, RpcError
+from jsonrpc.later import Later
 from jsonrpc.stream import ResultTooLarge, Stream
 
 _AT_ONCE = 100
@@ -131,7 +133,7 @@ class Batches:
         """Wait until all calls have a value or an error; return whether time is up."""
         loop = asyncio.get_running_loop()
         pending = {
-            asyncio.ensure_future(call.value): call
+            _future(call.value): call
             for call in calls
             if call.error is None and hasattr(call.value, "__await__")
         }
@@ -150,9 +152,23 @@ class Batches:
                 continue
             error = future.exception()
             if error is None:
-                call.value = future.result()
+                self._take(call, future, context)
             elif isinstance(error, Exception):
                 call.error = self._told(error, call, context)
             else:
                 raise error
-        return bool(late)
+        # A few have something else to wait for now.
+        return await self._settle(calls, deadline, context, gone) or bool(late)
+
+    def _take(self, call: Call, future: asyncio.Future[Any], context: Context) -> None:
+        """Give a call the value that a future brought."""
+        value = call.value
+        try:
+            call.value = value.take() if type(value) is Later else future.result()
+        except Exception as error:
+            call.error = self._told(error, call, context)
+
+
+def _future(value: Awaitable[Any]) -> asyncio.Future[Any]:
+    """Return a future that tells when a value is there."""
+    return value.future if type(value) is Later else asyncio.ensure_future(value)

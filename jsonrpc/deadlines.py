@@ -9,6 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
+from typing import Protocol
+
+
+class Expiring(Protocol):
+    """Something with a deadline."""
+
+    @property
+    def when(self) -> float:
+        """The loop's time at which it ends."""
+
+    def expire(self) -> None:
+        """Give it up: its time has come."""
 
 
 class Deadlines:
@@ -19,32 +31,36 @@ class Deadlines:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._waiting: dict[Deadline, None] = {}
+        self._waiting: dict[Expiring, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that all of this belongs to."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     def deadline(self) -> Deadline:
         """Return a context manager that raises TimeoutError when time is up."""
         return Deadline(self)
 
-    def enter(self, deadline: Deadline) -> asyncio.Task[object] | None:
-        """Watch over the current task from now on, and return it."""
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.get_running_loop()
-        deadline.when = loop.time() + self.seconds
-        self._waiting[deadline] = None
+    def watch(self, what: Expiring) -> float:
+        """Have something expire when its time is up; return the loop's time of that."""
+        loop = self.loop
+        when = loop.time() + self.seconds
+        self._waiting[what] = None
         if self._timer is None:
-            self._timer = loop.call_at(deadline.when, self._expire, loop)
-        # Told of the loop, it need not ask the kernel which process this is.
-        return asyncio.current_task(loop)
+            self._timer = loop.call_at(when, self._expire, loop)
+        return when
 
-    def leave(self, deadline: Deadline) -> None:
-        """Watch no longer."""
-        self._waiting.pop(deadline, None)
+    def leave(self, what: Expiring) -> None:
+        """Watch it no longer."""
+        self._waiting.pop(what, None)
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Interrupt the tasks whose time is up, and wait for the next."""
+        """End what has come to its time, and wait for the next."""
         self._timer = None
         now = loop.time()
         while self._waiting:
@@ -72,7 +88,10 @@ class Deadline:
         self.when = 0.0
 
     def __enter__(self) -> Deadline:
-        self._task = self._deadlines.enter(self)
+        deadlines = self._deadlines
+        self.when = deadlines.watch(self)
+        # Told of the loop, it need not ask the kernel which process this is.
+        self._task = asyncio.current_task(deadlines.loop)
         return self
 
     def __exit__(

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jsonrpc.answers import (
@@ -46,6 +47,8 @@ from jsonrpc.errors import (
     RpcError,
     unknown_method,
 )
+from jsonrpc.later import Later
+from jsonrpc.pending import Pending
 from jsonrpc.registry import Method, MethodRegistry
 from jsonrpc.stream import Stream
 from jsonrpc.text import parse, parse_exactly
@@ -98,6 +101,7 @@ class Dispatcher:
     ) -> Answer | Awaitable[Answer]:
         """Answer a request, at once when nothing has to be waited for.
 
+        What waits for one future alone is a `Pending`: it can be finished without a task.
         gone: what to wait for to learn that nobody waits for the answer any more; slow
             methods are given up then.
         """
@@ -178,7 +182,26 @@ class Dispatcher:
                 return answer
         except Exception as error:
             return self._refuse(call, self._told(error, call, context), context)
+        if type(value) is Later and not call.is_slow:
+            finish = partial(self._finish, call, method, context)
+            return Pending(value.future, finish, self._deadlines)
         return self._answer_later(call, method, context, gone)
+
+    def _finish(
+        self, call: Call, method: Method, context: Context, is_late: bool
+    ) -> Answer | Awaitable[Answer]:
+        """Answer a single call as soon as the future that it waits for is done."""
+        if is_late:
+            return self._refuse(call, RequestTimedOut(), context)
+        try:
+            value = call.value = call.value.take()
+            if type(value) is not bytes and is_awaited(value):
+                return self._answer_later(call, method, context, stay)
+            answer = write_result(call.id, method.encode(value))
+        except Exception as error:
+            return self._refuse(call, self._told(error, call, context), context)
+        context.book(method.name, call.credits, len(answer), None)
+        return answer
 
     async def _answer_charged(
         self, charged: Awaitable[None], call: Call, context: Context, gone: Gone
@@ -202,10 +225,15 @@ class Dispatcher:
     def _told(self, error: Exception, call: Call, context: Context) -> RpcError:
         """Return what the caller is told of an error."""
         if isinstance(error, RpcError):
-            # Tracebacks lead to frames that hold the call, which is about to hold the
-            # error: a circle, which only the garbage collector would open.
-            error.__traceback__ = error.__cause__ = error.__context__ = None
-            return error
+            told = error
+        else:
+            told = self._told_as(error, call, context)
+        # Tracebacks lead to frames that hold the call, which holds the error, or a future
+        # that does: a circle, which only the garbage collector would open.
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        return told
+
+    def _told_as(self, error: Exception, call: Call, context: Context) -> RpcError:
         for known, told in self._translations.items():
             if isinstance(error, known):
                 return told()

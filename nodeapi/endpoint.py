@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -28,6 +29,7 @@ from jsonrpc.errors import (
     ServiceUnavailable,
     UnsupportedMediaType,
 )
+from jsonrpc.pending import Pending
 from jsonrpc.registry import MethodRegistry
 from jsonrpc.stream import Stream
 from keys.errors import (
@@ -69,6 +71,9 @@ _UNREAD = (
 )
 """What is answered without a look into the body."""
 
+
+_Exchange = tuple[Scope, Mapping[bytes, bytes], http.RequestId, Receive, Send]
+"""A request, its headers and name, and its two channels."""
 
 _ANSWER = (bytes, Reply, Stream)
 """What an answer is; a union would be put together anew for each request."""
@@ -148,6 +153,22 @@ class Endpoint:
         except Exception as error:
             refusal = self._refuse(error, scope, receive, request_id)
             return self._send(refusal, None, *exchange)
+        if type(answer) is Pending:
+            finish = partial(self._finish, answer, grant, exchange)
+            extensions[http.GO_ON](answer.future, finish)
+            return http.DONE
+        if type(answer) is bytes and send_at_once(
+            answer, grant, scope, headers, request_id
+        ):
+            return http.DONE
+        return self._send(answer, grant, *exchange)
+
+    def _finish(
+        self, pending: Pending, grant: Grant, exchange: _Exchange
+    ) -> Awaitable[None]:
+        """Send what is there now; at once, if nothing else is to be waited for."""
+        answer = pending.finish()
+        scope, headers, request_id, _, _ = exchange
         if type(answer) is bytes and send_at_once(
             answer, grant, scope, headers, request_id
         ):

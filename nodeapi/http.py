@@ -53,6 +53,12 @@ not all of it has come, which `receive` is to be asked for then. Afterwards `rec
 waits for the client to hang up."""
 
 
+GO_ON = "portcullis.go_on"
+"""Extension in an ASGI scope: a function that takes a future, and what is to be called as
+soon as that is done; which returns what an application does. Where it is used, the
+application returns `DONE` before it has answered."""
+
+
 class _Done:
     """Something to await that is over already."""
 
@@ -62,8 +68,8 @@ class _Done:
 
 
 DONE = _Done()
-"""What an application returns that has answered while it was called: a server that
-knows this needs no task for the request, another one awaits it."""
+"""What an application returns that has answered while it was called, or will go on by
+itself: a server that knows this needs no task for the request, another one awaits it."""
 
 NOTE = "portcullis.note"
 """Where in an ASGI scope a request has its `nodeapi.notes.Note`, if it has one."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 
+from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
 from nodeapi.documents import unpack_full_block
 from nodeapi.encoding import MAX_INDEX
@@ -92,9 +94,8 @@ class BlockReads(Reads):
         cached = self._cache.get(cache_key)
         if cached is not None:
             return cached
-        # Asked for now, not when it is awaited: requests at hand join one query.
         found = self._blocks_by_hash[full].get((network_id, block_hash))
-        return self._keep_block(cache_key, found)
+        return Later(found, partial(self._keep_block, cache_key))
 
     def block_by_number(
         self,
@@ -118,18 +119,17 @@ class BlockReads(Reads):
         if cached is not None or index > MAX_INDEX:
             return cached
         found = self._transactions.get((network_id, block_hash, index))
-        return self._keep_transaction(cache_key, found)
+        return Later(found, partial(self._keep_transaction, cache_key))
 
-    async def _keep_block(
+    def _keep_block(
         self,
         cache_key: tuple[str, int, bytes, bool, bool],
-        found: Awaitable[bytes | None],
+        document: bytes | None,
     ) -> bytes | None:
-        """Make the answer of what is found, and keep it."""
-        _, _, _, full, with_total_difficulty = cache_key
-        document = await found
+        """Make the answer of what was found, and keep it."""
         if document is None:
             return None  # not for ever: the block may come
+        _, _, _, full, with_total_difficulty = cache_key
         if full:
             document = self._unpack(document)
         if not with_total_difficulty:
@@ -137,10 +137,9 @@ class BlockReads(Reads):
         self._cache.put(cache_key, document)
         return document
 
-    async def _keep_transaction(
-        self, cache_key: CacheKey, found: Awaitable[bytes | None]
+    def _keep_transaction(
+        self, cache_key: CacheKey, document: bytes | None
     ) -> bytes | None:
-        document = await found
         if document is not None:
             self._cache.put(cache_key, document)
         return document
@@ -173,7 +172,9 @@ class BlockReads(Reads):
             number = number_or_tag
             block_hash = self._remembered_hash(view, number)
             if block_hash is None:
-                return self._read_number(view, number, full, with_total_difficulty)
+                is_new = view.head_number is None or number > view.head_number
+                read = self._read_new_number if is_new else self._read_number
+                return read(view, number, full, with_total_difficulty)
         else:
             block_hash = tagged_hash(view, number_or_tag)
             if block_hash is None:
@@ -191,24 +192,35 @@ class BlockReads(Reads):
             self._block_in(await view, number_or_tag, full, with_total_difficulty)
         )
 
-    async def _read_number(
+    async def _read_new_number(
         self, view: NetworkView, number: int, full: bool, with_total_difficulty: bool
     ) -> bytes | None:
-        above = view.head_number is None or number > view.head_number
-        if above and not await self._reaches(view, number):
+        if not await self._reaches(view, number):
             return None
-        row = await self._blocks_by_number[full].get((view.id, number))
+        return await self._read_number(view, number, full, with_total_difficulty)
+
+    def _read_number(
+        self, view: NetworkView, number: int, full: bool, with_total_difficulty: bool
+    ) -> Later[bytes | None]:
+        found = self._blocks_by_number[full].get((view.id, number))
+        keep = partial(self._keep_numbered, view, number, full, with_total_difficulty)
+        return Later(found, keep)
+
+    def _keep_numbered(
+        self,
+        view: NetworkView,
+        number: int,
+        full: bool,
+        with_total_difficulty: bool,
+        row: _Numbered | None,
+    ) -> bytes | None:
+        """Make the answer of what was found, and keep it and its hash."""
         if row is None:
             return None
         document, block_hash, head_hash = row
         self._remember_hash(view, number, block_hash, head_hash)
-        if full:
-            document = self._unpack(document)
-        if not with_total_difficulty:
-            document = _without_total_difficulty(document)
         cache_key = ("block", view.id, block_hash, full, with_total_difficulty)
-        self._cache.put(cache_key, document)
-        return document
+        return self._keep_block(cache_key, document)
 
 
 def _document(row: Row) -> bytes:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from eth_typing import Address
 
+from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
@@ -108,7 +110,7 @@ class StateReads(Reads):
         missing = [place for place, word in enumerate(words) if word is None]
         rows = await asyncio.gather(*(self._row(keys[place]) for place in missing))
         for place, row in zip(missing, rows, strict=True):
-            words[place] = await self._word(keys[place], row, False)
+            words[place] = await settled(self._word(keys[place], False, row))
         return [word for word in words if word is not None]
 
     def resolve_state(
@@ -183,34 +185,32 @@ class StateReads(Reads):
             cached = self._cache.get(cache_key)
             if cached is not None:
                 return cached
-        # Asked for now, not when it is awaited: requests at hand join one query.
-        return self._found(cache_key, self._row(cache_key), require_canonical)
+        make = partial(self._word, cache_key, require_canonical)
+        return Later(self._row(cache_key), make)
 
-    async def _found(
-        self,
-        cache_key: _StorageKey,
-        row: Awaitable[Row | None],
-        require_canonical: bool,
-    ) -> bytes:
-        return await self._word(cache_key, await row, require_canonical)
-
-    def _row(self, cache_key: _StorageKey) -> Awaitable[Row | None]:
+    def _row(self, cache_key: _StorageKey) -> asyncio.Future[Row | None]:
         _, network_id, block_hash, address, slot = cache_key
         return self._storage_by_hash.get(
             (network_id, block_hash, address, slot.to_bytes(32))
         )
 
-    async def _word(
-        self, cache_key: _StorageKey, row: Row | None, require_canonical: bool
-    ) -> bytes:
+    def _word(
+        self, cache_key: _StorageKey, require_canonical: bool, row: Row | None
+    ) -> Word:
         """Make the answer of what was read, and keep it."""
         if row is None:
             raise HeaderForHashNotFound
         value, is_canonical = row
-        if not read_bool(is_canonical or b""):
-            if require_canonical:
-                raise NotCanonical
-            value = await self._on_branch(*cache_key[1:])
+        if read_bool(is_canonical or b""):
+            return self._keep(cache_key, value)
+        if require_canonical:
+            raise NotCanonical
+        return self._word_on_branch(cache_key)
+
+    async def _word_on_branch(self, cache_key: _StorageKey) -> bytes:
+        return self._keep(cache_key, await self._on_branch(*cache_key[1:]))
+
+    def _keep(self, cache_key: _StorageKey, value: bytes | None) -> bytes:
         word = (value or b"").rjust(32, b"\0")
         self._cache.put(cache_key, word)
         return word
@@ -220,35 +220,36 @@ class StateReads(Reads):
     ) -> Awaitable[bytes]:
         if view.head_number is None or number > view.head_number:
             return self._at_new_number(view, number, address, slot)
-        key = (view.id, number, address, slot.to_bytes(32))
-        row = self._storage_by_number.get(key)
-        return self._found_at_number(view, number, address, slot, row)
+        return self._at_known_number(view, number, address, slot)
 
     async def _at_new_number(
         self, view: NetworkView, number: int, address: bytes, slot: int
     ) -> bytes:
         await self._require_reached(view, number)
-        row = self._storage_by_number.get((view.id, number, address, slot.to_bytes(32)))
-        return await self._found_at_number(view, number, address, slot, row)
+        return await self._at_known_number(view, number, address, slot)
 
-    async def _found_at_number(
+    def _at_known_number(
+        self, view: NetworkView, number: int, address: bytes, slot: int
+    ) -> Later[bytes]:
+        key = (view.id, number, address, slot.to_bytes(32))
+        make = partial(self._numbered_word, view, number, address, slot)
+        return Later(self._storage_by_number.get(key), make)
+
+    def _numbered_word(
         self,
         view: NetworkView,
         number: int,
         address: bytes,
         slot: int,
-        found: Awaitable[Row | None],
+        row: Row | None,
     ) -> bytes:
-        """Make the answer of what is found, and keep it."""
-        row = await found
+        """Make the answer of what was read, and keep it and the block's hash."""
         if row is None:
             raise HeaderNotFound
         value, block_hash, head_hash = row
         assert block_hash is not None
         self._remember_hash(view, number, block_hash, head_hash)
-        word = (value or b"").rjust(32, b"\0")
-        self._cache.put(("storage", view.id, block_hash, address, slot), word)
-        return word
+        return self._keep(("storage", view.id, block_hash, address, slot), value)
 
     async def _on_branch(
         self, network_id: int, block_hash: bytes, address: bytes, slot: int

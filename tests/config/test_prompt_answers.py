@@ -60,6 +60,28 @@ def test_requests_on_top_of_each_other_are_answered_in_order(connect: Served) ->
     assert bodies == [b"%d" % size for size in sizes]
 
 
+def test_application_goes_on_when_a_future_is_done(connect: Served) -> None:
+    asked = ["plain1", "task1", "plain2", "plain3", "task2"]
+    requests = [asking(b"").replace(b"/", b"/asked/%b" % a.encode(), 1) for a in asked]
+    with connect() as client:
+        for name, request in zip(asked, requests, strict=True):
+            client.sendall(request)
+            assert read_answer(client)[1] == name.encode()
+        # On top of each other, they are answered in their order, too.
+        client.sendall(b"".join(requests))
+        data = b""
+        while data.count(b"HTTP/1.1") < len(asked) or not data.endswith(b"task2"):
+            data += client.recv(2**16)
+    bodies = [part.rpartition(b"\r\n")[2] for part in data.split(b"HTTP/1.1")[1:]]
+    assert bodies == [name.encode() for name in asked]
+    with connect() as client:  # and who hangs up meanwhile disturbs nobody
+        client.sendall(requests[0])
+    with connect() as client:
+        client.sendall(requests[0].replace(b"host: x", b"connection: close"))
+        assert read_answer(client)[1] == b"plain1"
+        assert client.recv(1) == b""
+
+
 def test_a_proxy_tells_whom_a_request_comes_from(connect: Served) -> None:
     with connect() as client:
         client.sendall(asking(b"", "X-Forwarded-For: 192.0.2.7, 127.0.0.1"))
@@ -74,6 +96,11 @@ def test_application_that_fails_as_it_is_called_has_failed(
         lines, _ = read_answer(client)
     assert b"HTTP/1.1 500 Internal Server Error" in lines
     assert "no answer today" in caplog.text
+    with connect() as client, caplog.at_level(logging.ERROR, "uvicorn.error"):
+        client.sendall(asking(b"").replace(b"POST /", b"POST /asked/broken"))
+        lines, _ = read_answer(client)
+    assert b"HTTP/1.1 500 Internal Server Error" in lines
+    assert "no answer today either" in caplog.text
 
 
 def test_what_is_done_can_be_awaited_by_other_servers() -> None:

@@ -11,6 +11,7 @@ import orjson
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RpcError
+from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.registry import Method, MethodRegistry
 
@@ -112,6 +113,42 @@ def big(context: Caller, size: int) -> bytes:
 async def never(context: Caller) -> bytes:
     await asyncio.Event().wait()
     return b"null"
+
+
+def brought(result: object) -> asyncio.Future[Any]:
+    """Return a future that will soon be done."""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    if isinstance(result, Exception):
+        loop.call_soon(future.set_exception, result)
+    else:
+        loop.call_soon(future.set_result, result)
+    return future
+
+
+@registry.method("asked", params=SUM, encode=decimal, result={}, summary="Adds.")
+def ask(context: Caller, a: int, b: int, c: int) -> Later[int]:
+    return Later(brought(a), lambda brought_a: brought_a + b + c)
+
+
+@registry.method("askedTwice", params=SUM, encode=decimal, result={}, summary="Adds.")
+def ask_twice(context: Caller, a: int, b: int, c: int) -> Later[int]:
+    return Later(brought(a), lambda found: add_later(context, found, b, c))
+
+
+@registry.method("askedInVain", result={}, summary="Does not return.")
+def ask_in_vain(context: Caller) -> Later[bytes]:
+    return Later(asyncio.get_running_loop().create_future(), bytes)
+
+
+@registry.method("askedBroken", result={}, summary="Fails in a known way, later.")
+def ask_broken(context: Caller) -> Later[bytes]:
+    return Later(brought(Broken()), bytes)
+
+
+@registry.method("askedCrash", result={}, summary="Crashes upon what it is told.")
+def ask_crash(context: Caller) -> Later[bytes]:
+    return Later(brought({}), lambda found: found["a secret of ours"])
 
 
 @registry.method("crash", result={}, summary="Crashes.")

@@ -7,11 +7,12 @@ import time
 
 import pytest
 
-from jsonrpc.answers import Reply
+from jsonrpc.answers import Answer, Reply
 from jsonrpc.calls import Call
 from jsonrpc.dispatch import Dispatcher, Limits
+from jsonrpc.pending import Pending
 from tests.jsonrpc import support
-from tests.jsonrpc.support import call, error, respond, told
+from tests.jsonrpc.support import call, error, registry, respond, told
 from tests.support.waiting import until
 
 INVALID = {"code": -32600, "message": "invalid request"}
@@ -22,8 +23,27 @@ def test_result_stands_behind_the_id_that_was_sent():
     assert reply == Reply(200, b'{"jsonrpc":"2.0","id":7,"result":103}')
 
 
-def test_method_that_is_waited_for_is_answered_alike():
-    assert told(call("later", 1, 2, 3)) == told(call("sum", 1, 2, 3))
+@pytest.mark.parametrize("method", ["later", "asked", "askedTwice"])
+def test_method_that_is_waited_for_is_answered_alike(method):
+    for arguments in (1, 2, 3), (1, 2), (1, "x"):
+        assert told(call(method, *arguments)) == told(call("sum", *arguments))
+        assert told([call(method, *arguments)]) == told([call("sum", *arguments)])
+
+
+def test_what_one_future_brings_is_answered_without_a_task():
+    async def answer() -> list[Answer]:
+        caller = support.Caller()
+        dispatcher = Dispatcher(registry, Limits(), {})
+        pending = dispatcher.respond(support.orjson.dumps(call("asked", 1, 2)), caller)
+        assert type(pending) is Pending
+        answers: list[Answer] = []
+        pending.future.add_done_callback(lambda _: answers.append(pending.finish()))
+        assert len(asyncio.all_tasks()) == 1, "this test's own"
+        await until(lambda: answers)
+        assert caller.booked == [("asked", 1)]
+        return answers
+
+    assert asyncio.run(answer()) == [b'{"jsonrpc":"2.0","id":1,"result":103}']
 
 
 def test_nothing_is_null():
@@ -137,7 +157,7 @@ def test_name_of_2048_bytes_is_merely_unknown():
     assert told(call("m" * 2048))["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize("method", ["crash", "crashLater", "unencodable"])
+@pytest.mark.parametrize("method", ["crash", "crashLater", "askedCrash", "unencodable"])
 @pytest.mark.parametrize("in_batch", [False, True])
 def test_crash_is_logged_and_not_told(method, in_batch, caplog):
     body = [call(method)] if in_batch else call(method)
@@ -150,7 +170,7 @@ def test_crash_is_logged_and_not_told(method, in_batch, caplog):
     assert record.exc_info is not None
 
 
-@pytest.mark.parametrize("method", ["broken", "brokenLater"])
+@pytest.mark.parametrize("method", ["broken", "brokenLater", "askedBroken"])
 def test_known_failure_is_translated(method, caplog):
     assert respond(call(method)).status == 503
     assert told(call(method))["error"]["data"]["reason"] == "gone"
@@ -167,9 +187,11 @@ def test_capability_is_asked_for_before_the_parameters():
     }
 
 
-def test_call_that_takes_too_long_is_timed_out():
-    answer = told(call("never"), Limits(seconds=0.01))
-    assert answer == error(-32002, "request timed out")
+@pytest.mark.parametrize("method", ["never", "askedInVain"])
+def test_call_that_takes_too_long_is_timed_out(method):
+    late = error(-32002, "request timed out")
+    assert told(call(method), Limits(seconds=0.01)) == late
+    assert told([call(method)], Limits(seconds=0.01)) == [late]
 
 
 def test_batch_keeps_its_order():
@@ -324,6 +346,8 @@ def test_refused_batch_that_is_too_large_is_told_that():
     [
         *({}, call("absent"), call("sum", 1), call("sum", "x", 2), call("sum", 1, 2)),
         *(call("special"), call("broken"), call("brokenLater"), call("later", 1, 2)),
+        *(call("asked", 1, 2), call("askedTwice", 1, 2), call("askedInVain")),
+        call("askedBroken"),
     ],
 )
 @pytest.mark.parametrize("wrap", [lambda message: message, lambda message: [message]])
@@ -335,7 +359,7 @@ def test_answered_calls_are_gone_without_the_garbage_collector(message, wrap):
     gc.disable()
     try:
         before = left()
-        respond(wrap(message))
+        respond(wrap(message), Limits(seconds=0.01))
         assert left() == before
     finally:
         gc.enable()

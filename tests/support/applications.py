@@ -9,7 +9,13 @@ from pathlib import Path
 
 from asgiref.sync import markcoroutinefunction
 
-from nodeapi.http import DONE, PLAIN_ANSWER, WHOLE_BODY, start_of_plain_answer
+from nodeapi.http import (
+    DONE,
+    GO_ON,
+    PLAIN_ANSWER,
+    WHOLE_BODY,
+    start_of_plain_answer,
+)
 
 
 async def live(receive, send):
@@ -76,6 +82,29 @@ async def sized(scope, receive, send):
     await send({"type": "http.response.body", "body": body})
 
 
+def ask(scope, send):
+    """Answer with the path's end in a while: at once then, or in a task, or not at all."""
+    loop = asyncio.get_running_loop()
+    answer = scope["path"].rpartition("/")[2].encode()
+    plainly = scope["extensions"][PLAIN_ANSWER]
+
+    async def answer_later():
+        await send(start_of_plain_answer(len(answer)))
+        await send({"type": "http.response.body", "body": answer})
+
+    def go_on():
+        if answer == b"broken":
+            raise RuntimeError("no answer today either")
+        if answer.startswith(b"task") or not plainly(answer):
+            return answer_later()
+        return DONE
+
+    future = loop.create_future()
+    loop.call_later(0.01, future.set_result, None)
+    scope["extensions"][GO_ON](future, go_on)
+    return DONE
+
+
 async def echo_later(receive, send):
     """Answer with the length of the body, read as it comes."""
     size, message = 0, {"more_body": True}
@@ -94,6 +123,8 @@ def prompt(scope, receive, send):
         return live(receive, send)
     if scope["path"] == "/broken":
         raise RuntimeError("no answer today")
+    if scope["path"].startswith("/asked"):
+        return ask(scope, send)
     body = scope["extensions"][WHOLE_BODY]()
     if body is None:
         return echo_later(receive, send)
