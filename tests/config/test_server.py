@@ -48,7 +48,7 @@ def test_a_busy_port_is_named():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_port_that_is_served_is_not_shared(workers):
+def test_a_port_is_not_shared_even_before_anybody_listens(workers):
     listeners = server.listen("127.0.0.1", 0, workers)
     port = listeners[0].getsockname()[1]
     try:
