@@ -94,7 +94,7 @@ class Command(BaseCommand):
                     )
                     with closing(importer):
                         spare_garbage_collector()
-                        self._import(importer, files)
+                        self._import(importer, files, forkchoice)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
@@ -107,7 +107,12 @@ class Command(BaseCommand):
                 "kept, and the same command goes on from there"
             ) from error
 
-    def _import(self, importer: Importer, files: list[BlockFile]) -> None:
+    def _import(
+        self,
+        importer: Importer,
+        files: list[BlockFile],
+        forkchoice: Forkchoice | None,
+    ) -> None:
         # The stream below Django's wrapper, which ends every write with a new line.
         stream = cast(Any, self.stderr)._out
         progress = Progress(stream, sum(file.size for file in files))
@@ -131,7 +136,11 @@ class Command(BaseCommand):
             if not isinstance(error, psycopg.Error):
                 importer.commit()
             raise CommandError(_reason(error, number)) from error
-        progress.finish(importer.head.header.number)
+        head = importer.head.header
+        progress.finish(head.number)
+        if forkchoice is not None and head.hash != forkchoice.head:
+            told = f"the forkchoice is left alone: the head is 0x{head.hash.hex()}"
+            self.stderr.write(told)
 
 
 def _reason(error: Exception, number: int) -> str:

@@ -223,6 +223,22 @@ def test_a_forkchoice_sets_safe_and_finalized_blocks(write: Any) -> None:
     assert network.finalized_hash is None
 
 
+def test_a_forkchoice_whose_head_is_not_reached_is_left_alone(write: Any) -> None:
+    raw = sample.raw_blocks()
+    hashes = [f"0x{decode_block(one).header.hash.hex()}" for one in raw]
+    state = {
+        "headBlockHash": hashes[50],
+        "safeBlockHash": hashes[2],
+        "finalizedBlockHash": hashes[1],
+    }
+    request = write("fcu.json", json.dumps(state).encode())
+    said = import_chain(write("some.rlp", b"".join(raw[:5])), forkchoice=request)
+    assert said.endswith(f"forkchoice is left alone: the head is {hashes[4]}\n")
+    assert Network.objects.get(slug="net").safe_hash is None
+    said = import_chain(sample.CHAIN_FILE, forkchoice=request)
+    assert said.endswith("the head is 51\n")
+
+
 def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
     hashes = [f"0x{decode_block(raw).header.hash.hex()}" for raw in sample.raw_blocks()]
     strange = f"0x{'5a' * 32}"
