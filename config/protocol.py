@@ -22,6 +22,7 @@ from weakref import ref
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from config.running import STATE, Running
+from jsonrpc.answers import Body, Parts
 from nodeapi import http
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -151,7 +152,7 @@ def _take_whole_body(of_cycle: ref[Any]) -> bytes | None:
     return body
 
 
-def _answer_plainly(of_cycle: ref[Any], body: bytes, more: bytes = b"") -> bool:
+def _answer_plainly(of_cycle: ref[Any], body: Body, more: bytes = b"") -> bool:
     """Send a whole answer of JSON with status 200.
 
     of_cycle: refers to uvicorn's, of the request, which lasts as long as that.
@@ -166,7 +167,9 @@ def _answer_plainly(of_cycle: ref[Any], body: bytes, more: bytes = b"") -> bool:
         return False
     start = _plain_head(cycle.default_headers)
     head = b"%b%d\r\n%b\r\n" % (start, len(body), more)
-    if len(body) <= _COPIED_BYTES:
+    if isinstance(body, Parts):
+        cycle.transport.writelines((head, *body.parts))
+    elif len(body) <= _COPIED_BYTES:
         cycle.transport.write(head + body)
     else:
         cycle.transport.writelines((head, body))

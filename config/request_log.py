@@ -20,6 +20,7 @@ from django.urls import Resolver404, resolve
 
 from config.gateway import Application
 from config.logs import redact, timestamp
+from jsonrpc.answers import Body
 from jsonrpc.errors import RpcError
 from keys.metering import UNKNOWN_METHOD
 from nodeapi.http import NOTE, PLAIN_ANSWER, Receive, RequestId, Scope, Send
@@ -72,7 +73,7 @@ class _Entry:
         return next((error for _, error in self.record if error is not None), None)
 
     def answer_plainly(
-        self, answer: Callable[[bytes, bytes], bool], body: bytes, more: bytes = b""
+        self, answer: Callable[[Body, bytes], bool], body: Body, more: bytes = b""
     ) -> bool:
         """Pass a whole answer on."""
         is_sent = answer(body, more)

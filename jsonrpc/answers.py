@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from jsonrpc.envelope import (
     NULL,
+    around_result,
     error_object,
     is_response,
     read_id,
     read_method,
     write_error,
+    write_result,
 )
 from jsonrpc.errors import BatchTooLarge, InvalidRequest, RpcError
 from jsonrpc.stream import Stream
@@ -25,11 +27,39 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-Answer = bytes | Reply | Stream
-"""Bytes are the body of a reply with status 200 and no headers, as most are.
+class Parts:
+    """A body in parts: to put them together would copy a long result once more."""
 
-A stream is one that is sent as it is made.
-"""
+    __slots__ = ("parts",)
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        """Return how many bytes there are."""
+        return sum(map(len, self.parts))
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.parts)
+
+
+Body = bytes | Parts
+"""Of a reply with status 200 and no headers, as most are."""
+
+Answer = Body | Reply | Stream
+"""A stream is one that is sent as it is made."""
+
+LONG_BYTES = 2**14
+"""Of a result that is not put together with what stands around it: copying a shorter one
+costs less than a part more does."""
+
+
+def answer_with(call_id: bytes, result: bytes) -> Body:
+    """Return the answer with a result; both are JSON."""
+    if len(result) < LONG_BYTES:
+        return write_result(call_id, result)
+    before, after = around_result(call_id)
+    return Parts(before, result, after)
 
 
 def refusal(call_id: bytes, error: RpcError) -> Reply:

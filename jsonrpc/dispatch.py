@@ -12,6 +12,7 @@ from typing import Any
 from jsonrpc.answers import (
     Answer,
     Reply,
+    answer_with,
     answerable_id,
     array,
     refusal,
@@ -36,7 +37,6 @@ from jsonrpc.envelope import (
     has_rounded_id,
     read_id,
     read_method,
-    write_result,
 )
 from jsonrpc.errors import (
     EmptyBatch,
@@ -177,7 +177,7 @@ class Dispatcher:
         try:
             value = call.value = method.handler(context, *call.arguments)
             if type(value) is bytes or not is_awaited(value):
-                answer = write_result(call.id, method.encode(value))
+                answer = answer_with(call.id, method.encode(value))
                 context.book(method.name, call.credits, len(answer), None)
                 return answer
         except Exception as error:
@@ -197,7 +197,7 @@ class Dispatcher:
             value = call.value = call.value.take()
             if type(value) is not bytes and is_awaited(value):
                 return self._answer_later(call, method, context, stay)
-            answer = write_result(call.id, method.encode(value))
+            answer = answer_with(call.id, method.encode(value))
         except Exception as error:
             return self._refuse(call, self._told(error, call, context), context)
         context.book(method.name, call.credits, len(answer), None)
@@ -261,7 +261,7 @@ class Dispatcher:
                     size = value.size
                     answer = await begin_to_stream(call, value)
                 else:
-                    answer = write_result(call.id, method.encode(value))
+                    answer = answer_with(call.id, method.encode(value))
                     size = len(answer)
         except CallerGone:
             return b""

@@ -17,7 +17,7 @@ from typing import Any
 
 from asgiref.sync import markcoroutinefunction
 
-from jsonrpc.answers import Answer, Reply
+from jsonrpc.answers import Answer, Parts, Reply
 from jsonrpc.deadlines import Deadlines
 from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import (
@@ -75,8 +75,11 @@ _UNREAD = (
 _Exchange = tuple[Scope, Mapping[bytes, bytes], http.RequestId, Receive, Send]
 """A request, its headers and name, and its two channels."""
 
-_ANSWER = (bytes, Reply, Stream)
-"""What an answer is; a union would be put together anew for each request."""
+_WHOLE = (bytes, Parts)
+"""What a body is; a union would be put together anew for each request."""
+
+_ANSWER = (*_WHOLE, Reply, Stream)
+"""What an answer is."""
 
 _NONE: dict[str, Any] = {}
 """The extensions of a server that has none."""
@@ -157,7 +160,7 @@ class Endpoint:
             finish = partial(self._finish, answer, grant, exchange)
             extensions[http.GO_ON](answer.future, finish)
             return http.DONE
-        if type(answer) is bytes and send_at_once(
+        if isinstance(answer, _WHOLE) and send_at_once(
             answer, grant, scope, headers, request_id
         ):
             return http.DONE
@@ -169,7 +172,7 @@ class Endpoint:
         """Send what is there now; at once, if nothing else is to be waited for."""
         answer = pending.finish()
         scope, headers, request_id, _, _ = exchange
-        if type(answer) is bytes and send_at_once(
+        if isinstance(answer, _WHOLE) and send_at_once(
             answer, grant, scope, headers, request_id
         ):
             return http.DONE
@@ -216,9 +219,10 @@ class Endpoint:
             if awaited is None:
                 return
             answer = awaited
-        if type(answer) is bytes:
+        if isinstance(answer, _WHOLE):
             if send_at_once(answer, grant, scope, headers, request_id):
                 return
+            answer = bytes(answer)
             if http.is_plain(headers, answer):
                 await send_plainly(answer, send)
                 return

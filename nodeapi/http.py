@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sized
 from itertools import count
 from typing import Any
 
@@ -35,9 +35,9 @@ PLAIN_HEADERS: Headers = ANSWER_HEADERS[:1]
 """Of an answer with nothing special about it, before its length."""
 
 PLAIN_ANSWER = "portcullis.plain_answer"
-"""Extension in an ASGI scope: a function that takes the body of a plain answer, and lines
-of other headers that it is to have, and sends it all at once; where it returns False, it
-has to be sent as ever."""
+"""Extension in an ASGI scope: a function that takes the body of a plain answer, whole or in
+`jsonrpc.answers.Parts`, and lines of other headers that it is to have, and sends it all
+at once; where it returns False, it has to be sent as ever."""
 
 BROWSER_HEADERS: Headers = [
     (b"access-control-expose-headers", b"Retry-After, X-Request-Id"),
@@ -219,7 +219,7 @@ def is_plain(headers: Mapping[bytes, bytes], body: bytes) -> bool:
     return ASK_FOR_MORE.isdisjoint(headers) and not may_be_compressed(headers, body)
 
 
-def may_be_compressed(headers: Mapping[bytes, bytes], body: bytes) -> bool:
+def may_be_compressed(headers: Mapping[bytes, bytes], body: Sized) -> bool:
     """Return whether a client may want an answer compressed; headers: the request's.
 
     Which encodings it accepts changes nothing about a short answer, so that this needs no

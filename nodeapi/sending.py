@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from jsonrpc.answers import Reply
+from jsonrpc.answers import Body, Reply
 from jsonrpc.deadlines import Deadlines
 from jsonrpc.errors import BodyTooLarge
 from jsonrpc.stream import Stream
@@ -40,7 +40,7 @@ async def send_plainly(answer: bytes, send: Send) -> None:
 
 
 def send_at_once(
-    answer: bytes,
+    answer: Body,
     grant: Grant | None,
     scope: Scope,
     request_headers: Mapping[bytes, bytes],

@@ -197,7 +197,7 @@ def respond(body: bytes | object, limits: Limits = GENEROUS) -> Reply:
         return await answer if isinstance(answer, Awaitable) else answer
 
     answer = asyncio.run(wait())
-    return answer if isinstance(answer, Reply) else Reply(200, answer)
+    return answer if isinstance(answer, Reply) else Reply(200, bytes(answer))
 
 
 def told(body: bytes | object, limits: Limits = GENEROUS) -> Any:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from jsonrpc.answers import Answer, Reply
+from jsonrpc.answers import LONG_BYTES, Answer, Parts, Reply
 from jsonrpc.calls import Call
 from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.pending import Pending
@@ -363,3 +363,15 @@ def test_answered_calls_are_gone_without_the_garbage_collector(message, wrap):
         assert left() == before
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("size", [LONG_BYTES - 1, LONG_BYTES, 100_000])
+def test_long_result_is_enclosed_without_being_copied(size):
+    body = support.orjson.dumps(call("big", size))
+    answer = Dispatcher(registry, Limits(), {}).respond(body, support.Caller())
+    assert isinstance(answer, Parts) == (size >= LONG_BYTES)
+    assert isinstance(answer, bytes | Parts)
+    assert bytes(answer) == b'{"jsonrpc":"2.0","id":1,"result":"%b"}' % (
+        b"x" * (size - 2)
+    )
+    assert len(answer) == len(bytes(answer))
