@@ -5,9 +5,10 @@ nor how long it and a chunked body's trailers may be: a client could hold connec
 for ever, or fill the memory with one. Bodies have their limits in the applications.
 
 An application that need not wait for anything answers a request as it is called, and
-needs no task, which would cost as much as making a small answer does. It finds two extensions in its scope for that: `WHOLE_BODY` returns what has come, and
-`PLAIN_ANSWER` sends an answer, without messages and headers looked at one by one. Then
-it returns `DONE` where others return something to await.
+needs no task, which would cost as much as making a small answer does. It finds two
+extensions in its scope for that: `WHOLE_BODY` returns what has come, and `PLAIN_ANSWER`
+sends an answer, without messages and headers looked at one by one. Then it returns
+`DONE` where others return something to await; or `GoOn`, if it waits for one future.
 """
 
 from __future__ import annotations
@@ -61,7 +62,6 @@ class Protocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._process: Running | None = self.app_state.get(STATE)
-        self._of_itself = ref(self)
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Have a request answered, by an application that may do so in one go."""
@@ -73,22 +73,33 @@ class Protocol(HttpToolsProtocol):
         cycle.scope["extensions"] = {
             http.WHOLE_BODY: partial(_take_whole_body, of_cycle),
             http.PLAIN_ANSWER: partial(_answer_plainly, of_cycle),
-            http.GO_ON: partial(_go_on, self._of_itself, of_cycle),
         }
         # Not before the loop has read what else has come: one write after the other
         # finds a client awake that one write after each read would have to wake.
         answer = partial(app, cycle.scope, cycle.receive, cycle.send)
-        self.loop.call_soon(self.run, cycle, answer)
+        self.loop.call_soon(self._run, cycle, answer)
 
-    def run(
-        self, cycle: Any, answer: Callable[[], Awaitable[None]], _: object = None
+    def _run(
+        self,
+        cycle: Any,
+        answer: Callable[[], Awaitable[None]],
+        future: asyncio.Future[Any] | None = None,
     ) -> None:
-        """Have an application answer, and wait for it in a task unless it is done."""
+        """Have an application answer; wait for it, in a task if need be, until it is done.
+
+        future: what it has waited for so far, which stood for it among the tasks.
+        """
+        tasks: set[Any] = self.tasks
+        if future is not None:
+            tasks.discard(future)
         try:
             rest = answer()
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             rest = _fail(error)
-        if rest is not http.DONE:
+        if type(rest) is http.GoOn:
+            tasks.add(rest.future)
+            rest.future.add_done_callback(partial(self._run, cycle, rest.go_on))
+        elif rest is not http.DONE:
             super()._start_asgi_task(cycle, lambda *_: rest)
 
     def data_received(self, data: bytes) -> None:
@@ -167,12 +178,11 @@ def _answer_plainly(of_cycle: ref[Any], body: Body, more: bytes = b"") -> bool:
         return False
     start = _plain_head(cycle.default_headers)
     head = b"%b%d\r\n%b\r\n" % (start, len(body), more)
-    if isinstance(body, Parts):
-        cycle.transport.writelines((head, *body.parts))
-    elif len(body) <= _COPIED_BYTES:
-        cycle.transport.write(head + body)
+    parts = body.parts if isinstance(body, Parts) else (body,)
+    if len(body) <= _COPIED_BYTES:
+        cycle.transport.write(b"".join((head, *parts)))
     else:
-        cycle.transport.writelines((head, body))
+        cycle.transport.writelines((head, *parts))
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     cycle.on_response()
@@ -180,26 +190,11 @@ def _answer_plainly(of_cycle: ref[Any], body: Body, more: bytes = b"") -> bool:
     return True
 
 
-def _go_on(
-    of_connection: ref[Protocol],
-    of_cycle: ref[Any],
-    future: asyncio.Future[Any],
-    answer: Callable[[], Awaitable[None]],
-) -> None:
-    """Have an application go on with its answer when a future is done.
-
-    of_connection, of_cycle: refer to those of the request, for as long as they last.
-    """
-    connection, cycle = of_connection(), of_cycle()
-    if connection is not None and cycle is not None:
-        future.add_done_callback(partial(connection.run, cycle, answer))
-
-
 def _nothing() -> None:
     """Take the place of what is over."""
 
 
-async def _fail(error: Exception) -> None:
+async def _fail(error: BaseException) -> None:
     """Raise what an application raised when it was called, for uvicorn to report."""
     raise error
 

@@ -146,27 +146,30 @@ class Batches:
         finally:
             for future in pending:
                 future.cancel()  # does nothing to one that is done
+        has_more = False
         for future, call in pending.items():
             if future in late or future.cancelled():
                 call.error = RequestTimedOut()
                 continue
             error = future.exception()
             if error is None:
-                self._take(call, future, context)
+                has_more |= self._take(call, future, context)
             elif isinstance(error, Exception):
                 call.error = self._told(error, call, context)
             else:
                 raise error
-        # A few have something else to wait for now.
-        return await self._settle(calls, deadline, context, gone) or bool(late)
+        if has_more:
+            return await self._settle(calls, deadline, context, gone) or bool(late)
+        return bool(late)
 
-    def _take(self, call: Call, future: asyncio.Future[Any], context: Context) -> None:
-        """Give a call the value that a future brought."""
+    def _take(self, call: Call, future: asyncio.Future[Any], context: Context) -> bool:
+        """Give a call the value that a future brought; return whether it is another."""
         value = call.value
         try:
             call.value = value.take() if type(value) is Later else future.result()
         except Exception as error:
             call.error = self._told(error, call, context)
+        return hasattr(call.value, "__await__") and call.error is None
 
 
 def _future(value: Awaitable[Any]) -> asyncio.Future[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Mapping
@@ -188,16 +189,31 @@ class Dispatcher:
         return self._answer_later(call, method, context, gone)
 
     def _finish(
-        self, call: Call, method: Method, context: Context, is_late: bool
+        self, call: Call, method: Method, context: Context, pending: Pending
     ) -> Answer | Awaitable[Answer]:
         """Answer a single call as soon as the future that it waits for is done."""
-        if is_late:
+        if pending.is_late:
             return self._refuse(call, RequestTimedOut(), context)
         try:
             value = call.value = call.value.take()
             if type(value) is not bytes and is_awaited(value):
-                return self._answer_later(call, method, context, stay)
+                return self._answer_by(pending.when, call, method, context)
             answer = answer_with(call.id, method.encode(value))
+        except Exception as error:
+            return self._refuse(call, self._told(error, call, context), context)
+        context.book(method.name, call.credits, len(answer), None)
+        return answer
+
+    async def _answer_by(
+        self, when: float, call: Call, method: Method, context: Context
+    ) -> Answer:
+        """Wait for what a single call has to ask besides, until the loop's time `when`."""
+        try:
+            async with asyncio.timeout_at(when):
+                value = await call.value
+            answer = answer_with(call.id, method.encode(value))
+        except TimeoutError:
+            return self._refuse(call, RequestTimedOut(), context)
         except Exception as error:
             return self._refuse(call, self._told(error, call, context), context)
         context.book(method.name, call.credits, len(answer), None)

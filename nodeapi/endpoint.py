@@ -158,19 +158,21 @@ class Endpoint:
             return self._send(refusal, None, *exchange)
         if type(answer) is Pending:
             finish = partial(self._finish, answer, grant, exchange)
-            extensions[http.GO_ON](answer.future, finish)
-            return http.DONE
-        if isinstance(answer, _WHOLE) and send_at_once(
-            answer, grant, scope, headers, request_id
-        ):
-            return http.DONE
-        return self._send(answer, grant, *exchange)
+            return http.GoOn(answer.future, finish)
+        return self._send_now(answer, grant, exchange)
 
     def _finish(
         self, pending: Pending, grant: Grant, exchange: _Exchange
     ) -> Awaitable[None]:
-        """Send what is there now; at once, if nothing else is to be waited for."""
-        answer = pending.finish()
+        return self._send_now(pending.finish(), grant, exchange)
+
+    def _send_now(
+        self,
+        answer: Answer | Awaitable[Answer | None],
+        grant: Grant,
+        exchange: _Exchange,
+    ) -> Awaitable[None]:
+        """Send an answer at once, if it is there and the server can."""
         scope, headers, request_id, _, _ = exchange
         if isinstance(answer, _WHOLE) and send_at_once(
             answer, grant, scope, headers, request_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import zlib
@@ -53,12 +54,6 @@ not all of it has come, which `receive` is to be asked for then. Afterwards `rec
 waits for the client to hang up."""
 
 
-GO_ON = "portcullis.go_on"
-"""Extension in an ASGI scope: a function that takes a future, and what is to be called as
-soon as that is done; which returns what an application does. Where it is used, the
-application returns `DONE` before it has answered."""
-
-
 class _Done:
     """Something to await that is over already."""
 
@@ -68,8 +63,32 @@ class _Done:
 
 
 DONE = _Done()
-"""What an application returns that has answered while it was called, or will go on by
-itself: a server that knows this needs no task for the request, another one awaits it."""
+"""What an application returns that has answered while it was called: a server that
+knows this needs no task for the request, another one awaits it."""
+
+
+class GoOn:
+    """What an application returns that goes on when a future is done.
+
+    go_on: to be called then; returns what an application does. A server that knows this
+    calls it in a callback of the future, another one awaits the whole.
+    """
+
+    __slots__ = ("future", "go_on")
+
+    def __init__(
+        self, future: asyncio.Future[Any], go_on: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.future = future
+        self.go_on = go_on
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> None:
+        await asyncio.wait([self.future])
+        await self.go_on()
+
 
 NOTE = "portcullis.note"
 """Where in an ASGI scope a request has its `nodeapi.notes.Note`, if it has one."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 
 import pytest
 
-from nodeapi.http import DONE
+from nodeapi.http import DONE, GoOn
 from tests.support.served import Served, read_answer, served
 
 HEAD = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n{}\r\n"
@@ -103,8 +103,18 @@ def test_application_that_fails_as_it_is_called_has_failed(
     assert "no answer today either" in caplog.text
 
 
-def test_what_is_done_can_be_awaited_by_other_servers() -> None:
+def test_what_is_done_or_goes_on_can_be_awaited_by_other_servers() -> None:
     async def wait() -> None:
         assert await DONE is None
+        future = asyncio.get_running_loop().create_future()
+        future.get_loop().call_soon(future.set_exception, OSError())
+        went_on = []
+
+        def go_on() -> Awaitable[None]:
+            went_on.append(future.exception())
+            return DONE
+
+        assert await GoOn(future, go_on) is None
+        assert isinstance(went_on[0], OSError)
 
     asyncio.run(wait())

@@ -141,6 +141,11 @@ def ask_in_vain(context: Caller) -> Later[bytes]:
     return Later(asyncio.get_running_loop().create_future(), bytes)
 
 
+@registry.method("askedTwiceInVain", result={}, summary="Does not return.")
+def ask_twice_in_vain(context: Caller) -> Later[bytes]:
+    return Later(brought(None), lambda _: never(context))
+
+
 @registry.method("askedBroken", result={}, summary="Fails in a known way, later.")
 def ask_broken(context: Caller) -> Later[bytes]:
     return Later(brought(Broken()), bytes)

@@ -187,7 +187,7 @@ def test_capability_is_asked_for_before_the_parameters():
     }
 
 
-@pytest.mark.parametrize("method", ["never", "askedInVain"])
+@pytest.mark.parametrize("method", ["never", "askedInVain", "askedTwiceInVain"])
 def test_call_that_takes_too_long_is_timed_out(method):
     late = error(-32002, "request timed out")
     assert told(call(method), Limits(seconds=0.01)) == late
@@ -347,6 +347,7 @@ def test_refused_batch_that_is_too_large_is_told_that():
         *({}, call("absent"), call("sum", 1), call("sum", "x", 2), call("sum", 1, 2)),
         *(call("special"), call("broken"), call("brokenLater"), call("later", 1, 2)),
         *(call("asked", 1, 2), call("askedTwice", 1, 2), call("askedInVain")),
+        call("askedTwiceInVain"),
         call("askedBroken"),
     ],
 )
@@ -363,6 +364,24 @@ def test_answered_calls_are_gone_without_the_garbage_collector(message, wrap):
         assert left() == before
     finally:
         gc.enable()
+
+
+def test_cancellation_is_not_taken_for_an_answer():
+    async def cancel() -> bool:
+        caller = support.Caller()
+        dispatcher = Dispatcher(registry, Limits(), {})
+        body = support.orjson.dumps(call("askedInVain"))
+        pending = dispatcher.respond(body, caller)
+        assert type(pending) is Pending
+        task = asyncio.ensure_future(pending)
+        await asyncio.sleep(0)
+        pending.future.set_result(b"1")
+        task.cancel()
+        await asyncio.wait([task])
+        assert caller.booked == []
+        return task.cancelled()
+
+    assert asyncio.run(cancel())
 
 
 @pytest.mark.parametrize("size", [LONG_BYTES - 1, LONG_BYTES, 100_000])

@@ -11,9 +11,9 @@ from asgiref.sync import markcoroutinefunction
 
 from nodeapi.http import (
     DONE,
-    GO_ON,
     PLAIN_ANSWER,
     WHOLE_BODY,
+    GoOn,
     start_of_plain_answer,
 )
 
@@ -101,8 +101,7 @@ def ask(scope, send):
 
     future = loop.create_future()
     loop.call_later(0.01, future.set_result, None)
-    scope["extensions"][GO_ON](future, go_on)
-    return DONE
+    return GoOn(future, go_on)
 
 
 async def echo_later(receive, send):
