@@ -12,7 +12,7 @@ VERSIONS = 5
 
 
 def add_storage_rows(slug: str, count: int) -> None:
-    """Add storage versions to a network, and let PostgreSQL look at the table anew."""
+    """Add storage versions to a network."""
     chance = random.Random(count)
     addresses = [chance.randbytes(20) for _ in range(CONTRACTS)]
     with importer_connection() as connection, connection.cursor() as cursor:
@@ -29,4 +29,3 @@ def add_storage_rows(slug: str, count: int) -> None:
                 address, slot = addresses[i % CONTRACTS], chance.randbytes(32)
                 for number in range(1, VERSIONS + 1):
                     copy.write_row((row[0], address, slot, number, b"\x2a"))
-        cursor.execute("ANALYZE nodeapi_storageversion")
