@@ -193,6 +193,7 @@ def _tidy_up() -> None:
     """Have PostgreSQL tidy up what was just written now, and not while it is measured."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
+        cursor.execute("CHECKPOINT")
 
 
 def compare(bench: str, path: str, say: Say, *, with_anvil: bool = False) -> list[Row]:

@@ -39,7 +39,7 @@ def ask(method, *params):
         return await answer if isinstance(answer, Awaitable) else answer
 
     answer = asyncio.run(wait())
-    return orjson.loads(answer.body if isinstance(answer, Reply) else answer)
+    return orjson.loads(answer.body if isinstance(answer, Reply) else bytes(answer))
 
 
 def result(method, *params):
