@@ -10,6 +10,7 @@ import pytest
 
 from nodeapi.http import DONE, GoOn
 from tests.support.served import Served, read_answer, served
+from tests.support.waiting import wait_until
 
 HEAD = "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n{}\r\n"
 
@@ -80,6 +81,19 @@ def test_application_goes_on_when_a_future_is_done(connect: Served) -> None:
         client.sendall(requests[0].replace(b"host: x", b"connection: close"))
         assert read_answer(client)[1] == b"plain1"
         assert client.recv(1) == b""
+
+
+def test_what_waits_for_a_future_counts_as_a_task_and_ends_like_one(
+    connect: Served,
+) -> None:
+    with connect() as client:
+        client.sendall(asking(b"").replace(b"/", b"/asked/never", 1))
+        connection = connect.connection()
+        (future,) = wait_until(lambda: connection.tasks)
+        connection.loop.call_soon_threadsafe(future.cancel)
+        lines, _ = read_answer(client)
+        assert b"HTTP/1.1 500 Internal Server Error" in lines
+        wait_until(lambda: not connection.tasks)
 
 
 def test_a_proxy_tells_whom_a_request_comes_from(connect: Served) -> None:
