@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connections
+from django.db import connection, connections
 from django.test.utils import setup_databases, teardown_databases
 from hypothesis import HealthCheck, settings
 from xdist.workermanage import NodeManager
@@ -81,6 +81,8 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     fixture, whose end would empty it under the others.
     """
     with django_db_blocker.unblock():
+        if not connection.is_usable():  # cut since the module began
+            connection.close()
         yield
         call_command("flush", verbosity=0, interactive=False)
         connections.close_all()
