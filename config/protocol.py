@@ -114,6 +114,15 @@ class Protocol(HttpToolsProtocol):
             self._unfinished_bytes = 0
             self._waits_since = None
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of a connection, whichever way it has ended.
+
+        uvicorn forgets the timer of one that was reset, which would hold it, and all that
+        belongs to it, for as long as it could have rested.
+        """
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+
     def _is_amid_headers(self) -> bool:
         """Return whether the last read ended in a head, or behind a body's last byte."""
         scope: Any = self.scope  # None before the first request, whatever its type says

@@ -15,8 +15,8 @@ Source: https://asgi.readthedocs.io/en/stable/specs/lifespan.html#lifespan-state
 class Running:
     """A server process at work.
 
-    connections: uvicorn's, HTTP and WebSocket. tasks: one, or a future, for each request and each
-        socket that an application serves.
+    connections: uvicorn's, HTTP and WebSocket.
+    tasks: one, or a future, for each request and each socket that an application serves.
     inner_port: where operators ask, 0 for nowhere.
     is_draining: whether it has been told to stop, and only finishes what has begun.
     """

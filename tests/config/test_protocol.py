@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import socket
+import struct
 import time
 from collections.abc import Iterator
 
@@ -171,6 +172,26 @@ def test_plain_answer_tells_the_time(connect: Served) -> None:
     with connect() as client:
         first = told()
         wait_until(lambda: told() != first)
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_connections_are_gone_when_they_are_over(
+    connect_unwatched: Served, is_reset: bool
+) -> None:
+    def left() -> int:
+        gc.collect()
+        return sum(type(one) is protocol.Protocol for one in gc.get_objects())
+
+    before = left()
+    for _ in range(5):
+        with connect_unwatched() as client:
+            client.sendall(request("/plain/1"))
+            read_answer(client)
+            if is_reset:
+                # To close at once, without the end that a peer would read.
+                lingers = struct.pack("ii", 1, 0)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, lingers)
+    wait_until(lambda: left() <= before)
 
 
 @pytest.mark.parametrize("kind", ["plain", "sent"])
