@@ -12,6 +12,7 @@
 (() => {
   const WALLET = new URL(document.currentScript.src).origin;
   const STORE = `portcullis:${WALLET}`;
+  const SESSION = `${STORE}:session`;
   const NOTHING = { sessionScopes: {}, sessionProperties: {} };
   const FIRST_PAUSE = 500; // milliseconds before a lost socket is opened again, then twice …
   const LONGEST_PAUSE = 30_000;
@@ -38,13 +39,16 @@
     message: "The method does not exist / is not available.",
   };
 
-  // What is kept from one page to the next: the token, and the session as last heard of.
+  // What is kept from one page to the next: the token, and the session as last heard of. Each
+  // for itself: a page that keeps a session may not see yet that another has renewed the token.
 
   let kept = read() ?? {};
 
   function read() {
     try {
-      return JSON.parse(localStorage.getItem(STORE));
+      const credential = JSON.parse(localStorage.getItem(STORE));
+      const session = JSON.parse(localStorage.getItem(SESSION)) ?? undefined;
+      return credential && { ...credential, session };
     } catch {
       return null; // not ours, or pages may keep nothing here
     }
@@ -52,15 +56,17 @@
 
   function keep(changes) {
     kept = { ...(read() ?? kept), ...changes }; // other pages of this origin keep, too
+    const { session, ...credential } = kept;
     try {
-      localStorage.setItem(STORE, JSON.stringify(kept));
+      if ("token" in changes) localStorage.setItem(STORE, JSON.stringify(credential));
+      if ("session" in changes) localStorage.setItem(SESSION, JSON.stringify(session ?? null));
     } catch {
       // then it is known for as long as the page lives
     }
   }
 
   addEventListener("storage", (event) => {
-    if (event.key === STORE) kept = read() ?? {};
+    if ([STORE, SESSION].includes(event.key)) kept = read() ?? {};
   });
 
   // Pairing: a window of the wallet sends a code to this origin, and to no other.

@@ -14,19 +14,19 @@ from wallets.services.tokens import RENEWED_AFTER
 pytestmark = needs_chromium
 
 MAKE_OLD = """() => {
-    const [name] = Object.keys(localStorage);
+    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
     const kept = JSON.parse(localStorage.getItem(name));
     localStorage.setItem(name, JSON.stringify({ ...kept, tokenSince: 0 }));
 }"""
 """Has the page take its token for an old one; other pages of the origin, too."""
 
 TOKEN = """() => {
-    const [name] = Object.keys(localStorage);
+    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
     return JSON.parse(localStorage.getItem(name)).token;
 }"""
 
 REFUSE_AND_REPLACE = """() => {
-    const [name] = Object.keys(localStorage);
+    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
     const kept = { ...JSON.parse(localStorage.getItem(name)), tokenSince: Date.now() };
     const replace = () =>
         localStorage.setItem(name, JSON.stringify({ ...kept, token: "fresh" }));
@@ -38,7 +38,7 @@ REFUSE_AND_REPLACE = """() => {
 """Has the wallet refuse a token whose successor this page is about to see."""
 
 IS_OLD = """() => {
-    const [name] = Object.keys(localStorage);
+    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
     return JSON.parse(localStorage.getItem(name)).tokenSince === 0;
 }"""
 
