@@ -30,14 +30,15 @@ class Reply(NamedTuple):
 class Parts:
     """A body in parts: to put them together would copy a long result once more."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("_size", "parts")
 
     def __init__(self, *parts: bytes) -> None:
         self.parts = parts
+        self._size = sum(map(len, parts))
 
     def __len__(self) -> int:
         """Return how many bytes there are."""
-        return sum(map(len, self.parts))
+        return self._size
 
     def __bytes__(self) -> bytes:
         return b"".join(self.parts)

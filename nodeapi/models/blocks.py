@@ -32,7 +32,7 @@ class Block(models.Model):
         help_text="Where in the document the array of transactions begins."
     )
     full_document = models.BinaryField(
-        help_text="The document with transaction objects, in a zstd frame."
+        help_text="The document with transaction objects, as an LZ4 block."
     )
 
     class Meta:

@@ -38,7 +38,7 @@ class BlockReads(Reads):
     Everything raises, now or when awaited, Unavailable.
     """
 
-    _unpacked = b"", b""
+    _unpacked: tuple[bytes | None, bytes] = None, b""
     """The latest block with its transactions, as it was read and as it is sent."""
 
     def __init__(

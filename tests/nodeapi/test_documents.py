@@ -227,7 +227,8 @@ def test_transaction_objects_take_the_place_of_their_hashes():
 
 def test_a_full_block_that_is_damaged_is_an_error():
     packed = pack_full_block(b'{"transactions":', 16, [b'{"hash":"0x1"}'] * 100)
-    for damaged in (b"", packed[:-1], b"\0" + packed[1:], packed[:-8] + bytes(8)):
+    cut = (b"", packed[:-1], b"\0" + packed[1:], packed[:-8] + bytes(8))
+    for damaged in (*cut, bytes(5), b"\xff\xff\xff\x7f\x10a"):
         with pytest.raises(ValueError, match="document is damaged"):
             unpack_full_block(damaged)
 

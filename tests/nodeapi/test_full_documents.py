@@ -1,8 +1,9 @@
-"""Blocks that were imported without a full document get theirs by the migration."""
+"""Migrations give blocks of old their full documents, as today's are packed."""
 
 from __future__ import annotations
 
 import pytest
+import zstandard
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -13,12 +14,13 @@ from tests.support.rows import make_network
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BEFORE = [("nodeapi", "0004_record_for_each_transaction")]
+WITHOUT = [("nodeapi", "0004_record_for_each_transaction")]
+AS_FRAMES = [("nodeapi", "0006_side_blocks")]
 
 
-def migrate_back_and_forth() -> None:
+def migrate_back_and_forth(before: list[tuple[str, str]] = WITHOUT) -> None:
     try:
-        MigrationExecutor(connection).migrate(BEFORE)
+        MigrationExecutor(connection).migrate(before)
     finally:
         executor = MigrationExecutor(connection)
         executor.migrate(executor.loader.graph.leaf_nodes())
@@ -40,6 +42,25 @@ def test_blocks_of_old_are_packed() -> None:
     before = full_documents()
     assert len(before) == 202
     migrate_back_and_forth()
+    assert full_documents() == before
+
+
+def test_frames_of_old_are_packed_again() -> None:
+    network = make_network()
+    for number, name in enumerate(["a frame", "damaged", "packed"], start=1):
+        add_recorded_block(network, name, number, [Recorded(name)])
+    before = full_documents()
+    compress = zstandard.ZstdCompressor().compress
+    damaged = compress(before[2])[:-1]
+    frames = {1: compress(before[1]), 2: damaged}
+    for number, frame in frames.items():
+        Block.objects.filter(number=number).update(full_document=frame)
+    migrate_back_and_forth(AS_FRAMES)
+    assert bytes(Block.objects.get(number=2).full_document) == damaged
+    with pytest.raises(ValueError, match="document is damaged"):
+        unpack_full_block(damaged)
+    Block.objects.filter(number=2).delete()
+    del before[2]
     assert full_documents() == before
 
 
