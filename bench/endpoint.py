@@ -38,6 +38,7 @@ from bench.questions import (
     our_subject,
 )
 from bench.rows import Row, median_ratio
+from bench.settling import settle
 from bench.token_chain import build_in_process, in_folder
 from config import server
 from keys.limiter.gcra import MAX_RATE
@@ -45,10 +46,12 @@ from keys.limiter.gcra import MAX_RATE
 SLUG = "bench-endpoint"
 HOLDERS = 1_000
 
-ROUNDS = 7
+PASSES = 3
+ROUNDS = 3
+"""Of a case in each pass."""
 SECONDS = 0.25
-"""Many short rounds: what else the machine does comes and goes within seconds, and a
-median of seven ratios bears three bad ones."""
+"""Many short rounds at several times: what else the machine does comes and goes within
+seconds, and a median of nine ratios bears four bad ones."""
 CONNECTIONS = (16, 64)
 
 WORKER_ROUNDS = 5
@@ -93,7 +96,9 @@ class Target:
         before = sum(map(processor_seconds, self.pids))
         load = generator.load(job)
         spent = sum(map(processor_seconds, self.pids)) - before
-        return Measured(load.rate, load.p50_ms, load.p99_ms, spent / load.requests)
+        # The load is without the first answer on each connection.
+        answers = load.requests + job.connections
+        return Measured(load.rate, load.p50_ms, load.p99_ms, spent / answers)
 
 
 @dataclass(slots=True)
@@ -215,21 +220,37 @@ def compare(bench: str, path: str, say: Say, *, with_anvil: bool = False) -> lis
         rivals: list[tuple[Target, list[Case]]] = [(t, asked) for t in targets]
         if with_anvil:
             rivals += stack.enter_context(anvil_beside(say))
-        for number in range(ROUNDS):
-            say(f"{bench}: round {number + 1} of {ROUNDS}")
+        for number in range(PASSES):
+            say(f"{bench}: pass {number + 1} of {PASSES}")
             for i, connections in product(range(len(asked)), CONNECTIONS):
                 where = {CEILING: f"/{sizes[i]}", ANVIL: "/"}
+                jobs = []
                 for target, its_cases in rivals:
                     requests = its_cases[i].requests(where.get(target.name, path))
                     job = Job(target.port, requests, connections, SECONDS)
-                    measured = target.load(generator, job)
-                    loads[asked[i].name, connections].of[target.name].append(measured)
+                    jobs.append((target, job))
+                take_turns(generator, jobs, loads[asked[i].name, connections], say)
     rows = []
     for (case, size), connections in product(
         zip(asked, sizes, strict=True), CONNECTIONS
     ):
         rows += case_rows(bench, case, size, connections, loads)
     return rows
+
+
+def take_turns(
+    generator: Loadgen, jobs: Sequence[tuple[Target, Job]], loads: Loads, say: Say
+) -> None:
+    """Measure a case on each server, round by round, once the kernel has settled."""
+
+    def run_round() -> list[tuple[str, Measured]]:
+        return [(target.name, target.load(generator, job)) for target, job in jobs]
+
+    if not settle(run_round):
+        say("endpoint: measures what has not settled")
+    for _ in range(ROUNDS):
+        for name, measured in run_round():
+            loads.of[name].append(measured)
 
 
 @contextmanager
