@@ -144,13 +144,14 @@
   function renew({ inAnyCase = false } = {}) {
     return navigator.locks.request(STORE, async () => {
       kept = read() ?? kept; // another page may just have done it
+      const shown = kept.token; // while the wallet answers, pages may hear of another
       const isFresh = Date.now() - (kept.tokenSince ?? 0) < TOKEN_AGE;
-      if (!kept.token || (isFresh && !inAnyCase)) return;
-      const response = await exchange({ token: kept.token });
-      if (response.status === 400 && !(await isReplaced(kept.token))) forget();
+      if (!shown || (isFresh && !inAnyCase)) return;
+      const response = await exchange({ token: shown });
+      if (response.status === 400 && !(await isReplaced(shown))) forget();
       if (!response.ok) return;
       const { token } = await response.json();
-      if (token !== kept.token || !isFresh) keep({ token, tokenSince: Date.now() });
+      if (token !== shown || !isFresh) keep({ token, tokenSince: Date.now() });
     });
   }
 

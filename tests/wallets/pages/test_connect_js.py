@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from django.utils import timezone
 
 from tests.support.browser import needs_chromium
@@ -25,17 +26,20 @@ TOKEN = """() => {
     return JSON.parse(localStorage.getItem(name)).token;
 }"""
 
-REFUSE_AND_REPLACE = """() => {
+REFUSE_AND_REPLACE = """(isSeenBefore) => {
     const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
     const kept = { ...JSON.parse(localStorage.getItem(name)), tokenSince: Date.now() };
-    const replace = () =>
+    const replace = () => {
         localStorage.setItem(name, JSON.stringify({ ...kept, token: "fresh" }));
+        dispatchEvent(new StorageEvent("storage", { key: name }));
+    };
     window.fetch = async () => {
-        setTimeout(replace, 200);
+        if (isSeenBefore) replace();
+        else setTimeout(replace, 200);
         return new Response("{}", { status: 400 });
     };
 }"""
-"""Has the wallet refuse a token whose successor this page is about to see."""
+"""Has the wallet refuse a token whose successor this page sees before or afterwards."""
 
 IS_OLD = """() => {
     const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
@@ -189,12 +193,15 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
     assert 1 <= len(renewals) < len(pages)
 
 
-def test_token_that_another_page_has_replaced_is_not_forgotten(stage: Stage):
+@pytest.mark.parametrize("is_seen_before", [True, False])
+def test_token_that_another_page_has_replaced_is_not_forgotten(
+    stage: Stage, is_seen_before: bool
+):
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
     stage.page.evaluate(MAKE_OLD)
-    stage.page.evaluate(REFUSE_AND_REPLACE)
+    stage.page.evaluate(REFUSE_AND_REPLACE, is_seen_before)
     stage.sockets[-1].close(code=1012)
     stage.until(lambda: len(stage.sockets) == 2)
     assert stage.page.evaluate(TOKEN) == "fresh"
