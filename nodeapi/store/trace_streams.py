@@ -144,7 +144,7 @@ class TraceStreams:
             parts = await self._group(kind, part)
             for index, (transaction_hash, record, document) in enumerate(parts, first):
                 if sizes[index - span.first] > CHUNK_BYTES:
-                    pieces = self._with_codes(_filled(kind, [record], document))
+                    pieces = self._from_memory(_filled(kind, [record], document))
                 else:
                     pieces = self._short_record(kind, record, document)
                 yield transaction_hash, _named(pieces, kind, span.block_id, index)
@@ -197,8 +197,23 @@ class TraceStreams:
         """Have pieces made in a thread, about a chunk at a time, and yield them."""
         loop = asyncio.get_running_loop()
         while taken := await loop.run_in_executor(None, _take, pieces):
-            async for piece in self._with_codes(taken):
+            try:
+                async for piece in self._with_codes(taken):
+                    yield piece
+            except Unavailable:
+                await loop.run_in_executor(None, _read_to_the_end, pieces)
+                raise
+
+    async def _from_memory(
+        self, pieces: Iterator[bytes | CodeHole]
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the pieces of a record that is there as a whole."""
+        try:
+            async for piece in self._with_codes(pieces):
                 yield piece
+        except Unavailable:
+            _read_to_the_end(pieces)
+            raise
 
     async def _plan(self, kind: RecordKind, span: Span) -> tuple[list[int], list[int]]:
         sizes, weights = await self._row(self._plans[kind], span.parameters())
@@ -244,6 +259,15 @@ def _filled(
     if kind == "calls":
         return stream_calls(chunks, document)
     return stream_prestate(chunks)
+
+
+def _read_to_the_end(pieces: Iterator[bytes | CodeHole]) -> None:
+    """Find out whether a record is damaged, of which code is said to be missing.
+
+    The hash that nothing is found by may be what has changed. Raises: RecordDamaged.
+    """
+    for _ in pieces:
+        pass
 
 
 def _take(pieces: Iterator[bytes | CodeHole]) -> list[bytes | CodeHole]:

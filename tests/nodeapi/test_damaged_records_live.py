@@ -9,10 +9,12 @@ import httpx
 import pytest
 from django.db import connection
 
-from nodeapi.models import Block
+from nodeapi.models import Block, TransactionRecord
+from nodeapi.tracers.record import pack
 from tests.support.live import Api, live_service, request
-from tests.support.records import Recorded, add_recorded_block
+from tests.support.records import Recorded, add_recorded_block, keccak
 from tests.support.rows import hash_of, make_network, set_head
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,6 +23,7 @@ DAMAGED = 1
 CRASHED = -32603
 WITH_LOG = {"tracer": "callTracer", "tracerConfig": {"withLog": True}}
 CODE = b"\x60\x01" * 300
+LONG_CODE = b"\x60\x01" * 500_000
 
 
 def digits(count: int) -> bytes:
@@ -99,3 +102,27 @@ def test_damaged_records_are_never_answered_and_others_are() -> None:
         for column in ("calls", "prestate"):
             assert f"block_id {block.pk}, index {DAMAGED}, {column}" in log
     assert f'"transactionHash":"{name("b")}"' in log.replace("\\", "")
+
+
+@pytest.mark.parametrize("filler_digits", [300_000, 2_000_000])
+def test_code_that_only_damage_names_is_no_missing_code(filler_digits: int) -> None:
+    """A hash that changed is met before the end, where the checksum tells of it."""
+
+    def naming(code: bytes) -> bytes:
+        account = b'"0x%040x":{"code":"0x\x05","codeHash":"0x%s"}'
+        hashed = keccak(code).hex().encode()
+        return pack(b"{" + account % (1, hashed) + b',"0x":"' + filler + b'"}')
+
+    filler = digits(filler_digits)
+    network = make_network("net")
+    add_recorded_block(network, "zero", 0, [])
+    block = add_recorded_block(network, "long", 1, [Recorded("a", codes=[LONG_CODE])])
+    set_head(network, "long", 1)
+    checksum = naming(LONG_CODE)[-4:]
+    TransactionRecord.objects.update(prestate=naming(b"none")[:-4] + checksum)
+    with live_service(may_crash=True) as live:
+        key = live.new_key(may_trace=True)
+        with live.api("net", key) as api:
+            options = {"tracer": "prestateTracer"}
+            assert fails(api, "debug_traceBlockByHash", name("long"), options)
+        wait_until(lambda: f"block_id {block.pk}, index 0, prestate" in live.log())
