@@ -65,12 +65,12 @@ def steps(folder: Path, run: Callable[[], object]) -> int:
     return count
 
 
-def near(key: str, place: int) -> str:
-    """Return a well-formed key that differs from another one in one place."""
+def near(key: str, place: int) -> list[str]:
+    """Return three well-formed keys that differ from another one in one place."""
     random = key[3:-6]
-    other = "A" if random[place] != "A" else "B"
-    random = random[:place] + other + random[place + 1 :]
-    return f"nk_{random}{_checksum(random)}"
+    others = [letter for letter in "ABCD" if letter != random[place]][:3]
+    made = [random[:place] + other + random[place + 1 :] for other in others]
+    return [f"nk_{random}{_checksum(random)}" for random in made]
 
 
 def test_guess_costs_one_question_however_near_it_is(running: Serving) -> None:
@@ -79,7 +79,7 @@ def test_guess_costs_one_question_however_near_it_is(running: Serving) -> None:
     revoked = issue_key(owner=owner)
     revoke_version(version=revoked.version, reason="leaked")
     secret = issued.secret
-    guesses = [make_key(), *(near(secret, place) for place in (0, 15, 29))]
+    guesses = [make_key(), *(near(secret, place)[0] for place in (0, 15, 29))]
     assert {questions(running, key) for key in [*guesses, secret, revoked.secret]} == {
         (1, 0)
     }
@@ -87,10 +87,16 @@ def test_guess_costs_one_question_however_near_it_is(running: Serving) -> None:
 
 def test_guess_takes_as_many_steps_however_near_it_is(running: Serving) -> None:
     secret = issue_key(owner=User.objects.create(email="owner@example.org")).secret
-    guesses = [make_key(), make_key(), *(near(secret, place) for place in range(30))]
+    far = [make_key() for _ in range(3)]
+    guesses = [far, *(near(secret, place) for place in range(30))]
     running.ask(running.service.grants.resolve, secret)  # now it is remembered
     folder = Path(keys.__file__).parent
-    taken = {steps(folder, partial(questions, running, key)) for key in guesses}
+
+    def least(tries: list[str]) -> int:
+        # Whatever else the service does meanwhile adds to some.
+        return min(steps(folder, partial(questions, running, key)) for key in tries)
+
+    taken = {least(tries) for tries in guesses}
     assert len(taken) == 1
     assert min(taken) > 100
 
@@ -103,7 +109,7 @@ def test_steps_tell_a_comparison_that_stops_early() -> None:
 
     secret = make_key()
     taken = {
-        steps(Path(__file__), partial(compare, secret, near(secret, place)))
+        steps(Path(__file__), partial(compare, secret, near(secret, place)[0]))
         for place in (0, 15, 29)
     }
     assert len(taken) == 3
