@@ -177,7 +177,8 @@ class _Crowd:
         _, socket = await asyncio.get_running_loop().create_connection(
             lambda: _Socket(door, header, self._arrivals), "127.0.0.1", door.port
         )
-        await asyncio.wait_for(socket.opened, _PATIENCE_SECONDS)
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await socket.opened
         return socket
 
     async def hear(self) -> Heard:

@@ -239,7 +239,8 @@ class Meter:
         while True:
             rest = FLUSH_SECONDS - self._wall_clock() % FLUSH_SECONDS
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), rest)
+                async with asyncio.timeout(rest):
+                    await self._stopping.wait()
             try:
                 await self.flush()
             except Exception:

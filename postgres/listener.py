@@ -108,7 +108,8 @@ class Listener:
                 callback()
             while not lost.is_set():
                 try:
-                    await asyncio.wait_for(lost.wait(), self._heartbeat)
+                    async with asyncio.timeout(self._heartbeat):
+                        await lost.wait()
                 except TimeoutError:
                     await connection.run(_HEARTBEAT, ())
         finally:

@@ -125,7 +125,8 @@ class Wallet:
                 except (Unavailable, DatabaseError):
                     seconds = RETRY_SECONDS
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), seconds)
+                    async with asyncio.timeout(seconds):
+                        await changed.wait()
         finally:
             unfollow()
 

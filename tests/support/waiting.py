@@ -43,4 +43,5 @@ async def _settled(found: Awaitable[Found] | Found) -> Found:
 
 async def in_time(work: Awaitable[Found]) -> Found:
     """Return what something that is about to happen brings."""
-    return await asyncio.wait_for(work, PATIENCE_SECONDS)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        return await work

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -11,9 +12,10 @@ from django.db import transaction
 
 from keys.models import User
 from tests.support.threads import held_up, outcome
+from tests.support.waiting import in_time
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig
 from wallets import scopes
-from wallets.changes import Cause
+from wallets.changes import Cause, announce_dapp
 from wallets.consents import get_consent
 from wallets.errors import AlreadyPending, BlockedAsSpam
 from wallets.models import Activity, Actor, ConsentRequest, Event, Session
@@ -78,6 +80,25 @@ def test_of_many_approvals_one_counts(rig: Rig):
     assert Session.objects.get(dapp=rig.dapp).version == 1
     granted = Activity.objects.filter(dapp=rig.dapp, event=Event.GRANTED)
     assert granted.count() == 1
+
+
+def test_request_is_taken_back_by_a_socket_that_goes_as_it_hears_of_it(rig: Rig):
+    """What has just come must not make it miss its end."""
+    task = rig.start(rig.s1, ONE)
+    request = rig.pending()
+    rig.settle()
+
+    async def go_when_something_is_heard() -> None:
+        goes = partial(asyncio.get_running_loop().call_soon, task.cancel)
+        unfollow = rig.wallet.watch.follow_dapp(rig.dapp.pk, goes)
+        await in_thread(announce_dapp, rig.dapp)
+        await in_time(asyncio.wait([task]))
+        unfollow()
+
+    rig.run(go_when_something_is_heard())
+    assert task.cancelled()
+    request.refresh_from_db()
+    assert request.state == "withdrawn"
 
 
 def test_approval_and_rejection_exclude_each_other(rig: Rig):
