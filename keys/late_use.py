@@ -13,7 +13,7 @@ from collections import OrderedDict
 from datetime import UTC, date, datetime
 
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
 from keys.services import note_use_after_revocation
 
