@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from nodeapi.chain.signers import Signer
 from nodeapi.evm.blocks import Block
 from tests.support import chains
 from tests.support.live import Api, live_service
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,6 +30,15 @@ def genesis() -> dict[str, Any]:
         chain_id=7,
         first_blocks=from_genesis("shanghai"),
         alloc={text(who.address): {"balance": hex(10**21)} for who in (ALICE, BOB)},
+    )
+
+
+def follow(api: Api, blocks: Sequence[Block]) -> None:
+    """Import blocks beside the service, and wait until it has heard of the last one."""
+    chains.import_blocks("net", genesis(), blocks)
+    head = text(blocks[-1].header.hash)
+    wait_until(
+        lambda: api.result("eth_getBlockByNumber", "latest", False)["hash"] == head
     )
 
 
@@ -66,7 +77,7 @@ def test_transaction_is_answered_from_the_canonical_block() -> None:
     with live_service() as live, live.api("net") as api:
         check(api, on_left, 0)
         assert api.result("eth_getTransactionByHash", alone) is None
-        chains.import_blocks("net", start, right.blocks[1:])
+        follow(api, right.blocks[1:])
         check(api, on_right, 0)
         check(api, on_right, 1)
         # What the side block holds is still to be had, under its own hash.
@@ -78,7 +89,7 @@ def test_transaction_is_answered_from_the_canonical_block() -> None:
 
         left.block()
         left.block()
-        chains.import_blocks("net", start, left.blocks[-2:])
+        follow(api, left.blocks[-2:])
         check(api, on_left, 0)
         for method in ("eth_getTransactionByHash", "eth_getTransactionReceipt"):
             assert api.result(method, alone) is None
