@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from bench import report
-from bench.own_services import own_services
+from bench.part import say
 from bench.plot import plot
 from bench.rows import Row, machine
 
@@ -23,60 +24,47 @@ PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
 
 
 def main(names: list[str]) -> int:
-    """Measure, print and write the figures; 1 when one is not enough."""
+    """Measure, print and write the figures.
+
+    Returns 1 when one is not enough, or a part has come to no figures.
+    """
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         print(f"bench: no part {unknown[0]!r}; there are {', '.join(PARTS)}")
         return 2
     start = time.monotonic()
-    rows: list[Row] = []
-    with own_services() as folder:
-        for name in names or PARTS:
-            rows += _part(name)(folder, _say)
-    _say(f"{time.monotonic() - start:.0f} s")
+    measured = {name: measure(name) for name in names or PARTS}
+    say(f"{time.monotonic() - start:.0f} s")
+    rows = [row for of_part in measured.values() for row in of_part or ()]
     print(report.table(rows))
     report.write_json(RESULTS, rows, machine())
-    if not names:
-        PLOT.write_text(plot(rows))
     missed = [row for row in rows if row.misses]
     if missed:
         print(f"\n{len(missed)} of {len(rows)} rows miss what is required of them")
-    return 1 if missed else 0
+    failed = [name for name, of_part in measured.items() if of_part is None]
+    if failed:
+        print(f"\nwithout figures: {', '.join(failed)}")
+    elif not names:
+        PLOT.write_text(plot(rows))
+    return 1 if missed or failed else 0
 
 
-def _part(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]]:
-    """Return a part's measurement; some need Django set up to be imported."""
-    from bench import (
-        admin,
-        beside,
-        endpoint,
-        importing,
-        limits,
-        on_demand,
-        records,
-        sockets,
-        traces,
-        watching,
-    )
+def measure(name: str) -> list[Row] | None:
+    """Return a part's rows, None when it has failed.
 
-    return {
-        "import": importing.speed,
-        "watching": watching.watching,
-        "growth": importing.growth,
-        "endpoint": endpoint.endpoint,
-        "workers": endpoint.workers,
-        "traces": traces.traces,
-        "on_demand": on_demand.on_demand,
-        "beside": beside.beside,
-        "sockets": sockets.sockets,
-        "limits": limits.limits,
-        "records": records.records,
-        "admin": admin.admin,
-    }[name]
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    Each part has a process and services of its own: it finds nothing that another one
+    has left, and takes nobody's figures along when it fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "results.json"
+        command = [sys.executable, "-m", "bench.part", name, str(path)]
+        process = subprocess.Popen(command)
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            process.wait()  # it has heard of it, too, and tidies up
+            raise
+        return report.read_json(path)[0] if status == 0 else None
 
 
 if __name__ == "__main__":
