@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from config.gateway import Application, Receive, Scope, Send
+from config.gateway import AnswerOne, Application, Receive, Scope, Send
 
 _NAMES = {b"x-forwarded-for", b"x-forwarded-proto"}
 """Headers without which there is nothing to do."""
 
 
-async def _nothing(*_: object) -> None:
-    """Stand where the middleware expects an application."""
+async def _nothing(*_: Any) -> Any:
+    """Stand where the middleware expects an application, or a channel."""
 
 
 class Forwarded:
@@ -31,13 +32,28 @@ class Forwarded:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Put client and scheme right, and pass the request on."""
-        for name, _ in scope.get("headers", ()):
-            if name in _NAMES:
-                self._put_right(scope, receive, send)
-                break
+        self._put_right(scope)
         return self._application(scope, receive, send)
 
-    def _put_right(self, scope: Scope, receive: Receive, send: Send) -> None:
-        rewriting = self._rewrite(cast(Any, scope), cast(Any, receive), cast(Any, send))
-        with suppress(StopIteration):  # it waits for nothing
-            rewriting.send(None)
+    @property
+    def recognise(self) -> Callable[[Scope], AnswerOne | None] | None:
+        """What returns what answers requests with the head that a scope tells of.
+
+        None for an application that wants to be told of each request.
+        """
+        recognise = getattr(self._application, "recognise", None)
+        return None if recognise is None else partial(self._recognise, recognise)
+
+    def _recognise(
+        self, recognise: Callable[[Scope], AnswerOne | None], scope: Scope
+    ) -> AnswerOne | None:
+        self._put_right(scope)
+        return recognise(scope)
+
+    def _put_right(self, scope: Scope) -> None:
+        for name, _ in scope.get("headers", ()):
+            if name in _NAMES:
+                rewriting = self._rewrite(cast(Any, scope), _nothing, _nothing)
+                with suppress(StopIteration):  # it waits for nothing
+                    rewriting.send(None)
+                return

@@ -18,6 +18,9 @@ Scope = dict[str, Any]
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+AnswerOne = Callable[[Any], Awaitable[None]]
+"""Answers an exchange; returns what an application does."""
+
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -36,6 +39,9 @@ class Endpoint(Part, Protocol):
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request."""
+
+    def recognise(self, scope: Scope) -> AnswerOne | None:
+        """Return what answers requests with the head that a scope tells of, if anything."""
 
 
 def is_node_path(path: str) -> bool:
@@ -70,7 +76,10 @@ class Gateway:
         around: Callable[[Application], Application] | None = None,
         parts: Sequence[Part] = (),
     ) -> None:
+        self._endpoint = endpoint
         self._answer: Application = endpoint
+        # What is around an application is to see each of its requests.
+        self.recognise = self._recognise if around is None else None
         if around is not None:
             self._answer, pages = around(endpoint), around(pages)
         self._parts = [endpoint, *parts]
@@ -92,6 +101,12 @@ class Gateway:
             return self._live(receive, send)
         serve = self._lean.get(scope["path"]) if scope["type"] == "http" else None
         return (serve or self._others)(scope, receive, send)
+
+    def _recognise(self, scope: Scope) -> AnswerOne | None:
+        """Return what answers requests with the head that a scope tells of, if anything."""
+        if is_node_path(scope["path"]):
+            return self._endpoint.recognise(scope)
+        return None
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Open and close the parts with the server."""

@@ -9,6 +9,9 @@ needs no task, which would cost as much as making a small answer does. It finds 
 extensions in its scope for that: `WHOLE_BODY` returns what has come, and `PLAIN_ANSWER`
 sends an answer, without messages and headers looked at one by one. Then it returns
 `DONE` where others return something to await; or `GoOn`, if it waits for one future.
+
+One that recognises heads which have come before (see `config.known_heads`) need not be
+told of such a request in a scope at all.
 """
 
 from __future__ import annotations
@@ -22,8 +25,16 @@ from weakref import ref
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from config.known_heads import (
+    END_OF_HEAD,
+    KnownHead,
+    KnownHeads,
+    KnownRequest,
+    Peer,
+)
+from config.plain_answers import write_plainly
 from config.running import STATE, Running
-from jsonrpc.answers import Body, Parts
+from jsonrpc.answers import Body
 from nodeapi import http
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -49,23 +60,32 @@ _NOWHERE: Any = deque(maxlen=0)
 """Takes trailers, for which nobody asks."""
 
 
-_COPIED_BYTES = 2**14
-"""Bodies up to here are joined with their heads: copying them costs less than a write."""
-
-
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
     _unfinished_bytes = 0
     _waits_since: float | None = None
+    _is_between = True
+    """Whether the parser waits for a request's first byte."""
+    _held: tuple[KnownHead, bytes] | None = None
+    """A head that came without its body, and has not been parsed."""
+    _answered_at = 0.0
+    """When the last request with a known head was, by the loop's time."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, config: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
+        self._heads: KnownHeads | None = getattr(config, "known_heads", None)
         self._process: Running | None = self.app_state.get(STATE)
+        self._peer: Peer = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a new connection."""
+        super().connection_made(transport)
+        self._peer = self.client[0] if self.client else None
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         """Have a request answered, by an application that may do so in one go."""
-        if self._process is not None and self._process.is_draining:
+        if self._is_draining():
             cycle.keep_alive = False  # the client's next request goes elsewhere
         # Weakly: a scope that held its own cycle would leave every request, with all that
         # belongs to it, to the garbage collector.
@@ -103,7 +123,40 @@ class Protocol(HttpToolsProtocol):
             super()._start_asgi_task(cycle, lambda *_: rest)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come; hang up upon a head or trailers that do not end."""
+        """Take what has come."""
+        rest: bytes | None = data
+        if self._is_between and self._heads is not None:
+            rest = self._take_known(data, self._heads)
+        if rest is not None:
+            self._parse(rest)
+
+    def _take_known(self, data: bytes, heads: KnownHeads) -> bytes | None:
+        """Begin a request whose head is known; return what is to be parsed, if anything.
+
+        Clients send head and body at once, or the one after the other.
+        """
+        if self._held is not None:
+            (known, head), self._held = self._held, None
+            body = data
+        else:
+            end = data.find(END_OF_HEAD) + len(END_OF_HEAD)
+            head = data[:end]
+            found = heads.find((self._peer, head))
+            if found is None or self._is_answering():
+                return data
+            known, body = found, data[end:]
+            if known.body_bytes and not body:
+                self._held = known, head
+                return None
+        if len(body) != known.body_bytes or self._is_draining():
+            return head + body
+        self.cycle = request = KnownRequest(self, known, body)
+        self.loop.call_soon(self._run, request, request.begin)
+        return None
+
+    def _parse(self, data: bytes) -> None:
+        """Have data parsed; hang up upon a head or trailers that do not end."""
+        before, was_between = self.cycle, self._is_between
         super().data_received(data)
         if self._is_amid_headers():
             # What has come first may have been the end of something else.
@@ -113,6 +166,53 @@ class Protocol(HttpToolsProtocol):
         elif self._unfinished_bytes:
             self._unfinished_bytes = 0
             self._waits_since = None
+        cycle = self.cycle
+        if was_between and cycle is not before and self._heads is not None:
+            scope: Any = cycle.scope
+            if scope["method"] == "POST" and cycle.keep_alive:
+                self._heads.learn(self._peer, data, scope)
+
+    def _parse_held(self) -> None:
+        """Have a head parsed whose body has not come, so that it is waited for."""
+        if self._held is not None:
+            (_, head), self._held = self._held, None
+            self._parse(head)
+
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self._is_between = False
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        """Note that a request has ended."""
+        self._is_between = True
+        super().on_message_complete()
+
+    def known_is_answered(self) -> None:
+        """Note that a request with a known head has been answered."""
+        if self.pipeline or self.timeout_keep_alive_task is None:
+            self.on_response_complete()
+        else:  # the timer goes on, and sees when it is up
+            self.server_state.total_requests += 1
+            self._answered_at = self.loop.time()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close a connection that has rested for too long, if it has by now."""
+        self.timeout_keep_alive_task = None
+        if self._is_answering() or self._held is not None:
+            return  # there will be another timer when it has been answered
+        left = self._answered_at + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                left, self.timeout_keep_alive_handler
+            )
+        else:
+            super().timeout_keep_alive_handler()
+
+    def shutdown(self) -> None:
+        """Finish what has begun, then close."""
+        self._parse_held()
+        super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of a connection, whichever way it has ended.
@@ -144,6 +244,7 @@ class Protocol(HttpToolsProtocol):
 
         now: the event loop's time; to be told every now and then.
         """
+        self._parse_held()
         if not self._waits_for_head():
             self._waits_since = None
         elif self._waits_since is None:
@@ -153,9 +254,14 @@ class Protocol(HttpToolsProtocol):
 
     def _waits_for_head(self) -> bool:
         """Return whether uvicorn waits without a limit of its own."""
+        return not self._is_answering() and self.timeout_keep_alive_task is None
+
+    def _is_answering(self) -> bool:
         cycle: Any = self.cycle  # None before the first request, like the scope
-        is_answering = cycle is not None and not cycle.response_complete
-        return not is_answering and self.timeout_keep_alive_task is None
+        return cycle is not None and not cycle.response_complete
+
+    def _is_draining(self) -> bool:
+        return self._process is not None and self._process.is_draining
 
 
 def _take_whole_body(of_cycle: ref[Any]) -> bytes | None:
@@ -185,13 +291,7 @@ def _answer_plainly(of_cycle: ref[Any], body: Body, more: bytes = b"") -> bool:
         return False
     if cycle.flow.write_paused or not cycle.keep_alive:
         return False
-    start = _plain_head(cycle.default_headers)
-    head = b"%b%d\r\n%b\r\n" % (start, len(body), more)
-    parts = body.parts if isinstance(body, Parts) else (body,)
-    if len(body) <= _COPIED_BYTES:
-        cycle.transport.write(b"".join((head, *parts)))
-    else:
-        cycle.transport.writelines((head, *parts))
+    write_plainly(cycle.transport, cycle.default_headers, body, more)
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     cycle.on_response()
@@ -206,21 +306,6 @@ def _nothing() -> None:
 async def _fail(error: BaseException) -> None:
     """Raise what an application raised when it was called, for uvicorn to report."""
     raise error
-
-
-_plain_heads: tuple[Any, bytes] = (None, b"")
-"""The server's headers, which are other ones every second, and what is made of them."""
-
-
-def _plain_head(default_headers: list[tuple[bytes, bytes]]) -> bytes:
-    """Return how every plain answer begins, up to its length."""
-    global _plain_heads
-    known_for, head = _plain_heads
-    if known_for is not default_headers:
-        lines = [*default_headers, *http.PLAIN_HEADERS, (b"content-length", b"")]
-        head = b"HTTP/1.1 200 OK\r\n" + b"\r\n".join(map(b": ".join, lines))
-        _plain_heads = default_headers, head
-    return head
 
 
 async def hang_up_late(connections: Iterable[Any]) -> None:

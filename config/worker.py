@@ -25,6 +25,7 @@ import uvicorn
 
 from config import env
 from config.forwarded import Forwarded
+from config.known_heads import KnownHeads
 from config.logs import catch_everything
 from config.protocol import KEEP_ALIVE_SECONDS, Protocol, hang_up_late
 from config.running import STATE, Running
@@ -48,7 +49,9 @@ class Config(uvicorn.Config):
         """Load the application, and put what it needs around it."""
         super().load()
         proxies = env.text("FORWARDED_ALLOW_IPS", "127.0.0.1")
-        self.loaded_app = Forwarded(self.loaded_app, proxies)
+        self.loaded_app = application = Forwarded(self.loaded_app, proxies)
+        recognise = application.recognise
+        self.known_heads = None if recognise is None else KnownHeads(recognise)
 
 
 class Worker(uvicorn.Server):

@@ -146,7 +146,7 @@ class Grants:
             Unavailable when the database is needed and does not answer.
         """
         # Only what was well-formed is remembered, hence the cheaper question first.
-        digest = sha256(key.encode("utf-8", "surrogatepass")).digest()
+        digest = _digest(key)
         entry = self._entries.get(digest)
         now = self._clock()
         if entry is not None and now < entry.fresh_until:
@@ -155,6 +155,10 @@ class Grants:
         if self._unknown.get(digest, 0.0) > now or not is_well_formed(key):
             raise KeyInvalid
         return self._read(digest, entry)
+
+    def remembers(self, key: str) -> bool:
+        """Return whether a key, fresh or not, in force or not, is remembered."""
+        return _digest(key) in self._entries
 
     async def _read(self, digest: bytes, old: _Entry | None) -> Grant:
         changes = self._changes
@@ -208,6 +212,10 @@ class Grants:
         for entry in self._entries.values():
             entry.fresh_until = min(entry.fresh_until, now)
         self._unknown.clear()
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 def _remember(memory: OrderedDict[bytes, _T], digest: bytes, value: _T) -> None:

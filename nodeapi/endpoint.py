@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from time import perf_counter_ns
-from typing import Any
 
 from asgiref.sync import markcoroutinefunction
 
@@ -43,13 +42,16 @@ from keys.grants import Grant
 from networks.directory import NetworkView
 from nodeapi import http
 from nodeapi.errors import UnknownNetwork, UnknownPath
+from nodeapi.exchange import AsgiExchange, Exchange, read_body
 from nodeapi.guards import guard
+from nodeapi.head import Head
 from nodeapi.http import Receive, Scope, Send
 from nodeapi.methods.context import Context
 from nodeapi.ports import Service
 from nodeapi.sending import (
     PREFLIGHT,
     answer_headers,
+    may_be_compressed,
     send_as_made,
     send_at_once,
     send_plainly,
@@ -72,17 +74,11 @@ _UNREAD = (
 """What is answered without a look into the body."""
 
 
-_Exchange = tuple[Scope, Mapping[bytes, bytes], http.RequestId, Receive, Send]
-"""A request, its headers and name, and its two channels."""
-
 _WHOLE = (bytes, Parts)
 """What a body is; a union would be put together anew for each request."""
 
 _ANSWER = (*_WHOLE, Reply, Stream)
 """What an answer is."""
-
-_NONE: dict[str, Any] = {}
-"""The extensions of a server that has none."""
 
 
 class Endpoint:
@@ -135,59 +131,99 @@ class Endpoint:
     @markcoroutinefunction  # or uvicorn takes it for what ASGI 2 was
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Answer one request; at once, if it has come and nothing is to be waited for."""
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        request_id = http.RequestId()
-        if b"x-request-id" in headers:
-            request_id.take(headers[b"x-request-id"])
-        extensions = scope.get("extensions", _NONE)
-        exchange = scope, headers, request_id, receive, send
+        head, exchange = Head(scope), AsgiExchange(scope, receive, send)
         try:
-            context = self._admit(scope, headers, request_id)
-            take_body = extensions.get(http.WHOLE_BODY)
-            if take_body is None or not isinstance(context, Context):
-                return self._answer_later(context, *exchange)
-            body: bytes | None = take_body()
+            slug, key = self._read(head)
+        except RpcError as error:
+            request_id = head.request_id()
+            refusal = self._refuse(error, head, exchange, request_id)
+            return self._send(refusal, None, head, exchange, request_id)
+        return self._answer(head, slug, key, exchange)
+
+    def recognise(self, scope: Scope) -> Callable[[Exchange], Awaitable[None]] | None:
+        """Return what answers requests with the head that a scope tells of.
+
+        It does what calling this application does. None for a head that is refused, or
+        whose key is not remembered: anybody can send others.
+        """
+        head = Head(scope)
+        try:
+            slug, key = self._read(head)
+        except RpcError:
+            return None
+        if not self._service.grants.remembers(key):
+            return None
+        return partial(self._answer, head, slug, key)
+
+    def _read(self, head: Head) -> tuple[str, str]:
+        """Return slug and key of a request, if its head is as it should be.
+
+        Raises: UnknownPath, MethodNotAllowed, UnsupportedMediaType, BodyTooLarge,
+            KeyRequired.
+        """
+        slug, key = head.read_path()
+        head.require_json_post(self._max_body_bytes)
+        if not key:
+            raise KeyRequired
+        return slug, key
+
+    def _answer(
+        self, head: Head, slug: str, key: str, exchange: Exchange
+    ) -> Awaitable[None]:
+        """Answer a request whose head is as it should be."""
+        request_id = head.request_id()
+        try:
+            grant = self._resolve(key)
+            if not isinstance(grant, Grant):
+                admission = self._admit_later(grant, slug, head, exchange, request_id)
+                return self._answer_later(admission, head, exchange, request_id)
+            context = self._admit(grant, slug, head, exchange, request_id)
+            body = exchange.take_body()
             if body is None:
-                return self._answer_later(context, *exchange)
+                return self._answer_later(context, head, exchange, request_id)
             if len(body) > self._max_body_bytes:
                 raise BodyTooLarge(self._max_body_bytes)
-            grant = context.grant
-            answer = self._respond[grant.allowlists is None](body, context, receive)
+            respond = self._respond[grant.allowlists is None]
+            answer = respond(body, context, exchange.receive)
         except Exception as error:
-            refusal = self._refuse(error, scope, receive, request_id)
-            return self._send(refusal, None, *exchange)
+            refusal = self._refuse(error, head, exchange, request_id)
+            return self._send(refusal, None, head, exchange, request_id)
         if type(answer) is Pending:
-            finish = partial(self._finish, answer, grant, exchange)
+            finish = partial(self._finish, answer, grant, head, exchange, request_id)
             return http.GoOn(answer.future, finish)
-        return self._send_now(answer, grant, exchange)
+        return self._send_now(answer, grant, head, exchange, request_id)
 
     def _finish(
-        self, pending: Pending, grant: Grant, exchange: _Exchange
+        self,
+        pending: Pending,
+        grant: Grant,
+        head: Head,
+        exchange: Exchange,
+        request_id: http.RequestId,
     ) -> Awaitable[None]:
-        return self._send_now(pending.finish(), grant, exchange)
+        return self._send_now(pending.finish(), grant, head, exchange, request_id)
 
     def _send_now(
         self,
         answer: Answer | Awaitable[Answer | None],
         grant: Grant,
-        exchange: _Exchange,
+        head: Head,
+        exchange: Exchange,
+        request_id: http.RequestId,
     ) -> Awaitable[None]:
         """Send an answer at once, if it is there and the server can."""
-        scope, headers, request_id, _, _ = exchange
         if isinstance(answer, _WHOLE) and send_at_once(
-            answer, grant, scope, headers, request_id
+            answer, grant, head, exchange, request_id
         ):
             return http.DONE
-        return self._send(answer, grant, *exchange)
+        return self._send(answer, grant, head, exchange, request_id)
 
     async def _answer_later(
         self,
         context: Context | Awaitable[Context],
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
+        head: Head,
+        exchange: Exchange,
         request_id: http.RequestId,
-        receive: Receive,
-        send: Send,
     ) -> None:
         """Answer a request whose key has to be looked up, or whose body is to come."""
         answer: Answer | Awaitable[Answer | None]
@@ -196,24 +232,23 @@ class Endpoint:
             if not isinstance(context, Context):
                 context = await context
             grant = context.grant
-            body = await self._read_body(await receive(), receive, self._max_body_bytes)
+            body = await read_body(exchange, self._max_body_bytes, self._deadlines)
             if body is None:
                 return
             # Once the body has been read, `receive` waits for the client to hang up.
-            answer = self._respond[grant.allowlists is None](body, context, receive)
+            respond = self._respond[grant.allowlists is None]
+            answer = respond(body, context, exchange.receive)
         except Exception as error:
-            answer = self._refuse(error, scope, receive, request_id)
-        await self._send(answer, grant, scope, headers, request_id, receive, send)
+            answer = self._refuse(error, head, exchange, request_id)
+        await self._send(answer, grant, head, exchange, request_id)
 
     async def _send(
         self,
         answer: Answer | Awaitable[Answer | None],
         grant: Grant | None,
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
+        head: Head,
+        exchange: Exchange,
         request_id: http.RequestId,
-        receive: Receive,
-        send: Send,
     ) -> None:
         """Send an answer when it is there; None: there is nobody any more."""
         if not isinstance(answer, _ANSWER):
@@ -222,131 +257,90 @@ class Endpoint:
                 return
             answer = awaited
         if isinstance(answer, _WHOLE):
-            if send_at_once(answer, grant, scope, headers, request_id):
+            if send_at_once(answer, grant, head, exchange, request_id):
                 return
             answer = bytes(answer)
-            if http.is_plain(headers, answer):
-                await send_plainly(answer, send)
+            if head.is_plain and not may_be_compressed(head, answer):
+                await send_plainly(answer, exchange)
                 return
-        its_headers = answer_headers(headers, request_id, grant)
+        headers = answer_headers(head, request_id, grant)
         if isinstance(answer, Stream):
-            await send_as_made(answer, scope, headers, its_headers, receive, send)
+            await send_as_made(answer, head, headers, exchange)
         else:
-            await send_whole(
-                answer, headers, its_headers, receive, send, self._deadlines
-            )
+            await send_whole(answer, head, headers, exchange, self._deadlines)
 
     def _admit(
-        self, scope: Scope, headers: Mapping[bytes, bytes], request_id: http.RequestId
-    ) -> Context | Awaitable[Context]:
-        """Check a request up to its body; at once when its key is remembered.
-
-        Raises: RpcError, Unavailable.
-        """
-        slug, key = http.split_path(scope["path"])
-        http.require_json_post(scope["method"], headers, self._max_body_bytes)
-        key = key or http.bearer_key(headers)
-        if not key:
-            raise KeyRequired
-        grant = self._resolve(key)
-        if isinstance(grant, Grant):
-            network = self._network(grant, slug, scope, headers)
-            return self._context(scope, request_id, grant, network)
-        return self._admit_later(grant, slug, scope, headers, request_id)
-
-    async def _admit_later(
         self,
-        grant: Awaitable[Grant],
-        slug: str,
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
-        request_id: http.RequestId,
-    ) -> Context:
-        known = await self._service.strangers.look_up(http.client_address(scope), grant)
-        network = self._network(known, slug, scope, headers)
-        return self._context(scope, request_id, known, network)
-
-    def _context(
-        self,
-        scope: Scope,
-        request_id: http.RequestId,
         grant: Grant,
-        network: NetworkView,
+        slug: str,
+        head: Head,
+        exchange: Exchange,
+        request_id: http.RequestId,
     ) -> Context:
+        """Let a request in to the network that it is for, if its key opens that.
+
+        Raises: UnknownNetwork, NetworkNotEnabled; see `Allowlists.require_client`.
+        """
         context = Context(
             request_id,
             grant,
-            network,
+            self._network(grant, slug, head),
             self._store,
             self._tracing,
             self._limiter,
             self._meter,
             perf_counter_ns(),
         )
-        note = scope.get(http.NOTE)
-        if note is not None:
-            note.admitted(context)
+        if exchange.note is not None:
+            exchange.note.admitted(context)
         return context
 
-    def _network(
-        self, grant: Grant, slug: str, scope: Scope, headers: Mapping[bytes, bytes]
-    ) -> NetworkView:
+    async def _admit_later(
+        self,
+        grant: Awaitable[Grant],
+        slug: str,
+        head: Head,
+        exchange: Exchange,
+        request_id: http.RequestId,
+    ) -> Context:
+        known = await self._service.strangers.look_up(head.client, grant)
+        return self._admit(known, slug, head, exchange, request_id)
+
+    def _network(self, grant: Grant, slug: str, head: Head) -> NetworkView:
         """Return the network that a request is for, if its key opens it from there."""
         if slug:
             network = self._directory.by_slug(slug)
         else:
-            host = headers.get(b"host", b"").decode("latin-1")
-            network = self._directory.by_host(host)
+            network = self._directory.by_host(head.host)
         if network is None:
             raise UnknownNetwork
         try:
             if not grant.allows_network(network.id):
                 raise NetworkNotEnabled(network.slug)
             if grant.allowlists is not None:
+                headers = head.headers
                 grant.allowlists.require_client(
-                    http.client_address(scope),
-                    headers.get(b"origin"),
-                    headers.get(b"user-agent"),
+                    head.client, headers.get(b"origin"), headers.get(b"user-agent")
                 )
         except OfKnownKey as error:
             error.api_key_id, error.network_id = grant.api_key_id, network.id
             raise
         return network
 
-    async def _read_body(
-        self, message: Mapping[str, Any], receive: Receive, limit: int
-    ) -> bytes | None:
-        """Return the whole body, None when the client has gone.
-
-        message: the first one of the request.
-        Raises: BodyTooLarge as soon as it is longer than the limit; BodyTooSlow.
-        """
-        body: bytes = message.get("body", b"")
-        if message.get("more_body"):
-            try:
-                with self._deadlines.deadline():
-                    return await _read_rest(body, receive, limit)
-            except TimeoutError as error:
-                raise BodyTooSlow from error
-        if len(body) > limit:
-            raise BodyTooLarge(limit)
-        return None if message["type"] == "http.disconnect" else body
-
     async def _refuse(
         self,
         error: Exception,
-        scope: Scope,
-        receive: Receive,
+        head: Head,
+        exchange: Exchange,
         request_id: http.RequestId,
     ) -> Reply | None:
         """Answer a request that was not let in; None when the client has gone."""
-        if isinstance(error, MethodNotAllowed) and scope["method"] == "OPTIONS":
+        if isinstance(error, MethodNotAllowed) and head.method == "OPTIONS":
             return PREFLIGHT
         if isinstance(error, KeyRevoked):
-            self._service.late_uses.note(error.version_id, http.client_address(scope))
+            self._service.late_uses.note(error.version_id, head.client)
         if isinstance(error, KeyInvalid):
-            address = http.client_address(scope)
-            error = self._service.strangers.failed(address) or error
+            error = self._service.strangers.failed(head.client) or error
         if isinstance(error, Unavailable):
             error = ServiceUnavailable()
         elif not isinstance(error, RpcError):
@@ -356,31 +350,13 @@ class Endpoint:
         if isinstance(error, OfKnownKey) and error.api_key_id and self._meter:
             place = error.api_key_id, error.network_id
             self._meter.refuse(*place, "", error.reason)
-        note = scope.get(http.NOTE)
-        if note is not None:
-            note.refused(request_id, error)
+        if exchange.note is not None:
+            exchange.note.refused(request_id, error)
         body: bytes | None = b""
         if not isinstance(error, _UNREAD):
             # What is too long or too slow for that is answered without its ids.
             with suppress(BodyTooLarge, BodyTooSlow):
-                body = await self._read_body(
-                    await receive(), receive, MAX_REFUSED_BODY_BYTES
+                body = await read_body(
+                    exchange, MAX_REFUSED_BODY_BYTES, self._deadlines
                 )
         return None if body is None else self._dispatcher.refuse(body, error)
-
-
-async def _read_rest(body: bytes, receive: Receive, limit: int) -> bytes | None:
-    """Return a body of which the first part has come, None when the client has gone.
-
-    What it holds is bounded by the limit, however small the parts are.
-    Raises: BodyTooLarge.
-    """
-    whole = bytearray(body)
-    while len(whole) <= limit:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        whole += message.get("body", b"")
-        if len(whole) <= limit and not message.get("more_body"):
-            return bytes(whole)
-    raise BodyTooLarge(limit)

@@ -1,4 +1,4 @@
-"""What the endpoint needs of HTTP: paths, media types, encodings and headers."""
+"""What the endpoint needs of HTTP: channels, encodings and headers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 import re
 import secrets
 import zlib
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sized
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from itertools import count
 from typing import Any
-
-from jsonrpc.errors import BodyTooLarge, MethodNotAllowed, UnsupportedMediaType
-from nodeapi.errors import UnknownPath
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -108,11 +105,6 @@ GZIP_HEADERS: Headers = [
 GZIP_MIN_BYTES = 1024
 """Shorter answers fit into one packet anyway."""
 
-_MEDIA_TYPES = {
-    b"application/json",
-    b"application/json-rpc",
-    b"application/jsonrequest",
-}
 _REQUEST_ID = re.compile(rb"[-_.:0-9A-Za-z]{1,128}")
 _GZIP = re.compile(rb"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=([0-9.]+)\s*)?(?:,|$)", re.I)
 
@@ -159,61 +151,6 @@ def start_of_plain_answer(length: int) -> dict[str, object]:
     }
 
 
-def split_path(path: str) -> tuple[str, str]:
-    """Return the network's slug and the key of `[/<slug>]/v3[/<key>]`, "" for none.
-
-    Raises: UnknownPath.
-    """
-    parts = path.split("/")
-    if parts[1] == "v3":
-        slug, rest = "", parts[2:]
-    elif len(parts) > 2 and parts[2] == "v3":
-        slug, rest = parts[1], parts[3:]
-    else:
-        raise UnknownPath
-    if len(rest) == 1:
-        return slug, rest[0]
-    if any(rest[1:]):
-        raise UnknownPath
-    return slug, rest[0] if rest else ""
-
-
-def bearer_key(headers: Mapping[bytes, bytes]) -> str:
-    """Return the key of an Authorization header, "" for none."""
-    scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
-    return key.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""
-
-
-def client_address(scope: Scope) -> str | None:
-    """Return the IP address that a request came from, None on a unix socket.
-
-    Behind a proxy that FORWARDED_ALLOW_IPS names, what that one says (uvicorn has put
-    it there): the last address of X-Forwarded-For that is no such proxy's.
-    """
-    client = scope.get("client")
-    return client[0] if client else None
-
-
-def require_json_post(
-    method: str, headers: Mapping[bytes, bytes], max_body_bytes: int
-) -> None:
-    """Check what can be known of a request before its body is read.
-
-    Raises: MethodNotAllowed, UnsupportedMediaType, BodyTooLarge.
-    """
-    if method != "POST":
-        raise MethodNotAllowed
-    content_type = headers.get(b"content-type", b"")
-    if (
-        content_type != b"application/json"
-        and content_type.split(b";")[0].strip().lower() not in _MEDIA_TYPES
-    ):
-        raise UnsupportedMediaType
-    # The server has seen to it that this is a number.
-    if int(headers.get(b"content-length", b"0")) > max_body_bytes:
-        raise BodyTooLarge(max_body_bytes)
-
-
 def same_origin(origin: bytes) -> Headers:
     """Return what lets a page of one origin read an answer, and no cache mix it up.
 
@@ -228,23 +165,6 @@ def header_lines(headers: Mapping[str, str]) -> Headers:
         (name.lower().encode("latin-1"), value.encode("latin-1"))
         for name, value in headers.items()
     ]
-
-
-def is_plain(headers: Mapping[bytes, bytes], body: bytes) -> bool:
-    """Return whether an answer needs no headers but its type and length.
-
-    headers: the request's.
-    """
-    return ASK_FOR_MORE.isdisjoint(headers) and not may_be_compressed(headers, body)
-
-
-def may_be_compressed(headers: Mapping[bytes, bytes], body: Sized) -> bool:
-    """Return whether a client may want an answer compressed; headers: the request's.
-
-    Which encodings it accepts changes nothing about a short answer, so that this needs no
-    Vary, and nearly all clients name some.
-    """
-    return len(body) >= GZIP_MIN_BYTES and b"accept-encoding" in headers
 
 
 def accepts_gzip(accept_encoding: bytes) -> bool:

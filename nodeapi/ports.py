@@ -31,6 +31,9 @@ class Grants(Protocol):
     def resolve(self, key: str) -> Grant | Awaitable[Grant]:
         """Return what a key opens, or raise an RpcError, now or when awaited."""
 
+    def remembers(self, key: str) -> bool:
+        """Return whether a key has been looked up and is remembered."""
+
 
 class Directory(Protocol):
     """Knows the networks; see `networks.directory`."""

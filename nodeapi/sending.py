@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Sized
 from contextlib import suppress
-from typing import Any
 
 from jsonrpc.answers import Body, Reply
 from jsonrpc.deadlines import Deadlines
@@ -14,7 +13,8 @@ from jsonrpc.errors import BodyTooLarge
 from jsonrpc.stream import Stream
 from keys.grants import Grant
 from nodeapi import http
-from nodeapi.http import Receive, Scope, Send
+from nodeapi.exchange import Exchange
+from nodeapi.head import Head
 from nodeapi.streaming import send_stream
 from postgres.errors import Unavailable
 
@@ -23,9 +23,6 @@ logger = logging.getLogger(__name__)
 _GZIP_THREAD_BYTES = 2**16
 """From here on compressing would hold the event loop up for more than 0.2 ms."""
 
-_NONE: dict[str, Any] = {}
-"""The extensions of a server that has none."""
-
 _DISCARDED_BYTES = 2**25
 """How much more is taken from a client whose body was refused for its length."""
 
@@ -33,41 +30,48 @@ PREFLIGHT = Reply(204, b"", http.PREFLIGHT_HEADERS)
 """The answer to a browser's question whether a page may call."""
 
 
-async def send_plainly(answer: bytes, send: Send) -> None:
+def may_be_compressed(head: Head, body: Sized) -> bool:
+    """Return whether a client may want an answer compressed.
+
+    Which encodings it accepts changes nothing about a short answer, so that this needs no
+    Vary, and nearly all clients name some.
+    """
+    return len(body) >= http.GZIP_MIN_BYTES and head.names_encodings
+
+
+async def send_plainly(answer: bytes, exchange: Exchange) -> None:
     """Send an answer that needs no headers but its type and length."""
-    await send(http.start_of_plain_answer(len(answer)))
-    await send({"type": "http.response.body", "body": answer})
+    await exchange.send(http.start_of_plain_answer(len(answer)))
+    await exchange.send({"type": "http.response.body", "body": answer})
 
 
 def send_at_once(
     answer: Body,
     grant: Grant | None,
-    scope: Scope,
-    request_headers: Mapping[bytes, bytes],
+    head: Head,
+    exchange: Exchange,
     request_id: http.RequestId,
 ) -> bool:
     """Send an answer in one go, if the server can and it is not to be compressed."""
-    send = scope.get("extensions", _NONE).get(http.PLAIN_ANSWER)
-    if send is None or http.may_be_compressed(request_headers, answer):
+    if may_be_compressed(head, answer):
         return False
-    if http.ASK_FOR_MORE.isdisjoint(request_headers):
-        return bool(send(answer))
-    headers = answer_headers(request_headers, request_id, grant)
+    if head.is_plain:
+        return exchange.answer_plainly(answer)
+    headers = answer_headers(head, request_id, grant)
     more = headers[len(http.PLAIN_HEADERS) :]
-    return bool(send(answer, b"".join([b"%b: %b\r\n" % header for header in more])))
+    lines = [b"%b: %b\r\n" % header for header in more]
+    return exchange.answer_plainly(answer, b"".join(lines))
 
 
 def answer_headers(
-    request_headers: Mapping[bytes, bytes],
-    request_id: http.RequestId,
-    grant: Grant | None,
+    head: Head, request_id: http.RequestId, grant: Grant | None
 ) -> http.Headers:
     """Return the headers that browsers and refusals need, and long answers have too.
 
     grant: None when the request was not let in.
     """
     headers = [*http.ANSWER_HEADERS, (b"x-request-id", bytes(request_id))]
-    origin = request_headers.get(b"origin")
+    origin = head.headers.get(b"origin")
     allowlists = None if grant is None else grant.allowlists
     if origin is not None and allowlists is not None and allowlists.origins:
         headers += http.same_origin(origin)
@@ -80,10 +84,9 @@ def answer_headers(
 
 async def send_whole(
     answer: bytes | Reply,
-    request_headers: Mapping[bytes, bytes],
+    head: Head,
     headers: http.Headers,
-    receive: Receive,
-    send: Send,
+    exchange: Exchange,
     deadlines: Deadlines,
 ) -> None:
     """Send an answer of which all is there.
@@ -95,7 +98,7 @@ async def send_whole(
     else:
         status, body, more_headers = answer
         headers += http.header_lines(more_headers)
-    accept_encoding = request_headers.get(b"accept-encoding")
+    accept_encoding = head.headers.get(b"accept-encoding")
     if (
         accept_encoding is not None
         and len(body) >= http.GZIP_MIN_BYTES
@@ -105,28 +108,24 @@ async def send_whole(
         headers += http.GZIP_HEADERS
     if status != PREFLIGHT.status:  # an answer that can't have a body
         headers.append((b"content-length", b"%d" % len(body)))
+    send = exchange.send
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if status == BodyTooLarge.http_status:
         await send({"type": "http.response.body", "body": body, "more_body": True})
-        await _discard_body(receive, deadlines)
+        await _discard_body(exchange, deadlines)
         body = b""
     await send({"type": "http.response.body", "body": body})
 
 
 async def send_as_made(
-    answer: Stream,
-    scope: Scope,
-    request_headers: Mapping[bytes, bytes],
-    headers: http.Headers,
-    receive: Receive,
-    send: Send,
+    answer: Stream, head: Head, headers: http.Headers, exchange: Exchange
 ) -> None:
     """Send an answer as it is made; break the transfer off when that fails."""
-    accept_encoding = request_headers.get(b"accept-encoding", b"")
+    accept_encoding = head.headers.get(b"accept-encoding", b"")
     # HTTP/1.0 knows no chunks, and can't be told a length that isn't known yet.
-    gzip = scope["http_version"] != "1.0" and http.accepts_gzip(accept_encoding)
+    gzip = head.http_version != "1.0" and http.accepts_gzip(accept_encoding)
     try:
-        await send_stream(answer, headers, gzip, receive, send)
+        await send_stream(answer, headers, gzip, exchange.receive, exchange.send)
     except Unavailable as error:
         logger.error("the answer to request %s broke off: %s", _name(headers), error)
     except Exception:
@@ -138,7 +137,7 @@ def _name(headers: http.Headers) -> str:
     return dict(headers)[b"x-request-id"].decode()
 
 
-async def _discard_body(receive: Receive, deadlines: Deadlines) -> None:
+async def _discard_body(exchange: Exchange, deadlines: Deadlines) -> None:
     """Let a client finish sending, within reason, so that it reads the answer.
 
     A connection that is closed upon data that nobody has read is reset, and what was
@@ -147,7 +146,7 @@ async def _discard_body(receive: Receive, deadlines: Deadlines) -> None:
     left = _DISCARDED_BYTES
     with suppress(TimeoutError), deadlines.deadline():
         while left > 0:
-            message = await receive()
+            message = await exchange.receive()
             if not message.get("more_body"):
                 return
             left -= len(message["body"])

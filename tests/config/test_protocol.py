@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from config import protocol
+from config import plain_answers, protocol
 from tests.support.served import Served, read_answer, request, served
 from tests.support.waiting import wait_until
 
@@ -127,7 +127,7 @@ def test_large_head_that_ends_is_answered(
         assert b"200 OK" in client.recv(1000)
 
 
-@pytest.mark.parametrize("size", [1, 1800, protocol._COPIED_BYTES + 1, 3_000_000])
+@pytest.mark.parametrize("size", [1, 1800, plain_answers._COPIED_BYTES + 1, 3_000_000])
 def test_plain_answer_is_what_messages_make_of_it(connect: Served, size: int) -> None:
     with connect() as client:
         answers = []

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
+from jsonrpc.deadlines import Deadlines
 from jsonrpc.errors import BodyTooLarge
-from nodeapi.endpoint import _read_rest
+from nodeapi.exchange import AsgiExchange, read_body
 
 LIMIT = 200_000
 
 
 def reading(part: bytes, count: int, end: str = "http.request") -> bytes | None:
     """Read a body of so many equal parts behind a first one."""
-    left = count
+    left = count + 1
 
     async def receive() -> dict[str, Any]:
         nonlocal left
@@ -26,7 +27,13 @@ def reading(part: bytes, count: int, end: str = "http.request") -> bytes | None:
             return {"type": "http.request", "body": bytes([*part]), "more_body": True}
         return {"type": end, "body": part, "more_body": False}
 
-    return asyncio.run(_read_rest(part, receive, LIMIT))
+    async def send(_: object) -> None:
+        raise AssertionError("nothing is to be sent")
+
+    async def read() -> bytes | None:
+        return await read_body(AsgiExchange({}, receive, send), LIMIT, Deadlines(30))
+
+    return asyncio.run(read())
 
 
 @pytest.mark.parametrize("part", [b"ab", b"abc" * 1000, b""])

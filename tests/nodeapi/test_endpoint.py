@@ -12,6 +12,8 @@ import pytest
 
 from jsonrpc.dispatch import Limits
 from nodeapi import http
+from nodeapi.head import Head
+from nodeapi.sending import may_be_compressed
 from tests.support import edge, web
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -355,9 +357,10 @@ def test_short_answer_is_not_compressed_and_varies_with_nothing(base_url, origin
 @pytest.mark.parametrize("too_short", [0, 1])
 def test_what_fits_into_a_packet_is_short(too_short):
     body = b" " * (http.GZIP_MIN_BYTES - too_short)
-    assert http.is_plain({b"accept-encoding": b"gzip"}, body) is bool(too_short)
-    assert http.is_plain({}, body)
-    assert not http.is_plain({b"x-request-id": b"a"}, body)
+    scope = {"http_version": "1.1", "method": "POST", "path": "/v3/good"}
+    naming = Head({**scope, "headers": [(b"accept-encoding", b"gzip")]})
+    assert may_be_compressed(naming, body) is not bool(too_short)
+    assert not may_be_compressed(Head({**scope, "headers": []}), body)
 
 
 def test_very_long_answer_is_compressed_too(base_url):
@@ -391,3 +394,24 @@ def test_slow_call_is_timed_out(impatient_url):
         response = ask(client, "eth_getBlockByHash", hexadecimal(edge.SLOW_HASH), True)
     assert response.status_code == 200
     assert response.json()["error"] == {"code": -32002, "message": "request timed out"}
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "is_recognised"),
+    [
+        ("/v3/good", {}, True),
+        ("/hive/v3/good", {}, True),
+        ("/v3", {b"authorization": b"Bearer good"}, True),
+        ("/v3/good", {b"content-type": b"text/plain"}, False),
+        ("/v3/good", {b"content-length": b"99999999"}, False),
+        ("/v3", {}, False),
+        ("/v3/good/more", {}, False),
+        ("/v3/never-seen", {}, False),
+    ],
+)
+def test_heads_that_are_let_in_are_recognised(path, changes, is_recognised):
+    headers = {b"content-type": b"application/json", **changes}
+    scope = {"http_version": "1.1", "method": "POST", "path": path}
+    endpoint = edge.edge(Limits(), max_body_bytes=1000)
+    answer = endpoint.recognise({**scope, "headers": [*headers.items()]})
+    assert (answer is not None) is is_recognised

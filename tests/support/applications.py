@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from functools import partial
 from pathlib import Path
 
 from asgiref.sync import markcoroutinefunction
@@ -133,3 +134,59 @@ def prompt(scope, receive, send):
     host, _ = scope["client"]
     assert scope["extensions"][PLAIN_ANSWER](b"at once %d %a" % (len(body), host))
     return DONE
+
+
+class Recognising:
+    """Says how it was told of a request: `told SIZE CLIENT`, or `known SIZE CLIENT`.
+
+    `/unknown` is never recognised. Recognised, `/later` is answered by a coroutine,
+    `/asked` when a future is done, `/waiting` when the client hangs up, and `/broken` not
+    at all.
+    """
+
+    def __init__(self):
+        self.hung_up = []
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "lifespan":
+            await live(receive, send)
+            return
+        size, message = 0, {"more_body": True}
+        while message.get("more_body"):
+            message = await receive()
+            size += len(message.get("body", b""))
+        await self._send(b"told %d %a" % (size, scope["client"][0]), send)
+
+    def recognise(self, scope):
+        if scope["path"] == "/unknown":
+            return None
+        return partial(self._answer, scope["path"], scope["client"][0])
+
+    def _answer(self, path, client, exchange):
+        answer = b"known %d %a" % (len(exchange.take_body()), client)
+        assert exchange.take_body() == b"", "it is given once"
+        if path == "/broken":
+            raise RuntimeError("no answer today")
+        if path == "/waiting":
+            return self._wait(exchange)
+        if path == "/later":
+            return self._send(answer, exchange.send)
+        if path == "/asked":
+            future = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_later(0.02, future.set_result, None)
+            return GoOn(future, partial(self._go_on, answer, exchange))
+        return self._go_on(answer, exchange)
+
+    def _go_on(self, answer, exchange):
+        sent = exchange.answer_plainly(answer, b"x-more: a\r\n")
+        return DONE if sent else self._send(answer, exchange.send)
+
+    async def _wait(self, exchange):
+        self.hung_up.append(await exchange.receive())
+
+    async def _send(self, answer, send):
+        await send(start_of_plain_answer(len(answer)))
+        await send({"type": "http.response.body", "body": answer})
+
+
+recognising = Recognising()

@@ -85,6 +85,9 @@ class Grants:
             "outage": Unavailable("no database"),
         }.get(key, KeyInvalid())
 
+    def remembers(self, key: str) -> bool:
+        return key in ("good", "hive-only")
+
 
 class Directory:
     """Two networks, of which `hive` is the default."""

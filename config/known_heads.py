@@ -1,0 +1,165 @@
+"""Requests whose heads have come before.
+
+A client sends the same line and headers with each request, and other bodies. What a head
+means has been found out when it came first: how long its body is, and by what function
+of the application it is answered. A request that begins with the same bytes, at a place
+where a request may begin, means the same, and needs neither to be parsed nor to be told
+of in a scope.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from config.gateway import AnswerOne, Scope
+from config.plain_answers import write_plainly
+from jsonrpc.answers import Body
+
+MAX_HEADS = 2048
+"""Of a process; the ones that were learned first are forgotten first."""
+
+MAX_HEAD_BYTES = 2048
+"""Longer ones are parsed each time."""
+
+END_OF_HEAD = b"\r\n\r\n"
+
+_NEVER_KNOWN = frozenset(
+    {b"expect", b"transfer-encoding", b"upgrade", b"traceparent", b"x-request-id"}
+)
+"""Headers by which more or less follows than a body of a known length, and those that no
+two requests have alike."""
+
+Peer = str | None
+"""The address at the other end of a connection, which may be a proxy's."""
+
+
+Recognise = Callable[[Scope], AnswerOne | None]
+
+
+class KnownHead:
+    """What is known of a head.
+
+    scope: of a request with it, for reading.
+    """
+
+    __slots__ = ("answer", "body_bytes", "scope")
+
+    def __init__(self, answer: AnswerOne, body_bytes: int, scope: Scope) -> None:
+        self.answer = answer
+        self.body_bytes = body_bytes
+        self.scope = scope
+
+
+class KnownHeads:
+    """The heads that a process knows.
+
+    recognise: the application's: returns what answers requests with the head that a
+        scope tells of, once their bodies have come; None for one that it wants to be
+        told of each time.
+    """
+
+    def __init__(self, recognise: Recognise) -> None:
+        self._recognise = recognise
+        self._heads: OrderedDict[tuple[Peer, bytes], KnownHead] = OrderedDict()
+        self.find = self._heads.get
+        """Return what is known of a head from a peer, or None."""
+
+    def learn(self, peer: Peer, data: bytes, scope: Scope) -> None:
+        """Remember the head with which data begins, if it is one that may come again.
+
+        data: what has come of one request, from its beginning: its head alone, or all.
+        scope: as it was made of that.
+        """
+        end = data.find(END_OF_HEAD) + len(END_OF_HEAD)
+        headers = dict(scope["headers"])
+        body_bytes = int(headers.get(b"content-length", b"-1"))
+        if (
+            end > MAX_HEAD_BYTES
+            or len(data) - end not in (0, body_bytes)
+            or not _NEVER_KNOWN.isdisjoint(headers)
+        ):
+            return
+        scope = {name: scope[name] for name in scope if name != "extensions"}
+        answer = self._recognise(scope)
+        if answer is None:
+            return
+        self._heads[peer, data[:end]] = KnownHead(answer, body_bytes, scope)
+        if len(self._heads) > MAX_HEADS:
+            self._heads.popitem(last=False)
+
+
+class KnownRequest(RequestResponseCycle):
+    """A request whose head is known: uvicorn's, made when it is needed.
+
+    Until then it has what a connection looks at in its current request, and is an
+    `nodeapi.exchange.Exchange`.
+    """
+
+    # Defaults in the class are free.
+    note = None
+    disconnected = False
+    keep_alive = True
+    more_body = False
+    response_complete = False
+    message_event: Any = asyncio.Event()  # nobody waits for it
+
+    def __init__(self, connection: Any, known: KnownHead, body: bytes) -> None:
+        self._connection = connection
+        self._known = known
+        self._body = body
+
+    def begin(self) -> Awaitable[None]:
+        """Have the application answer; return what it returns."""
+        return self._known.answer(self)
+
+    def take_body(self) -> bytes:
+        """Return the body, once."""
+        body, self._body = self._body, b""
+        return body
+
+    def answer_plainly(self, body: Body, more: bytes = b"") -> bool:
+        """Send a whole answer of JSON with status 200; return whether it could be.
+
+        more: headers, each with the end of its line.
+        False, and nothing is sent: the answer needs `send`, which waits for slow readers,
+        and knows of connections that are to be closed.
+        """
+        connection = self._connection
+        if self.disconnected or not self.keep_alive or connection.flow.write_paused:
+            return False
+        headers = connection.server_state.default_headers
+        write_plainly(connection.transport, headers, body, more)
+        self.response_started = self.response_complete = True
+        self.message_event.set()
+        self._connection = None  # which leads to this
+        connection.known_is_answered()
+        return True
+
+    async def run_asgi(self, app: Any) -> None:
+        """Go on as any request does."""
+        connection = self._connection
+        disconnected = self.disconnected
+        super().__init__(
+            scope=self._known.scope,  # type: ignore[arg-type]
+            transport=connection.transport,
+            flow=connection.flow,
+            logger=connection.logger,
+            access_logger=connection.access_logger,
+            access_log=connection.access_log,
+            default_headers=connection.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=self.keep_alive,
+            on_response=connection.on_response_complete,
+        )
+        self.disconnected = disconnected
+        self.more_body = False
+        try:
+            await super().run_asgi(app)
+        finally:
+            self._connection = None
