@@ -280,7 +280,7 @@ def case_rows(
     rows = server_rows(bench, f"{start}, ceiling of {size:,} bytes", here, CEILING)
     for target in REQUIRED_RATES:
         name = f"{start}, {target}"
-        rows += server_rows(bench, name, here, target, is_single=case.calls == 1)
+        rows += server_rows(bench, name, here, target, is_bound=case.is_bound)
         if case.calls > 1:
             rows.append(_calls_row(bench, name, case, connections, target, loads))
     if ANVIL in here.of:
@@ -289,18 +289,18 @@ def case_rows(
 
 
 def server_rows(
-    bench: str, name: str, loads: Loads, target: str, *, is_single: bool = False
+    bench: str, name: str, loads: Loads, target: str, *, is_bound: bool = False
 ) -> list[Row]:
     """Return rate, p50, p99 and processor time of a case on one server.
 
-    is_single: whether one call is in a request, as in those that the ceiling binds.
+    is_bound: whether something is required of it.
     """
     ratios: dict[str, Any] = {}
     required: dict[str, Any] = {}
     if target != CEILING:
         figures = ("rate", "p99_ms", "processor_seconds")
         ratios = {figure: (loads.ratio(target, figure), CEILING) for figure in figures}
-    if is_single:
+    if is_bound:
         required["rate"] = REQUIRED_RATES[target]
         if name.endswith(f"{P99_CONNECTIONS} connections, {target}"):
             required["p99_ms"] = REQUIRED_P99

@@ -31,19 +31,32 @@ class Case:
     """JSON-RPC requests, sent in turn."""
     calls: int = 1
     """Calls in each request."""
+    is_named: bool = False
+    """Whether each request has an X-Request-Id, by which its head is never a known one."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the ceiling binds it: one call a request, as clients send them."""
+        return self.calls == 1 and not self.is_named
 
     def requests(self, path: str) -> list[str]:
         """Return the HTTP requests to a path."""
-        return [http_request(path, body) for body in self.bodies]
+        return [
+            http_request(path, body, *([f"X-Request-Id: {i}"] if self.is_named else []))
+            for i, body in enumerate(self.bodies)
+        ]
 
 
-def http_request(path: str, body: bytes) -> str:
+def http_request(path: str, body: bytes, *headers: str) -> str:
     """Return a whole HTTP request, as the load generator wants it."""
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head + body.decode("latin-1")
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        *headers,
+    ]
+    return "\r\n".join([*lines, "", body.decode("latin-1")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +93,12 @@ def cases(subject: Subject) -> list[Case]:
     by_hash = "eth_getBlockByHash"
     transaction = "eth_getTransactionByBlockHashAndIndex"
     storage = "eth_getStorageAt"
+    at_latest = [_call(storage, contract, slot, "latest") for slot in subject.slots]
     return [
         Case("eth_chainId", [_call("eth_chainId")]),
         Case("eth_blockNumber", [_call("eth_blockNumber")]),
-        Case(
-            f"{storage}, latest",
-            [_call(storage, contract, slot, "latest") for slot in subject.slots],
-        ),
+        Case(f"{storage}, latest", at_latest),
+        Case(f"{storage}, latest, X-Request-Id", at_latest, is_named=True),
         Case(
             f"{storage}, by number",
             [

@@ -1,7 +1,7 @@
 """Requests whose heads have come before.
 
 A client sends the same line and headers with each request, and other bodies. What a head
-means has been found out when it came first: how long its body is, and by what function
+means has been found out when it came before: how long its body is, and by what function
 of the application it is answered. A request that begins with the same bytes, at a place
 where a request may begin, means the same, and needs neither to be parsed nor to be told
 of in a scope.
@@ -22,6 +22,9 @@ from jsonrpc.answers import Body
 
 MAX_HEADS = 2048
 """Of a process; the ones that were learned first are forgotten first."""
+
+MAX_SEEN = 16_384
+"""Heads of which no more is known than that they have come once."""
 
 MAX_HEAD_BYTES = 2048
 """Longer ones are parsed each time."""
@@ -66,11 +69,12 @@ class KnownHeads:
     def __init__(self, recognise: Recognise) -> None:
         self._recognise = recognise
         self._heads: OrderedDict[tuple[Peer, bytes], KnownHead] = OrderedDict()
+        self._seen: set[int] = set()
         self.find = self._heads.get
         """Return what is known of a head from a peer, or None."""
 
     def learn(self, peer: Peer, data: bytes, scope: Scope) -> None:
-        """Remember the head with which data begins, if it is one that may come again.
+        """Remember the head with which data begins, if it has come once before.
 
         data: what has come of one request, from its beginning: its head alone, or all.
         scope: as it was made of that.
@@ -84,11 +88,19 @@ class KnownHeads:
             or not _NEVER_KNOWN.isdisjoint(headers)
         ):
             return
+        place = peer, data[:end]
+        # Some proxies name each request in a header of their own: to learn a head takes
+        # as long as parsing it, and would push out another one.
+        if hash(place) not in self._seen:
+            if len(self._seen) >= MAX_SEEN:
+                self._seen.clear()
+            self._seen.add(hash(place))
+            return
         scope = {name: scope[name] for name in scope if name != "extensions"}
         answer = self._recognise(scope)
         if answer is None:
             return
-        self._heads[peer, data[:end]] = KnownHead(answer, body_bytes, scope)
+        self._heads[place] = KnownHead(answer, body_bytes, scope)
         if len(self._heads) > MAX_HEADS:
             self._heads.popitem(last=False)
 

@@ -113,7 +113,7 @@ async def answers(pieces: list[bytes], turns: int, *, knowing: bool) -> bytes:
     config.load()
     config.loaded_app = echo  # type: ignore[assignment]
     config.known_heads = KnownHeads(echo.recognise) if knowing else None
-    for request in [*KNOWN, *KNOWN]:
+    for request in [*KNOWN, *KNOWN, *KNOWN]:
         await tell(config, [request], 1, to=Transport())
     assert echo.known == (len(KNOWN) if knowing else 0)
     transport = Transport()
