@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from config.gateway import AnswerOne, Application, Receive, Scope, Send
+from config.gateway import AnswerOne, Application, Receive, Recognise, Scope, Send
 
 _NAMES = {b"x-forwarded-for", b"x-forwarded-proto"}
 """Headers without which there is nothing to do."""
@@ -36,17 +36,12 @@ class Forwarded:
         return self._application(scope, receive, send)
 
     @property
-    def recognise(self) -> Callable[[Scope], AnswerOne | None] | None:
-        """What returns what answers requests with the head that a scope tells of.
-
-        None for an application that wants to be told of each request.
-        """
+    def recognise(self) -> Recognise | None:
+        """Recognises heads as the application does, if that does."""
         recognise = getattr(self._application, "recognise", None)
         return None if recognise is None else partial(self._recognise, recognise)
 
-    def _recognise(
-        self, recognise: Callable[[Scope], AnswerOne | None], scope: Scope
-    ) -> AnswerOne | None:
+    def _recognise(self, recognise: Recognise, scope: Scope) -> AnswerOne | None:
         self._put_right(scope)
         return recognise(scope)
 

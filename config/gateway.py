@@ -21,6 +21,10 @@ Send = Callable[[Message], Awaitable[None]]
 AnswerOne = Callable[[Any], Awaitable[None]]
 """Answers an exchange; returns what an application does."""
 
+Recognise = Callable[[Scope], AnswerOne | None]
+"""Returns what answers requests with the head that a scope tells of; None for a head
+whose requests are to be told of in a scope each time."""
+
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -76,12 +80,10 @@ class Gateway:
         around: Callable[[Application], Application] | None = None,
         parts: Sequence[Part] = (),
     ) -> None:
-        self._endpoint = endpoint
         self._answer: Application = endpoint
-        # What is around an application is to see each of its requests.
-        self.recognise = self._recognise if around is None else None
         if around is not None:
             self._answer, pages = around(endpoint), around(pages)
+        self._recognise: Recognise | None = getattr(self._answer, "recognise", None)
         self._parts = [endpoint, *parts]
         # Channels routes to ASGI applications where Django's types expect views.
         routes: list[Any] = [
@@ -102,11 +104,11 @@ class Gateway:
         serve = self._lean.get(scope["path"]) if scope["type"] == "http" else None
         return (serve or self._others)(scope, receive, send)
 
-    def _recognise(self, scope: Scope) -> AnswerOne | None:
+    def recognise(self, scope: Scope) -> AnswerOne | None:
         """Return what answers requests with the head that a scope tells of, if anything."""
-        if is_node_path(scope["path"]):
-            return self._endpoint.recognise(scope)
-        return None
+        if self._recognise is None or not is_node_path(scope["path"]):
+            return None
+        return self._recognise(scope)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Open and close the parts with the server."""

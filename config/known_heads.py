@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from config.gateway import AnswerOne, Scope
+from config.gateway import AnswerOne, Recognise, Scope
 from config.plain_answers import write_plainly
 from jsonrpc.answers import Body
 
@@ -39,9 +39,6 @@ two requests have alike."""
 
 Peer = str | None
 """The address at the other end of a connection, which may be a proxy's."""
-
-
-Recognise = Callable[[Scope], AnswerOne | None]
 
 
 class KnownHead:

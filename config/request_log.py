@@ -11,19 +11,29 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
 import orjson
 from django.urls import Resolver404, resolve
 
-from config.gateway import Application
+from config.gateway import AnswerOne, Application, Recognise
 from config.logs import redact, timestamp
 from jsonrpc.answers import Body
 from jsonrpc.errors import RpcError
 from keys.metering import UNKNOWN_METHOD
-from nodeapi.http import NOTE, PLAIN_ANSWER, Receive, RequestId, Scope, Send
+from nodeapi.exchange import Exchange
+from nodeapi.http import (
+    DONE,
+    NOTE,
+    PLAIN_ANSWER,
+    GoOn,
+    Receive,
+    RequestId,
+    Scope,
+    Send,
+)
 from nodeapi.methods.context import Context
 
 FLUSH_SECONDS = 0.2
@@ -81,6 +91,14 @@ class _Entry:
             self.status, self.size = 200, len(body)
         return is_sent
 
+    async def send(self, send: Send, message: Mapping[str, Any]) -> None:
+        """Pass a message of an answer on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.size += len(message.get("body", b""))
+        await send(message)
+
 
 class RequestLog:
     """Writes lines about requests to standard error.
@@ -96,9 +114,9 @@ class RequestLog:
         self._lines: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
 
-    def around(self, application: Application) -> Application:
+    def around(self, application: Application) -> Logged:
         """Return the application with its requests put on record."""
-        return partial(self._serve, application)
+        return Logged(self, application)
 
     async def start(self) -> None:
         """Do nothing: the first line starts what is needed."""
@@ -117,26 +135,26 @@ class RequestLog:
             sys.stderr.write(redact("".join(lines)))
             sys.stderr.flush()
 
-    async def _serve(
-        self, application: Application, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        if scope["type"] != "http":
-            await application(scope, receive, send)
-            return
-        entry = scope[NOTE] = _Entry()
-        answer = scope.get("extensions", {}).get(PLAIN_ANSWER)
-        if answer is not None:
-            scope["extensions"] = {PLAIN_ANSWER: partial(entry.answer_plainly, answer)}
-
-        async def send_counted(message: Mapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                entry.status = message["status"]
-            else:
-                entry.size += len(message.get("body", b""))
-            await send(message)
-
+    def follow(
+        self, scope: Scope, entry: _Entry, answer: Callable[[], Awaitable[None]]
+    ) -> Awaitable[None]:
+        """Have a request answered, and put it down when that is over."""
         try:
-            await application(scope, receive, send_counted)
+            rest = answer()
+        except BaseException:
+            self._put_down(scope, entry)
+            raise
+        if type(rest) is GoOn:
+            go_on = partial(self.follow, scope, entry, rest.go_on)
+            return GoOn(rest.future, go_on)
+        if rest is DONE:
+            self._put_down(scope, entry)
+            return DONE
+        return self._wait(rest, scope, entry)
+
+    async def _wait(self, rest: Awaitable[None], scope: Scope, entry: _Entry) -> None:
+        try:
+            await rest
         finally:
             self._put_down(scope, entry)
 
@@ -167,6 +185,62 @@ class RequestLog:
             return orjson.dumps({**start, **fields}).decode() + "\n"
         words = " ".join(f"{name}={value}" for name, value in fields.items())
         return f"{now} INFO requests: {words}\n"
+
+
+class Logged:
+    """An application whose requests are put on record."""
+
+    def __init__(self, log: RequestLog, application: Application) -> None:
+        self._log = log
+        self._application = application
+        recognise = getattr(application, "recognise", None)
+        self.recognise: Recognise | None = (
+            None if recognise is None else partial(self._recognise, recognise)
+        )
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Have the application answer a request."""
+        if scope["type"] != "http":
+            return self._application(scope, receive, send)
+        entry = scope[NOTE] = _Entry()
+        extensions = scope.get("extensions", {})
+        answer = extensions.get(PLAIN_ANSWER)
+        if answer is not None:
+            answer = partial(entry.answer_plainly, answer)
+            scope["extensions"] = {**extensions, PLAIN_ANSWER: answer}
+        send = partial(entry.send, send)
+        return self._log.follow(
+            scope, entry, partial(self._application, scope, receive, send)
+        )
+
+    def _recognise(self, recognise: Recognise, scope: Scope) -> AnswerOne | None:
+        answer = recognise(scope)
+        return None if answer is None else partial(self._answer, answer, scope)
+
+    def _answer(
+        self, answer: AnswerOne, scope: Scope, exchange: Exchange
+    ) -> Awaitable[None]:
+        """Have the application answer a request whose head is known."""
+        entry = _Entry()
+        noted = _NotedExchange(exchange, entry)
+        return self._log.follow(scope, entry, partial(answer, noted))
+
+
+class _NotedExchange:
+    """An exchange that is put on record; a `nodeapi.exchange.Exchange`."""
+
+    __slots__ = ("_exchange", "note", "receive", "send", "take_body")
+
+    def __init__(self, exchange: Exchange, entry: _Entry) -> None:
+        self._exchange = exchange
+        self.note = entry
+        self.take_body = exchange.take_body
+        self.receive = exchange.receive
+        self.send = partial(entry.send, exchange.send)
+
+    def answer_plainly(self, body: Body, more: bytes = b"") -> bool:
+        """Pass a whole answer on."""
+        return self.note.answer_plainly(self._exchange.answer_plainly, body, more)
 
 
 def _fields(scope: Scope, entry: _Entry, error: RpcError | None) -> dict[str, Any]:

@@ -60,6 +60,29 @@ def test_every_request_has_its_line(network):
     assert page["page"].startswith("GET /explore/<")
 
 
+def test_requests_whose_heads_are_known_have_their_lines_too(network):
+    env = {"LOG_FORMAT": "json", "REQUEST_LOG": "all"}
+    block = request("eth_getBlockByHash", f"0x{'00' * 32}", False)  # to be looked up
+    storage = request("eth_getStorageAt", f"0x{'00' * 20}", "0x0", f"0x{'00' * 32}")
+    messages = [request("eth_chainId"), block, storage, [block, block]] * 4
+    with live_service(env=env) as live, live.api() as api:
+        answers = [api.send(message) for message in messages]
+        found = lines(live, len(messages))
+    told = [(line["methods"][0], line["calls"], line["status"]) for line in found]
+    assert (
+        told
+        == [
+            ("eth_chainId", 1, 200),
+            ("eth_getBlockByHash", 1, 200),
+            ("eth_getStorageAt", 1, 200),
+            ("eth_getBlockByHash", 2, 200),
+        ]
+        * 4
+    )
+    assert [line["bytes"] for line in found] == [len(one.content) for one in answers]
+    assert [line.get("code") for line in found] == [None, None, -32000, None] * 4
+
+
 def test_only_problems_are_told_where_that_is_wanted(network):
     env = {
         "LOG_FORMAT": "json",
