@@ -151,6 +151,7 @@
       if (response.status === 400 && !(await isReplaced(shown))) forget();
       if (!response.ok) return;
       const { token } = await response.json();
+      if ((read() ?? kept).token !== shown) return; // the user has connected anew elsewhere
       if (token !== shown || !isFresh) keep({ token, tokenSince: Date.now() });
     });
   }
@@ -195,8 +196,9 @@
   async function openSocket() {
     await renew().catch(() => {}); // the token that there is may do
     if (!kept.token) throw new Error("the token is good no more");
+    const shown = kept.token;
     const address = `${WALLET.replace("http", "ws")}/ws/dapp`;
-    const socket = new WebSocket(address, ["multichain.v1", `token.${kept.token}`]);
+    const socket = new WebSocket(address, ["multichain.v1", `token.${shown}`]);
     socket.onmessage = (event) => receive(JSON.parse(event.data));
     const isOpen = await new Promise((resolve) => {
       socket.onopen = () => resolve(true);
@@ -206,17 +208,20 @@
       await renew({ inAnyCase: true }).catch(() => {}); // pages don't learn why it was refused
       throw new Error("the socket does not open");
     }
-    socket.onclose = (event) => lose(event.code);
+    socket.onclose = (event) => lose(event.code, shown);
     pause = FIRST_PAUSE;
     refresh(socket);
     return socket;
   }
 
-  function lose(code) {
+  // Another page may hear of the end first, and have its user connect anew meanwhile.
+
+  function lose(code, shown) {
     opening = null;
     for (const answer of calls.values()) answer({ error: UNREACHABLE });
     calls.clear();
-    if (code === TOKEN_REVOKED) forget();
+    kept = read() ?? kept;
+    if (code === TOKEN_REVOKED && kept.token === shown) forget();
     else tryLater();
   }
 

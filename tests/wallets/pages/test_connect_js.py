@@ -26,6 +26,13 @@ TOKEN = """() => {
     return JSON.parse(localStorage.getItem(name)).token;
 }"""
 
+CONNECT_ANEW = """() => {
+    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
+    const kept = { token: "next", tokenSince: Date.now() };
+    localStorage.setItem(name, JSON.stringify(kept));
+}"""
+"""Has another page keep a new token, of which this one will hear a moment later."""
+
 REFUSE_AND_REPLACE = """(isSeenBefore) => {
     const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
     const kept = { ...JSON.parse(localStorage.getItem(name)), tokenSince: Date.now() };
@@ -146,6 +153,17 @@ def test_token_that_was_revoked_is_forgotten(stage: Stage):
     assert stage.heard(6)["result"] == NO_SESSION
     stage.page.wait_for_timeout(800)
     assert len(stage.sockets) == 1
+
+
+def test_page_that_hears_late_of_a_revoked_token_keeps_the_next_one(stage: Stage):
+    """Another page has heard of it first, and its user has connected anew there."""
+    stage.pair()
+    stage.answer("wallet_createSession", SESSION)
+    stage.heard(1)
+    stage.page.evaluate(CONNECT_ANEW)
+    stage.sockets[-1].close(code=4401)
+    stage.until(lambda: len(stage.sockets) == 2)
+    assert stage.page.evaluate(TOKEN) == "next"
 
 
 def test_token_that_was_revoked_while_nobody_looked_opens_nothing(stage: Stage):
