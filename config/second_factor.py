@@ -9,7 +9,7 @@ from config.env import InvalidSetting
 APPS = ["django_otp", "django_otp.plugins.otp_totp", "django_otp.plugins.otp_static"]
 MIDDLEWARE = "django_otp.middleware.OTPMiddleware"
 
-_ADMIN = "django.contrib.admin"
+_ADMIN = "config.admin_apps.OurAdminConfig"
 _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
 
 
@@ -23,7 +23,7 @@ def require_second_factor(apps: list[str], middleware: list[str]) -> None:
             "STAFF_SECOND_FACTOR needs django-otp:"
             " pip install --requirement requirements-otp.txt"
         )
-    apps[apps.index(_ADMIN)] = "config.verified_admin.VerifiedAdminConfig"
+    apps[apps.index(_ADMIN)] = "config.admin_apps.VerifiedAdminConfig"
     apps.extend(APPS)
     # It looks at the user, whom the other has found.
     middleware.insert(middleware.index(_AUTHENTICATION) + 1, MIDDLEWARE)
