@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import timedelta
 from hashlib import sha256
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
@@ -282,6 +283,24 @@ def test_code_that_is_being_exchanged_ends_with_the_password_too(
     with pytest.raises(PairingRefused):
         page_token(user) if kind == DappKind.WEB else program_token(user)
     assert not Dapp.objects.filter(user=user).exists()
+
+
+def test_code_ends_for_an_exchange_that_looked_at_its_clock_before(
+    user: User, monkeypatch: pytest.MonkeyPatch
+):
+    issue = pairing._issue
+
+    def issue_late(used: Pairing, cause: Cause) -> pairing.IssuedToken:
+        looked_at = timezone.now()
+        dapps.disconnect_all(user=user, cause=BY_USER)
+        clock = SimpleNamespace(now=lambda: looked_at)
+        monkeypatch.setattr(pairing, "timezone", clock)
+        return issue(used, cause)
+
+    monkeypatch.setattr(pairing, "_issue", issue_late)
+    with pytest.raises(PairingRefused):
+        program_token(user)
+    assert not DappToken.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from keys.models import User
@@ -30,8 +31,9 @@ def disconnect_all(*, user: User, cause: Cause) -> None:
     Codes that are out end as well, those that are being exchanged among them: whoever has
     one would be back with it.
     """
-    now = timezone.now()
-    Pairing.objects.filter(user=user, expires_at__gt=now).update(expires_at=now)
+    # Not with this moment: whoever exchanges a code may have looked at the clock before.
+    live = Pairing.objects.filter(user=user, expires_at__gt=timezone.now())
+    live.update(expires_at=F("created_at"))
     for dapp in Dapp.objects.filter(user=user).order_by("pk"):
         disconnect_dapp(dapp=dapp, cause=cause)
 
