@@ -51,7 +51,7 @@ class LateUses:
 
     async def close(self) -> None:
         """Finish what is being written."""
-        await asyncio.gather(*self._tasks)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _write(self, version_id: int, ip: str | None) -> None:
         write = database_sync_to_async(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 from django.db.models.functions import Upper
+
+from networks.migration_operations import AddIndexWhileServing
 
 
 class Migration(migrations.Migration):
@@ -13,23 +14,23 @@ class Migration(migrations.Migration):
     dependencies = [("wallets", "0008_token_defaults")]
 
     operations = [
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="account",
             index=models.Index(fields=["address"], name="wallet_account_by_address"),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="activity",
             index=models.Index(fields=["event", "-id"], name="wallet_log_by_event"),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="consentrequest",
             index=models.Index(fields=["state", "-id"], name="wallet_request_by_state"),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="dapp",
             index=models.Index(fields=["ident", "kind"], name="wallet_dapp_by_ident"),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="dapp",
             index=models.Index(
                 Upper("label"),
@@ -37,7 +38,7 @@ class Migration(migrations.Migration):
                 name="wallet_dapp_by_label",
             ),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="session",
             index=models.Index(
                 condition=~models.Q(stored_scopes=[]),
