@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import lz4.block
+import zstandard
 
 from nodeapi.evm.transactions import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
 
@@ -58,6 +59,9 @@ def block_document(
     return f"{head}[{hashes}]}}".encode(), len(head)
 
 
+_DAMAGED = (lz4.block.LZ4BlockError, zstandard.ZstdError, ValueError, MemoryError)
+
+
 def pack_full_block(
     document: bytes, transactions_offset: int, transactions: Iterable[bytes]
 ) -> bytes:
@@ -76,15 +80,26 @@ def pack_full_block(
     return packed
 
 
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+"""Every zstd frame begins with it. Read as the length with which an LZ4 block begins it
+would be 4 GB, more than a column holds. Source: RFC 8878, 3.1.1"""
+
+
 def unpack_full_block(packed: bytes) -> bytes:
     """Return what `pack_full_block` packed.
 
+    Before LZ4 blocks there were zstd frames, which a migration packs again while they are
+    served.
     Raises: ValueError for what it can't have returned.
     """
+    document: bytes
     try:
-        document: bytes = lz4.block.decompress(packed)
-    except (lz4.block.LZ4BlockError, ValueError, MemoryError) as error:
-        # The last: of the length with which it begins.
+        if packed.startswith(ZSTD_MAGIC):
+            document = zstandard.ZstdDecompressor().decompress(packed)
+        else:
+            document = lz4.block.decompress(packed)
+    except _DAMAGED as error:
+        # MemoryError: of the length with which it begins.
         raise ValueError(f"a block's document is damaged: {error}") from error
     if not document:
         raise ValueError("a block's document is damaged: nothing is in it")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from networks.migration_operations import AddIndexWhileServing
 
 
 class Migration(migrations.Migration):
@@ -12,7 +13,7 @@ class Migration(migrations.Migration):
     dependencies = [("keys", "0012_refusals")]
 
     operations = [
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="apikey",
             index=models.Index(
                 condition=models.Q(expires_at__isnull=False),
@@ -20,15 +21,15 @@ class Migration(migrations.Migration):
                 name="key_by_expiry",
             ),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="keyevent",
             index=models.Index(fields=["type", "-id"], name="event_by_type"),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="keyversion",
             index=models.Index(fields=["hint"], name="version_by_hint"),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="keyversion",
             index=models.Index(
                 condition=models.Q(expires_at__isnull=False, revoked_at=None),

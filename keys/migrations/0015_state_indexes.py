@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from networks.migration_operations import AddIndexWhileServing
 
 
 class Migration(migrations.Migration):
@@ -12,13 +13,13 @@ class Migration(migrations.Migration):
     dependencies = [("keys", "0014_last_network")]
 
     operations = [
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="apikey",
             index=models.Index(
                 condition=models.Q(is_enabled=False), fields=["id"], name="key_disabled"
             ),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="keyversion",
             index=models.Index(
                 condition=models.Q(revoked_at__isnull=False),
@@ -26,7 +27,7 @@ class Migration(migrations.Migration):
                 name="version_revoked",
             ),
         ),
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="user",
             index=models.Index(
                 condition=models.Q(is_active=False), fields=["id"], name="user_inactive"

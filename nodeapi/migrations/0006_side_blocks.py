@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
+
+from networks.migration_operations import AddIndexWhileServing
 
 
 class Migration(migrations.Migration):
@@ -12,7 +13,7 @@ class Migration(migrations.Migration):
     dependencies = [("nodeapi", "0005_full_document")]
 
     operations = [
-        AddIndexConcurrently(
+        AddIndexWhileServing(
             model_name="block",
             index=models.Index(
                 condition=models.Q(is_canonical=False),

@@ -1,8 +1,8 @@
 """Full documents are LZ4 blocks, which are undone in half the time of zstd frames.
 
 Batch by batch, so that one that was interrupted goes on where it stopped. The version
-before can't read them, and packs frames that this one can't read: neither its web
-processes nor an import of it may run meanwhile or afterwards.
+before can't read them: its web processes may not run meanwhile or afterwards. This one
+reads frames as well.
 """
 
 import lz4.block

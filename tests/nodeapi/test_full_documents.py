@@ -55,6 +55,7 @@ def test_frames_of_old_are_packed_again() -> None:
     frames = {1: compress(before[1]), 2: damaged}
     for number, frame in frames.items():
         Block.objects.filter(number=number).update(full_document=frame)
+    assert unpack_full_block(frames[1]) == before[1], "they are served meanwhile"
     migrate_back_and_forth(AS_FRAMES)
     assert bytes(Block.objects.get(number=2).full_document) == damaged
     with pytest.raises(ValueError, match="document is damaged"):
@@ -62,6 +63,18 @@ def test_frames_of_old_are_packed_again() -> None:
     Block.objects.filter(number=2).delete()
     del before[2]
     assert full_documents() == before
+
+
+def test_index_that_a_killed_migration_left_is_made_anew() -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate([("nodeapi", "0005_full_document")])
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE INDEX block_side ON nodeapi_block (number)")
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'block_side'")
+        assert "(network_id, number) WHERE (NOT is_canonical)" in cursor.fetchone()[0]
 
 
 def test_the_database_leaves_the_column_as_it_is() -> None:
