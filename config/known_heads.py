@@ -26,16 +26,15 @@ MAX_HEADS = 2048
 MAX_SEEN = 16_384
 """Heads of which no more is known than that they have come once."""
 
-MAX_HEAD_BYTES = 2048
-"""Longer ones are parsed each time."""
+MAX_KNOWN_BYTES = 2048
+MAX_KNOWN_HEADERS = 64
+"""Of a head; more are parsed each time. Each header takes some 100 bytes besides itself."""
 
-END_OF_HEAD = b"\r\n\r\n"
+_OTHER_ENDS = frozenset({b"expect", b"transfer-encoding", b"upgrade"})
+"""Headers by which more or less follows than a body of a known length."""
 
-_NEVER_KNOWN = frozenset(
-    {b"expect", b"transfer-encoding", b"upgrade", b"traceparent", b"x-request-id"}
-)
-"""Headers by which more or less follows than a body of a known length, and those that no
-two requests have alike."""
+_NAMES = frozenset({b"traceparent", b"x-request-id"})
+"""Headers that no two requests have alike: such heads need not be looked at."""
 
 Peer = str | None
 """The address at the other end of a connection, which may be a proxy's."""
@@ -70,22 +69,17 @@ class KnownHeads:
         self.find = self._heads.get
         """Return what is known of a head from a peer, or None."""
 
-    def learn(self, peer: Peer, data: bytes, scope: Scope) -> None:
-        """Remember the head with which data begins, if it has come once before.
+    def learn(self, peer: Peer, head: bytes, scope: Scope) -> None:
+        """See a head; remember it when it comes for the second time.
 
-        data: what has come of one request, from its beginning: its head alone, or all.
         scope: as it was made of that.
         """
-        end = data.find(END_OF_HEAD) + len(END_OF_HEAD)
-        headers = dict(scope["headers"])
-        body_bytes = int(headers.get(b"content-length", b"-1"))
-        if (
-            end > MAX_HEAD_BYTES
-            or len(data) - end not in (0, body_bytes)
-            or not _NEVER_KNOWN.isdisjoint(headers)
-        ):
+        if len(head) > MAX_KNOWN_BYTES or len(scope["headers"]) > MAX_KNOWN_HEADERS:
             return
-        place = peer, data[:end]
+        headers = dict(scope["headers"])
+        if not (_OTHER_ENDS.isdisjoint(headers) and _NAMES.isdisjoint(headers)):
+            return
+        place = peer, head
         # Some proxies name each request in a header of their own: to learn a head takes
         # as long as parsing it, and would push out another one.
         if hash(place) not in self._seen:
@@ -97,6 +91,7 @@ class KnownHeads:
         answer = self._recognise(scope)
         if answer is None:
             return
+        body_bytes = int(headers.get(b"content-length", b"0"))
         self._heads[place] = KnownHead(answer, body_bytes, scope)
         if len(self._heads) > MAX_HEADS:
             self._heads.popitem(last=False)
@@ -105,11 +100,11 @@ class KnownHeads:
 class KnownRequest(RequestResponseCycle):
     """A request whose head is known: uvicorn's, made when it is needed.
 
-    Until then it has what a connection looks at in its current request, and is an
+    Until then it has of that what a connection looks at in its current request, and is an
     `nodeapi.exchange.Exchange`.
     """
 
-    # Defaults in the class are free.
+    # What a connection looks at; defaults in the class are free.
     note = None
     disconnected = False
     keep_alive = True
@@ -126,8 +121,10 @@ class KnownRequest(RequestResponseCycle):
         """Have the application answer; return what it returns."""
         return self._known.answer(self)
 
-    def take_body(self) -> bytes:
-        """Return the body, once."""
+    def take_body(self) -> bytes | None:
+        """Return the body, once; None if nobody waits for an answer any more."""
+        if self.disconnected:
+            return None
         body, self._body = self._body, b""
         return body
 

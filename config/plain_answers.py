@@ -11,7 +11,7 @@ from nodeapi import http
 _COPIED_BYTES = 2**14
 """Bodies up to here are joined with their heads: copying them costs less than a write."""
 
-_heads: tuple[Any, bytes] = (None, b"")
+_beginning: tuple[Any, bytes] = (None, b"")
 """The server's headers, which are other ones every second, and what is made of them."""
 
 
@@ -26,7 +26,8 @@ def write_plainly(
     default_headers: the server's.
     more: headers, each with the end of its line.
     """
-    start = _heads[1] if _heads[0] is default_headers else _make_head(default_headers)
+    is_known = _beginning[0] is default_headers
+    start = _beginning[1] if is_known else _begin(default_headers)
     head = b"%b%d\r\n%b\r\n" % (start, len(body), more)
     parts = body.parts if type(body) is Parts else (body,)
     if len(body) <= _COPIED_BYTES:
@@ -35,10 +36,10 @@ def write_plainly(
         transport.writelines((head, *parts))
 
 
-def _make_head(default_headers: list[tuple[bytes, bytes]]) -> bytes:
+def _begin(default_headers: list[tuple[bytes, bytes]]) -> bytes:
     """Return how every plain answer begins, up to its length."""
-    global _heads
+    global _beginning
     lines = [*default_headers, *http.PLAIN_HEADERS, (b"content-length", b"")]
     head = b"HTTP/1.1 200 OK\r\n" + b"\r\n".join(map(b": ".join, lines))
-    _heads = default_headers, head
+    _beginning = default_headers, head
     return head

@@ -26,7 +26,6 @@ from weakref import ref
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from config.known_heads import (
-    END_OF_HEAD,
     KnownHead,
     KnownHeads,
     KnownRequest,
@@ -55,6 +54,8 @@ _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\nconnection: close\r\n\r\n"
 )
+
+_END_OF_HEAD = b"\r\n\r\n"
 
 _NOWHERE: Any = deque(maxlen=0)
 """Takes trailers, for which nobody asks."""
@@ -139,17 +140,17 @@ class Protocol(HttpToolsProtocol):
             (known, head), self._held = self._held, None
             body = data
         else:
-            end = data.find(END_OF_HEAD) + len(END_OF_HEAD)
-            head = data[:end]
+            head = _head_of(data)
             found = heads.find((self._peer, head))
             if found is None or self._is_answering():
                 return data
-            known, body = found, data[end:]
+            known, body = found, data[len(head) :]
             if known.body_bytes and not body:
                 self._held = known, head
                 return None
         if len(body) != known.body_bytes or self._is_draining():
             return head + body
+        self._unfinished_bytes = 0
         self.cycle = request = KnownRequest(self, known, body)
         self.loop.call_soon(self._run, request, request.begin)
         return None
@@ -166,11 +167,16 @@ class Protocol(HttpToolsProtocol):
         elif self._unfinished_bytes:
             self._unfinished_bytes = 0
             self._waits_since = None
+        if self._heads is not None and was_between and self.cycle is not before:
+            self._learn(data, self._heads)
+
+    def _learn(self, data: bytes, heads: KnownHeads) -> None:
+        """Learn the head of the request with which data begins, if it is one alone."""
         cycle = self.cycle
-        if was_between and cycle is not before and self._heads is not None:
+        # Of two requests the second one would wait for the first.
+        if data.startswith(b"POST ") and not self.pipeline and cycle.keep_alive:
             scope: Any = cycle.scope
-            if scope["method"] == "POST" and cycle.keep_alive:
-                self._heads.learn(self._peer, data, scope)
+            heads.learn(self._peer, _head_of(data), scope)
 
     def _parse_held(self) -> None:
         """Have a head parsed whose body has not come, so that it is waited for."""
@@ -190,7 +196,7 @@ class Protocol(HttpToolsProtocol):
 
     def known_is_answered(self) -> None:
         """Note that a request with a known head has been answered."""
-        if self.pipeline or self.timeout_keep_alive_task is None:
+        if self.timeout_keep_alive_task is None:  # as when another one is waiting
             self.on_response_complete()
         else:  # the timer goes on, and sees when it is up
             self.server_state.total_requests += 1
@@ -262,6 +268,11 @@ class Protocol(HttpToolsProtocol):
 
     def _is_draining(self) -> bool:
         return self._process is not None and self._process.is_draining
+
+
+def _head_of(data: bytes) -> bytes:
+    """Return what data begins with up to the end of a head; little, if there is none."""
+    return data[: data.find(_END_OF_HEAD) + len(_END_OF_HEAD)]
 
 
 def _take_whole_body(of_cycle: ref[Any]) -> bytes | None:

@@ -134,7 +134,7 @@ class Endpoint:
         head, exchange = Head(scope), AsgiExchange(scope, receive, send)
         try:
             slug, key = self._read(head)
-        except RpcError as error:
+        except Exception as error:
             request_id = head.request_id()
             refusal = self._refuse(error, head, exchange, request_id)
             return self._send(refusal, None, head, exchange, request_id)

@@ -75,24 +75,20 @@ async def read_body(
     body = exchange.take_body()
     if body is not None:
         return _within(body, limit)
-    message = await exchange.receive()
-    body = message.get("body", b"")
-    if message.get("more_body"):
-        try:
-            with deadlines.deadline():
-                return await _read_rest(body, exchange, limit)
-        except TimeoutError as error:
-            raise BodyTooSlow from error
-    return None if message["type"] == "http.disconnect" else _within(body, limit)
+    try:
+        with deadlines.deadline():
+            return await _read_parts(exchange, limit)
+    except TimeoutError as error:
+        raise BodyTooSlow from error
 
 
-async def _read_rest(body: bytes, exchange: Exchange, limit: int) -> bytes | None:
-    """Return a body of which the first part has come, None when the client has gone.
+async def _read_parts(exchange: Exchange, limit: int) -> bytes | None:
+    """Return a body that comes in parts, None when the client has gone.
 
     What it holds is bounded by the limit, however small the parts are.
     Raises: BodyTooLarge.
     """
-    whole = bytearray(body)
+    whole = bytearray()
     while len(whole) <= limit:
         message = await exchange.receive()
         if message["type"] == "http.disconnect":

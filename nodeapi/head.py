@@ -94,6 +94,7 @@ class Head:
             and content_type.split(b";")[0].strip().lower() not in _MEDIA_TYPES
         ):
             raise UnsupportedMediaType
-        # The server has seen to it that this is a number.
-        if int(self.headers.get(b"content-length", b"0")) > max_body_bytes:
+        # The server has seen to it that this is a number of 64 bits, after any zeros.
+        length = self.headers.get(b"content-length", b"").lstrip(b"0")
+        if length and int(length) > max_body_bytes:
             raise BodyTooLarge(max_body_bytes)

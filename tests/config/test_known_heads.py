@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from config import known_heads, protocol, worker
-from config.known_heads import KnownHeads, KnownRequest
-from tests.support.applications import recognising
+from config.known_heads import KnownHead, KnownHeads, KnownRequest
+from tests.support.applications import LONG, recognising
 from tests.support.served import Served, read_answer, served
 from tests.support.waiting import wait_until
 
@@ -109,7 +109,8 @@ def test_body_that_does_not_come_is_waited_for_by_the_application(
         ["traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"],
         ["connection: close"],
         ["upgrade: h2c"],
-        ["x-long: " + "a" * known_heads.MAX_HEAD_BYTES],
+        ["x-long: " + "a" * known_heads.MAX_KNOWN_BYTES],
+        [f"x-{n}: a" for n in range(known_heads.MAX_KNOWN_HEADERS)],
     ],
 )
 def test_some_heads_are_never_known(connect: Served, headers: list[str]) -> None:
@@ -129,6 +130,58 @@ def test_neither_are_other_methods_nor_what_nobody_recognises(connect: Served) -
             assert ask(client, asking(b"abc", "/unknown")) == f"told 3 {CLIENT}"
             get = asking().replace(b"POST", b"GET")
             assert ask(client, get) == f"told 0 {CLIENT}"
+
+
+def test_two_requests_at_once_are_not_taken_for_one(connect: Served) -> None:
+    """The head of the second is as long as its body: that could be the first's."""
+    size = len(asking(b"x" * 50)) - 50
+    first, head, other = (
+        asking(path="/first"),
+        asking(b"x" * size)[:size],
+        asking(path="/a"),
+    )
+    assert len(other) == len(head) == size
+    for _ in range(2):
+        with connect() as client:
+            client.sendall(first + head)
+            read_answer(client)
+            client.sendall(b"x" * size)
+            read_answer(client)
+    with connect() as client:
+        client.sendall(first + other)
+        data = b""
+        while data.count(b"told 0") < 2:
+            received = client.recv(1000)
+            assert received
+            data += received
+
+
+def test_request_without_a_length_has_no_body(connect: Served) -> None:
+    start = time.monotonic()
+    with connect() as client:
+        for word in ("told", "told", "known", "known"):
+            client.sendall(b"POST /bodyless HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert read_answer(client)[1].decode() == f"{word} 0 {CLIENT}"
+    assert time.monotonic() - start < protocol.LOOK_SECONDS
+
+
+def test_length_may_have_more_digits_than_python_reads(
+    connect: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = asking(b"abc").replace(b": 3", b": %b3" % (b"0" * 5000))
+    with connect() as client:
+        for _ in range(3):
+            assert ask(client, asked) == f"told 3 {CLIENT}"
+    assert not caplog.records
+
+
+def test_stray_line_ends_between_known_requests_never_add_up(connect: Served) -> None:
+    with connect() as first:
+        make_known(first, asking(b"abc"))
+    with connect() as client:
+        for _ in range(3):
+            assert ask(client, b"\r\n", asking(b"abc")) == f"known 3 {CLIENT}"
+        assert connect.connection()._unfinished_bytes == 0
 
 
 @pytest.mark.parametrize("path", ["/", "/asked", "/later"])
@@ -188,6 +241,12 @@ def test_known_request_learns_that_its_client_has_gone(
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
 
 
+def test_call_of_a_client_that_has_gone_is_not_carried_out() -> None:
+    request = KnownRequest(None, KnownHead(lambda _: asyncio.sleep(0), 3, {}), b"abc")
+    request.disconnected = True
+    assert request.take_body() is None
+
+
 def test_connection_rests_no_longer_than_it_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -202,6 +261,56 @@ def test_connection_rests_no_longer_than_it_may(
             for _ in range(2):  # known from the beginning
                 assert ask(client, asking(b"abc")).startswith("known")
             assert client.recv(1) == b""
+
+
+def test_connection_at_work_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "KEEP_ALIVE_SECONDS", 0.3)
+    monkeypatch.setattr(protocol, "LOOK_SECONDS", 3600)
+    head = asking(b"abc")[:-3]
+    with served(monkeypatch, "recognising") as connect, connect() as client:
+        make_known(client, asking(b"", "/slow"))
+        make_known(client, head + b"abc")
+        # An answer that takes longer than the rest, then a body that comes after it.
+        assert ask(client, asking(b"", "/slow")) == f"known 0 {CLIENT}"
+        client.sendall(head)
+        time.sleep(0.6)
+        client.sendall(b"abc")
+        assert read_answer(client)[1].decode() == f"known 3 {CLIENT}"
+        assert client.recv(1) == b""
+
+
+def test_known_request_waits_for_a_slow_reader(connect: Served) -> None:
+    with connect() as client:
+        for _ in range(3):
+            client.sendall(asking(path="/long"))
+            read_answer(client)
+        client.sendall(asking(path="/long"))
+        connection = connect.connection()
+        wait_until(lambda: connection.flow.write_paused)
+        client.sendall(asking(path="/long"))
+        wait_until(lambda: connection.tasks)  # it waits until there is room
+        assert [len(read_answer(client)[1]) for _ in range(2)] == [LONG] * 2
+
+
+def test_requests_are_counted(connect: Served) -> None:
+    with connect() as client:
+        for _ in range(7):
+            ask(client, asking(b"abc"))
+        state = connect.connection().server_state
+        wait_until(lambda: state.total_requests == 7)
+
+
+def test_request_under_way_is_answered_before_a_worker_leaves(connect: Served) -> None:
+    with connect() as client:
+        make_known(client, asking(path="/slow"))
+        client.sendall(asking(path="/slow"))
+        connection = connect.connection()
+        wait_until(lambda: type(connection.cycle) is KnownRequest)
+        connection.loop.call_soon_threadsafe(connection.shutdown)
+        lines, body = read_answer(client)
+        assert b"connection: close" in lines
+        assert body.decode() == f"known 0 {CLIENT}"
+        assert client.recv(1) == b""
 
 
 def test_worker_that_leaves_says_so(connect: Served) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jsonrpc.deadlines import Deadlines
-from jsonrpc.errors import BodyTooLarge
+from jsonrpc.errors import BodyTooLarge, BodyTooSlow
 from nodeapi.exchange import AsgiExchange, read_body
 
 LIMIT = 200_000
@@ -65,3 +65,18 @@ def test_memory_is_bounded_by_the_limit_however_small_the_parts_are() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 3 * LIMIT
+
+
+def test_body_of_which_nothing_comes_is_not_waited_for_for_ever() -> None:
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError("nothing comes")
+
+    async def send(_: object) -> None:
+        raise AssertionError("nothing is to be sent")
+
+    async def read() -> bytes | None:
+        return await read_body(AsgiExchange({}, receive, send), LIMIT, Deadlines(0.01))
+
+    with pytest.raises(BodyTooSlow):
+        asyncio.run(read())

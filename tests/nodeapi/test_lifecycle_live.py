@@ -157,3 +157,22 @@ def test_use_after_revocation_is_on_record_once_for_all_processes(
     assert event.data["hint"] == f"{secret[:7]}…{secret[-4:]}"
     with live.api("alpha", other.secret) as api:
         api.result("eth_chainId")
+
+
+def test_change_acts_on_requests_whose_heads_are_known(
+    live: Live, issued: tuple[str, ApiKey]
+) -> None:
+    secret, api_key = issued
+    with Api(live.base_url, f"/alpha/v3/{secret}") as api:
+
+        def status() -> int:
+            return api.send(request("eth_chainId")).status_code
+
+        assert [status() for _ in range(5)] == [200] * 5
+        disable_key(api_key=api_key)
+        wait_until(lambda: status() == 403)
+        enable_key(api_key=api_key)
+        wait_until(lambda: status() == 200)
+        for version in KeyVersion.objects.filter(api_key=api_key):
+            revoke_version(version=version, reason="lost")
+        wait_until(lambda: status() == 401)

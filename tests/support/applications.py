@@ -136,12 +136,16 @@ def prompt(scope, receive, send):
     return DONE
 
 
+LONG = 8_000_000
+"""Bytes of a long answer, more than a socket takes."""
+
+
 class Recognising:
     """Says how it was told of a request: `told SIZE CLIENT`, or `known SIZE CLIENT`.
 
     `/unknown` is never recognised. Recognised, `/later` is answered by a coroutine,
-    `/asked` when a future is done, `/waiting` when the client hangs up, and `/broken` not
-    at all.
+    `/asked` when a future is done, `/slow` when one is later, `/long` at length, `/waiting`
+    when the client hangs up, and `/broken` not at all.
     """
 
     def __init__(self):
@@ -171,9 +175,13 @@ class Recognising:
             return self._wait(exchange)
         if path == "/later":
             return self._send(answer, exchange.send)
-        if path == "/asked":
-            future = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_later(0.02, future.set_result, None)
+        if path == "/long":
+            answer = b"x" * LONG
+        if path in ("/asked", "/slow"):
+            loop = asyncio.get_running_loop()
+            future = loop.create_future()
+            seconds = 0.02 if path == "/asked" else 0.6
+            loop.call_later(seconds, future.set_result, None)
             return GoOn(future, partial(self._go_on, answer, exchange))
         return self._go_on(answer, exchange)
 

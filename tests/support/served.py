@@ -76,12 +76,16 @@ def read_answer(client: socket.socket) -> tuple[set[bytes], bytes]:
     """Return status line and headers, without the date, and the body."""
     data = b""
     while b"\r\n\r\n" not in data:
-        data += client.recv(2**16)
+        received = client.recv(2**16)
+        assert received, "the connection was closed"
+        data += received
     head, _, body = data.partition(b"\r\n\r\n")
     lines = {line for line in head.split(b"\r\n") if not line.startswith(b"date: ")}
     length = next(
         int(line[16:]) for line in lines if line.startswith(b"content-length")
     )
     while len(body) < length:
-        body += client.recv(min(2**16, length - len(body)))
+        received = client.recv(min(2**16, length - len(body)))
+        assert received, "the connection was closed"
+        body += received
     return lines, body
