@@ -27,7 +27,7 @@ MAX_RATE = 1_000_000
 MAX_BURST = 1_000_000_000
 """Credits; in microseconds still a number that a double holds exactly."""
 
-LEASE_SHARE = 4
+LEASE_SHARE = 3
 """Part of what is left that a lease may be: so it shrinks towards the limit."""
 
 LEASE_SECONDS = 0.01
@@ -51,10 +51,10 @@ class Limits:
         """Credits that a process may hold at most without having spent them.
 
         A sixteenth of the burst; where the rate spends that within milliseconds, what
-        lasts for some, but never more than a quarter.
+        lasts for some, but never more than a third.
         """
         lasting = int(self.rate * LEASE_SECONDS)
-        return max(self.burst // 16, min(self.burst // 4, lasting))
+        return max(self.burst // 16, min(self.burst // LEASE_SHARE, lasting))
 
     def __post_init__(self) -> None:
         """Raise ValueError for what the arithmetic is not made for."""

@@ -2,7 +2,7 @@
 -- KEYS: the bucket, a hash of arrival, day, spent
 -- ARGV: rate, burst, daily (0: none), needed, lease, returned, backlog, used
 -- Returns verdict, credits, wait, and for whoever goes on alone: now, arrival, spent.
-local SECOND, DAY, LEASE_SHARE, KEEP_SECONDS = 1000000, 86400000000, 4, 172800
+local SECOND, DAY, LEASE_SHARE, KEEP_SECONDS = 1000000, 86400000000, 3, 172800
 local rate, burst, daily = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local needed, lease, returned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local backlog, used = tonumber(ARGV[7]), tonumber(ARGV[8])
