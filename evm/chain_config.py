@@ -1,0 +1,374 @@
+"""The fork schedule of a network, from the `config` of geth's genesis.json."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eth_typing import Address
+
+from evm.fork import BlobParameters, Fork
+from evm.forks import (
+    BLOB_PARAMETER_FORKS,
+    DAO_DRAINED_ACCOUNTS,
+    DAO_EXTRA_DATA,
+    DAO_EXTRA_DATA_BLOCKS,
+    DAO_REFUND_CONTRACT,
+    FORKS,
+)
+
+LADDER = {fork.name: fork for fork in FORKS}
+
+BLOCK_FORKS = {
+    "homesteadBlock": "homestead",
+    "eip150Block": "tangerine_whistle",
+    "eip158Block": "spurious_dragon",
+    "byzantiumBlock": "byzantium",
+    "constantinopleBlock": "constantinople",
+    "petersburgBlock": "petersburg",
+    "istanbulBlock": "istanbul",
+    "muirGlacierBlock": "muir_glacier",
+    "berlinBlock": "berlin",
+    "londonBlock": "london",
+    "arrowGlacierBlock": "arrow_glacier",
+    "grayGlacierBlock": "gray_glacier",
+}
+"""Config key → fork, for forks by block number, in order of activation."""
+OPTIONAL_BLOCK_FORKS = frozenset(
+    {"petersburgBlock", "muirGlacierBlock", "arrowGlacierBlock", "grayGlacierBlock"}
+)
+"""Config keys that may be absent. Without Petersburg, its rules apply from
+Constantinople on. The other forks only delay the difficulty bomb."""
+OTHER_BLOCKS = frozenset({"daoForkBlock", "eip155Block", "mergeNetsplitBlock"})
+"""Config keys with a block number that do not activate a fork of their own.
+`mergeNetsplitBlock` only separates peers."""
+
+TIME_FORKS = {
+    "shanghaiTime": "shanghai",
+    "cancunTime": "cancun",
+    "pragueTime": "prague",
+    "osakaTime": "osaka",
+}
+"""Keys of forks by Unix seconds, in order."""
+BLOB_PARAMETER_TIMES = tuple(f"bpo{n}Time" for n in range(1, 6))
+
+OTHER_CONSENSUS = ("clique", "aura", "ibft", "ibft2", "qbft", "parlia", "bor")
+"""Keys of engines whose blocks we can't check."""
+
+MAINNET_DEPOSIT_CONTRACT = Address(
+    bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa")
+)
+
+
+class InvalidChainConfig(ValueError):
+    """Raised when a genesis config contradicts itself."""
+
+
+class UnsupportedFork(InvalidChainConfig):
+    """Raised for rules that are not implemented: a fork, or another consensus engine.
+
+    A config may schedule such a fork. The blocks before it can be executed.
+    """
+
+    def __init__(self, name: str, subject: str = "the genesis config") -> None:
+        self.name = name
+        super().__init__(f"{subject} needs {name}, which is not supported")
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFork:
+    """A fork that a config schedules and that is not implemented.
+
+    block, time: the first block, or the Unix seconds of the activation. The other one is
+        None.
+    """
+
+    name: str
+    block: int | None = None
+    time: int | None = None
+
+    def __str__(self) -> str:
+        """Return a sentence that names the fork and its activation."""
+        place = f"time {self.time}" if self.block is None else f"block {self.block}"
+        return f"The fork {self.name} at {place} is not supported by this version."
+
+    def is_active(self, number: int, timestamp: int | None) -> bool:
+        """Return whether a block has this fork. timestamp: None before the merge."""
+        if self.block is not None:
+            return number >= self.block
+        return (
+            self.time is not None and timestamp is not None and timestamp >= self.time
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainConfig:
+    """A network's chain id, and its fork schedule.
+
+    By number: (first block, fork), beginning with Frontier. By time: (Unix seconds,
+    fork), effective after the merge, which activates Paris. Of several forks with the
+    same activation, the last one applies.
+    """
+
+    chain_id: int
+    block_forks: tuple[tuple[int, Fork], ...]
+    time_forks: tuple[tuple[int, Fork], ...]
+    terminal_total_difficulty: int | None
+    """The merge is at the first block whose parent has reached this total difficulty. None
+    if there is no merge."""
+    deposit_contract: Address
+    """The contract whose logs are deposits to the consensus layer."""
+    dao_fork_block: int | None
+    supports_dao_fork: bool
+    unknown_forks: tuple[UnknownFork, ...] = ()
+    """Those that this version can't execute."""
+
+    dao_drained_accounts = DAO_DRAINED_ACCOUNTS
+    dao_refund_contract = Address(DAO_REFUND_CONTRACT)
+
+    @classmethod
+    def from_genesis(cls, genesis: Mapping[str, Any]) -> ChainConfig:
+        """Parse the fork schedule of a genesis.json.
+
+        A fork that is not implemented is kept in `unknown_forks`.
+
+        Raises: UnsupportedFork for another consensus engine; InvalidChainConfig.
+        """
+        config = genesis.get("config")
+        if not isinstance(config, Mapping):
+            raise InvalidChainConfig("the genesis has no config")
+        _refuse_other_engines(config)
+        total_difficulty = _number(config, "terminalTotalDifficulty")
+        if total_difficulty is None and config.get("terminalTotalDifficultyPassed"):
+            total_difficulty = 0
+        chain_id = _number(config, "chainId")
+        if chain_id is None:
+            raise InvalidChainConfig("the genesis config has no chainId")
+        return cls(
+            chain_id=chain_id,
+            block_forks=_block_forks(config),
+            time_forks=_time_forks(config),
+            terminal_total_difficulty=total_difficulty,
+            deposit_contract=_deposit_contract(config),
+            dao_fork_block=_number(config, "daoForkBlock"),
+            supports_dao_fork=bool(config.get("daoForkSupport")),
+            unknown_forks=_unknown_forks(config),
+        )
+
+    def is_merged(self, parent_total_difficulty: int) -> bool:
+        """Return whether a block follows the merge.
+
+        The parent's total difficulty decides.
+        """
+        terminal = self.terminal_total_difficulty
+        return terminal is not None and parent_total_difficulty >= terminal
+
+    def fork_at(self, number: int, timestamp: int, is_merged: bool) -> Fork:
+        """Return the fork of a block. timestamp: Unix seconds.
+
+        Raises: UnsupportedFork; InvalidChainConfig if the merge happened before London.
+        """
+        self._refuse_unknown_fork(number, timestamp if is_merged else None)
+        by_number = _active(self.block_forks, number)
+        if by_number is None:
+            raise ValueError(f"{number} is no block number")
+        if not is_merged:
+            return by_number
+        if not by_number.has_base_fee:
+            raise InvalidChainConfig(f"block {number} is merged, but before London")
+        return _active(self.time_forks, timestamp) or LADDER["paris"]
+
+    def genesis_fork(self, timestamp: int) -> Fork:
+        """Return the fork of block 0. As in geth, its difficulty is not considered.
+
+        Raises: UnsupportedFork.
+        """
+        by_number = self.fork_at(0, timestamp, is_merged=False)
+        if not by_number.has_base_fee:
+            return by_number
+        self._refuse_unknown_fork(0, timestamp)
+        return _active(self.time_forks, timestamp) or by_number
+
+    def until(self, number: int, timestamp: int) -> tuple[Any, ...]:
+        """Return the part of the schedule that affects the blocks up to this one.
+
+        Two configs with the same result differ at most in later forks.
+        """
+        dao_fork = self.dao_fork_block
+        has_dao_fork = dao_fork is not None and dao_fork <= number
+        return (
+            self.chain_id,
+            [fork for fork in self.block_forks if fork[0] <= number],
+            [fork for fork in self.time_forks if fork[0] <= timestamp],
+            self.terminal_total_difficulty,
+            self.deposit_contract,
+            (dao_fork, self.supports_dao_fork) if has_dao_fork else None,
+            [fork for fork in self.unknown_forks if fork.is_active(number, timestamp)],
+        )
+
+    def _refuse_unknown_fork(self, number: int, timestamp: int | None) -> None:
+        """Raise UnsupportedFork if a block has rules that are not implemented."""
+        for fork in self.unknown_forks:
+            if fork.is_active(number, timestamp):
+                raise UnsupportedFork(fork.name, f"block {number}")
+
+    def is_dao_fork(self, number: int) -> bool:
+        """Return whether the DAO's ether moves in this block."""
+        return self.supports_dao_fork and number == self.dao_fork_block
+
+    def is_dao_extra_data_valid(self, number: int, extra_data: bytes) -> bool:
+        """Return whether a header's extra data is valid under the DAO fork's rule.
+
+        The first blocks from the fork on must contain a fixed text if the network
+        supports the fork, and must not contain it otherwise.
+        """
+        first = self.dao_fork_block
+        if first is None or not first <= number < first + DAO_EXTRA_DATA_BLOCKS:
+            return True
+        return (extra_data == DAO_EXTRA_DATA) == self.supports_dao_fork
+
+
+def _active(forks: tuple[tuple[int, Fork], ...], position: int) -> Fork | None:
+    """Return the last fork that begins at or before a position."""
+    index = bisect_right(forks, position, key=lambda entry: entry[0])
+    return forks[index - 1][1] if index else None
+
+
+def _number(config: Mapping[str, Any], key: str) -> int | None:
+    """Return an unsigned number, in JSON or as text, None when it is absent or null."""
+    value = config.get(key)
+    if value is None:
+        return None
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        number = int(value, 0) if isinstance(value, str) else int(value)
+        if number < 0:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InvalidChainConfig(f"{key} is {value!r}, not a number") from None
+    return number
+
+
+def _refuse_other_engines(config: Mapping[str, Any]) -> None:
+    for engine in OTHER_CONSENSUS:
+        if config.get(engine) is not None:
+            raise UnsupportedFork(f"{engine} consensus")
+    if config.get("enableVerkleAtGenesis") or config.get("enableUBTAtGenesis"):
+        raise UnsupportedFork("verkle")
+
+
+def _unknown_forks(config: Mapping[str, Any]) -> tuple[UnknownFork, ...]:
+    """Return the scheduled forks that are not implemented, those by number first."""
+    known = {*BLOCK_FORKS, *OTHER_BLOCKS, *TIME_FORKS, *BLOB_PARAMETER_TIMES}
+    forks = []
+    for key in sorted(config):
+        if key in known and not _lacks_blob_parameters(key, config):
+            continue
+        if key.endswith("Block") and (block := _number(config, key)) is not None:
+            forks.append(UnknownFork(key.removesuffix("Block"), block=block))
+        if key.endswith("Time") and (time := _number(config, key)) is not None:
+            forks.append(UnknownFork(key.removesuffix("Time"), time=time))
+    return tuple(sorted(forks, key=lambda fork: (fork.time or -1, fork.block or 0)))
+
+
+def _lacks_blob_parameters(key: str, config: Mapping[str, Any]) -> bool:
+    """Return whether a config names the time of a blob-parameter-only fork alone."""
+    name = key.removesuffix("Time")
+    if key not in BLOB_PARAMETER_TIMES or name in BLOB_PARAMETER_FORKS:
+        return False
+    return _blob_schedules(config).get(name) is None
+
+
+def _blob_schedules(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    schedules = config.get("blobSchedule") or {}
+    if not isinstance(schedules, Mapping):
+        raise InvalidChainConfig("blobSchedule is no object")
+    return schedules
+
+
+def _check_order(entries: list[tuple[str, int | None]], optional: Any) -> None:
+    """Check that forks are in ascending order, and that no required fork is missing.
+
+    entries: pairs of key and position, in the required order.
+    """
+    previous_key, previous = "the genesis", 0
+    missing = None
+    for key, position in entries:
+        if position is None:
+            missing = missing if key in optional else missing or key
+            continue
+        if missing is not None:
+            raise InvalidChainConfig(f"{key} is scheduled, but {missing} is not")
+        if position < previous:
+            raise InvalidChainConfig(
+                f"{key} is at {position}, before {previous_key} at {previous}"
+            )
+        previous_key, previous = key, position
+
+
+def _block_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
+    positions = {key: _number(config, key) for key in BLOCK_FORKS}
+    _check_order(list(positions.items()), OPTIONAL_BLOCK_FORKS)
+    if _number(config, "eip155Block") != positions["eip158Block"]:
+        raise InvalidChainConfig("eip155Block and eip158Block differ")
+    forks = [(0, LADDER["frontier"])]
+    for key, position in positions.items():
+        if position is None:
+            continue
+        fork = LADDER[BLOCK_FORKS[key]]
+        if key == "constantinopleBlock" and positions["petersburgBlock"] is None:
+            fork = LADDER["petersburg"]
+        if key == "berlinBlock" and positions["muirGlacierBlock"] is None:
+            # Berlin does not delay the bomb. The previous fork's delay remains.
+            fork = replace(fork, difficulty=forks[-1][1].difficulty)
+        forks.append((position, fork))
+    return tuple(forks)
+
+
+def _time_forks(config: Mapping[str, Any]) -> tuple[tuple[int, Fork], ...]:
+    keys = (*TIME_FORKS, *BLOB_PARAMETER_TIMES)
+    times = {key: _number(config, key) for key in keys}
+    _check_order(list(times.items()), BLOB_PARAMETER_TIMES)
+    if times["shanghaiTime"] is not None and _number(config, "londonBlock") is None:
+        raise InvalidChainConfig("shanghaiTime is scheduled, but londonBlock is not")
+    forks = []
+    for key, time in times.items():
+        if time is None or _lacks_blob_parameters(key, config):
+            continue
+        name = TIME_FORKS.get(key)
+        fork = replace(LADDER["osaka"], name=key[:4]) if name is None else LADDER[name]
+        forks.append((time, _with_blob_schedule(fork, config)))
+    return tuple(forks)
+
+
+def _with_blob_schedule(fork: Fork, config: Mapping[str, Any]) -> Fork:
+    """Return a fork with the blob parameters of the config, otherwise mainnet's."""
+    schedule = _blob_schedules(config).get(fork.name)
+    if schedule is None:
+        if not fork.name.startswith("bpo"):
+            return fork
+        return replace(fork, blob_parameters=BLOB_PARAMETER_FORKS[fork.name])
+    if not isinstance(schedule, Mapping):
+        raise InvalidChainConfig(f"blobSchedule of {fork.name} is no object")
+    numbers = [_number(schedule, key) for key in ("target", "max")]
+    fraction = _number(schedule, "baseFeeUpdateFraction")
+    target, maximum = numbers
+    if target is None or maximum is None or not fraction or target > maximum:
+        raise InvalidChainConfig(f"blobSchedule of {fork.name} is incomplete or wrong")
+    return replace(fork, blob_parameters=BlobParameters(target, maximum, fraction))
+
+
+def _deposit_contract(config: Mapping[str, Any]) -> Address:
+    text = config.get("depositContractAddress")
+    if text is None:
+        return MAINNET_DEPOSIT_CONTRACT
+    try:
+        address = bytes.fromhex(str(text).removeprefix("0x"))
+    except ValueError:
+        address = b""
+    if len(address) != 20:
+        raise InvalidChainConfig(f"depositContractAddress is {text!r}")
+    return Address(address)

@@ -1,0 +1,99 @@
+"""Changes of the state by a block: the new values of accounts, slots and code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from eth_typing import Address, Hash32
+
+from evm import rlp
+
+
+class AccountValue(NamedTuple):
+    """An account as stored, with the root of its storage trie."""
+
+    nonce: int
+    balance: int
+    """Wei."""
+    code_hash: Hash32
+    """Keccak-256 of the code. Without code, it is the hash of the empty string."""
+    storage_root: Hash32 | None
+    """Root of the storage trie, or None if it is empty."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """The difference between two states, in values of the later state."""
+
+    accounts: dict[Address, AccountValue | None] = field(default_factory=dict)
+    """Accounts after the change; None: deleted. Includes every account whose storage
+    changed. Those keep their old storage root until the trie is updated."""
+    storage: dict[Address, dict[int, int]] = field(default_factory=dict)
+    """Slots after the change; 0: cleared. Includes every slot that is cleared by the
+    destruction of its account."""
+    codes: dict[Hash32, bytes] = field(default_factory=dict)
+    """New contract code by hash. It may be equal to code of other contracts."""
+
+    def apply(self, later: Changes) -> None:
+        """Add later changes. Their values replace present ones."""
+        self.accounts.update(later.accounts)
+        for address, values in later.storage.items():
+            self.storage.setdefault(address, {}).update(values)
+        self.codes.update(later.codes)
+
+
+def encode_changes(changes: Changes) -> bytes:
+    """Encode changes as RLP, for the rows of side blocks.
+
+    Inverse of `decode_changes`.
+    """
+    accounts: list[rlp.Item] = [
+        [address]
+        if value is None
+        else [
+            address,
+            rlp.encode_int(value.nonce),
+            rlp.encode_int(value.balance),
+            value.code_hash,
+            value.storage_root or b"",
+        ]
+        for address, value in changes.accounts.items()
+    ]
+    storage: list[rlp.Item] = [
+        [
+            address,
+            [
+                [rlp.encode_int(slot), rlp.encode_int(value)]
+                for slot, value in values.items()
+            ],
+        ]
+        for address, values in changes.storage.items()
+    ]
+    return rlp.encode([accounts, storage])
+
+
+def decode_changes(data: bytes) -> Changes:
+    """Decode the result of `encode_changes`, without code.
+
+    Code is stored in its own table as soon as any block contains it.
+    """
+    accounts, storage = rlp.decode(data)
+    changes = Changes()
+    for address, *fields in accounts:
+        changes.accounts[address] = (
+            AccountValue(
+                int.from_bytes(fields[0], "big"),
+                int.from_bytes(fields[1], "big"),
+                fields[2],
+                fields[3] or None,
+            )
+            if fields
+            else None
+        )
+    for address, values in storage:
+        changes.storage[address] = {
+            int.from_bytes(slot, "big"): int.from_bytes(value, "big")
+            for slot, value in values
+        }
+    return changes

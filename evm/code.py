@@ -1,0 +1,110 @@
+"""EVM code in execution: its bytes, its jump destinations and the program counter."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+STOP = 0x00
+JUMPDEST = 0x5B
+PUSH1 = 0x60
+
+_PUSHES = [b"[\\x%02x].{%d}" % (PUSH1 + size - 1, size) for size in range(1, 33)]
+_OTHERS = rb"[^\x60-\x7f]{1,32}+"
+_INSTRUCTIONS = re.compile(b"(?:%b)*+" % b"|".join([_OTHERS, *_PUSHES]), re.DOTALL)
+# The last PUSH may have fewer data bytes. Pieces are short, so that a search for an
+# instruction within one is fast.
+_PIECES = re.compile(
+    b"(?:%b){1,32}+" % b"|".join([_OTHERS, *_PUSHES]).replace(b".{", b".{0,"),
+    re.DOTALL,
+)
+_YES, _NO = 1, 2
+
+
+class JumpDestinations:
+    """The valid jump destinations in a contract's code.
+
+    Code is analysed lazily, up to the requested position. A block may create a thousand
+    contracts, each with 49,152 bytes of init code and a single jump.
+    """
+
+    __slots__ = ("_code", "_known", "_starts")
+
+    def __init__(self, code: bytes) -> None:
+        self._code = code
+        self._starts = [piece.start() for piece in _PIECES.finditer(code)]
+        self._known = bytearray(len(code))
+        """Position → _YES or _NO, or 0 if it has not been checked yet."""
+
+    def __contains__(self, position: int) -> bool:
+        """Return whether there is a JUMPDEST which is not part of a PUSH's data."""
+        code = self._code
+        if position >= len(code) or code[position] != JUMPDEST:
+            return False
+        known = self._known[position]
+        if not known:
+            start = self._starts[bisect_right(self._starts, position) - 1]
+            is_first_byte = _INSTRUCTIONS.fullmatch(code, start, position)
+            known = self._known[position] = _YES if is_first_byte else _NO
+        return known == _YES
+
+
+@lru_cache(maxsize=1024)
+def jump_destinations(code: bytes) -> JumpDestinations:
+    """Return the jump destinations of code. All executions of the code share them."""
+    return JumpDestinations(code)
+
+
+class Code:
+    """Implements py-evm's code stream, the source of opcodes."""
+
+    __slots__ = ("program_counter", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self.program_counter = 0
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __getitem__(self, position: int) -> int:
+        return self.raw[position]
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield opcodes from the program counter on, and at the end a STOP."""
+        while self.program_counter < len(self.raw):
+            opcode = self.raw[self.program_counter]
+            self.program_counter += 1
+            yield opcode
+        yield STOP
+
+    def read(self, size: int) -> bytes:
+        """Return the bytes at the program counter, and move it past them."""
+        start = self.program_counter
+        self.program_counter = start + size
+        return self.raw[start : start + size]
+
+    def peek(self) -> int:
+        """Return the opcode at the program counter."""
+        position = self.program_counter
+        return self.raw[position] if position < len(self.raw) else STOP
+
+    @contextmanager
+    def seek(self, position: int) -> Iterator[Code]:
+        """Move the program counter to a position during a `with` block."""
+        anchor = self.program_counter
+        self.program_counter = position
+        try:
+            yield self
+        finally:
+            self.program_counter = anchor
+
+    def is_valid_opcode(self, position: int) -> bool:
+        """Return whether a position is a valid jump destination.
+
+        py-evm calls this for the position of a JUMPDEST byte, which may be push data.
+        """
+        return position in jump_destinations(self.raw)

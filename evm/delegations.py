@@ -1,0 +1,55 @@
+"""Accounts that run a contract's code as their own: https://eips.ethereum.org/EIPS/eip-7702."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Address
+from eth_utils.exceptions import ValidationError
+
+if TYPE_CHECKING:
+    from evm.transactions import Authorization
+
+DELEGATION_PREFIX = b"\xef\x01\x00"
+DELEGATION_LENGTH = 23
+"""Bytes: the prefix and an address."""
+ZERO_ADDRESS = bytes(20)
+EXISTING_ACCOUNT_REFUND_GAS = 12_500
+"""Refund of an authorization's gas if the account exists already."""
+
+
+def delegate_of(code: bytes) -> Address | None:
+    """Return the account to which an account's code delegates, or None."""
+    if len(code) == DELEGATION_LENGTH and code.startswith(DELEGATION_PREFIX):
+        return Address(code[3:])
+    return None
+
+
+def apply_authorizations(state: Any, authorizations: Iterable[Authorization]) -> int:
+    """Set the delegations of a transaction's authorizations. Return the gas refund.
+
+    Invalid authorizations are skipped.
+    """
+    return sum(_apply(state, authorization) for authorization in authorizations)
+
+
+def _apply(state: Any, authorization: Authorization) -> int:
+    try:
+        authorization.validate(state.execution_context.chain_id)
+        authority = authorization.authority()
+    except ValidationError:
+        return 0
+    state.mark_address_warm(authority)
+    code = state.get_code(authority)
+    if code and delegate_of(code) is None:
+        return 0
+    if state.get_nonce(authority) != authorization.nonce:
+        return 0
+    refund = EXISTING_ACCOUNT_REFUND_GAS if state.account_exists(authority) else 0
+    if authorization.address == ZERO_ADDRESS:
+        state.delete_code(authority)
+    else:
+        state.set_code(authority, DELEGATION_PREFIX + authorization.address)
+    state.increment_nonce(authority)
+    return refund

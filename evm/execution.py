@@ -1,0 +1,301 @@
+"""Execution of one block: its transactions, and the values for its header.
+
+Order (execution-specs, `apply_body`): system calls of the block's start, transactions,
+withdrawals, requests, and before the merge the miners' rewards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from eth.vm.execution_context import ExecutionContext
+from eth_typing import Address, Hash32
+
+from evm import requests as el_requests
+from evm.errors import InvalidBlock, InvalidTransaction
+from evm.message import Message
+from evm.receipts import Log, Receipt, logs_bloom
+
+if TYPE_CHECKING:
+    from evm.blocks import Block, Withdrawal
+    from evm.chain_config import ChainConfig
+    from evm.fork import Fork
+    from evm.headers import Header
+    from evm.tracers.record import TransactionRecord
+    from evm.transactions import Transaction
+    from evm.world import World
+
+SYSTEM_ADDRESS = Address(bytes.fromhex("fffffffffffffffffffffffffffffffffffffffe"))
+SYSTEM_CALL_GAS = 30_000_000
+
+BEACON_ROOTS_ADDRESS = Address(
+    bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")
+)
+"""Keeper of parent beacon block roots: https://eips.ethereum.org/EIPS/eip-4788."""
+
+HISTORY_STORAGE_ADDRESS = Address(
+    bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
+)
+"""Keeper of parent hashes: https://eips.ethereum.org/EIPS/eip-2935."""
+
+GWEI = 10**9
+
+StateRoot = Callable[[], Hash32]
+"""Returns the present state root, for receipts before Byzantium."""
+
+
+class BlockWatcher(Protocol):
+    """Observes the transactions of one block; see `evm.tracers.recorder`."""
+
+    @property
+    def records(self) -> list[TransactionRecord] | None:
+        """The trace records of the transactions so far, or None if none are created.
+
+        Has to be read immediately after a transaction.
+        """
+
+    def watched(self, fork: Fork) -> Fork:
+        """Return the fork whose states report to the `watcher` put into them."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The results of a block's execution, to be compared with its header."""
+
+    receipts: list[Receipt]
+    gas_used: int
+    bloom: int
+    requests: list[bytes] | None
+    """`type ‖ data` of each non-empty request list; None before Prague."""
+    records: list[TransactionRecord] | None = None
+    """The trace record of each transaction, or None without a watcher."""
+
+
+class BlockExecution:
+    """Execution of one block on a world, step by step.
+
+    The block builder calls the steps itself, because the header contains their results.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        fork: Fork,
+        config: ChainConfig,
+        world: World,
+        ancestor_hashes: Iterable[Hash32],
+        state_root: StateRoot,
+        watcher: BlockWatcher | None = None,
+    ) -> None:
+        """Prepare the execution of the block with this header.
+
+        ancestor_hashes: up to 256 hashes, the parent's first.
+        watcher: sees the transactions, and no system calls.
+        """
+        self._header = header
+        self._fork = fork
+        self._config = config
+        self._world = world
+        self._state_root = state_root
+        self._watcher = watcher
+        running = fork if watcher is None else watcher.watched(fork)
+        context = _execution_context(header, config, ancestor_hashes)
+        self._state: Any = running.new_state(world, context)
+        if watcher is not None:
+            self._state.watcher = watcher
+        self.receipts: list[Receipt] = []
+        self.gas_used = 0
+        self.blob_gas_used = 0
+
+    @property
+    def state(self) -> Any:
+        """The py-evm State, with our mixins, on which the block is executed."""
+        return self._state
+
+    def begin(self) -> None:
+        """Execute the system calls and changes before the first transaction."""
+        header = self._header
+        if self._config.is_dao_fork(header.number):
+            self._move_dao_funds()
+        if self._fork.has_parent_beacon_root and header.parent_beacon_root is not None:
+            self._system_call(BEACON_ROOTS_ADDRESS, header.parent_beacon_root)
+        if self._fork.has_history_contract:
+            self._system_call(HISTORY_STORAGE_ADDRESS, header.parent_hash)
+
+    def apply_transaction(self, transaction: Transaction) -> Receipt:
+        """Execute the next transaction.
+
+        Raises: InvalidTransaction if it is invalid at this position in the block.
+        """
+        index = len(self.receipts)
+        if transaction.gas > self._header.gas_limit - self.gas_used:
+            raise InvalidTransaction(
+                index,
+                f"gas limit {transaction.gas} exceeds the "
+                f"{self._header.gas_limit - self.gas_used} left in the block",
+            )
+        self._world.lock_changes()
+        computation, gas_used = self._fork.apply_transaction(
+            self._state, transaction, index
+        )
+        self.gas_used += gas_used
+        self.blob_gas_used += transaction.blob_gas
+        logs = [Log(*entry) for entry in computation.get_log_entries()]
+        status, root = None, None
+        if self._fork.has_status_receipts:
+            status = int(computation.is_success)
+        else:
+            root = self._state_root()
+        receipt = Receipt(
+            type=transaction.type,
+            status=status,
+            state_root=root,
+            cumulative_gas_used=self.gas_used,
+            gas_used=gas_used,
+            bloom=logs_bloom(logs),
+            logs=logs,
+        )
+        self.receipts.append(receipt)
+        return receipt
+
+    def finish(
+        self, uncles: Iterable[Header], withdrawals: Iterable[Withdrawal] | None
+    ) -> Outcome:
+        """Execute withdrawals, requests and rewards, and return the outcome."""
+        records = None if self._watcher is None else self._watcher.records
+        self._world.lock_changes()
+        for withdrawal in withdrawals or ():
+            self._withdraw(withdrawal)
+        requests = self._collect_requests() if self._fork.has_requests else None
+        if self._fork.block_reward:
+            self._pay_rewards(list(uncles))
+        bloom = 0
+        for receipt in self.receipts:
+            bloom |= receipt.bloom
+        return Outcome(self.receipts, self.gas_used, bloom, requests, records)
+
+    # Steps
+
+    def _move_dao_funds(self) -> None:
+        world, refund = self._world, self._config.dao_refund_contract
+        for drained in map(Address, self._config.dao_drained_accounts):
+            balance = world.get_balance(drained)
+            world.set_balance(refund, world.get_balance(refund) + balance)
+            world.set_balance(drained, 0)
+
+    def _system_call(self, address: Address, data: bytes) -> Any:
+        """Call a system contract. Return None if it has no code."""
+        self._world.lock_changes()
+        code = self._world.get_code(address)
+        if not code:
+            return None
+        context = self._state.get_transaction_context_class()(
+            gas_price=0, origin=SYSTEM_ADDRESS
+        )
+        message = Message(
+            gas=SYSTEM_CALL_GAS,
+            to=address,
+            sender=SYSTEM_ADDRESS,
+            value=0,
+            data=data,
+            code=code,
+        )
+        frames = self._fork.base_state_class.computation_class
+        return frames.apply_message(self._state, message, context)
+
+    def _withdraw(self, withdrawal: Withdrawal) -> None:
+        world, address = self._world, withdrawal.address
+        if withdrawal.amount_gwei:
+            balance = world.get_balance(address)
+            world.set_balance(address, balance + withdrawal.amount_gwei * GWEI)
+        elif world.account_exists(address) and world.account_is_empty(address):
+            world.delete_account(address)
+
+    def _collect_requests(self) -> list[bytes]:
+        logs = (log for receipt in self.receipts for log in receipt.logs)
+        try:
+            deposits = el_requests.deposit_requests(logs, self._config.deposit_contract)
+        except el_requests.InvalidDepositEvent as error:
+            raise InvalidBlock(self._header, "requests", reason=str(error)) from error
+        found = [
+            (el_requests.DEPOSIT_REQUEST_TYPE, deposits),
+            (
+                el_requests.WITHDRAWAL_REQUEST_TYPE,
+                self._dequeue(el_requests.WITHDRAWAL_REQUEST_ADDRESS),
+            ),
+            (
+                el_requests.CONSOLIDATION_REQUEST_TYPE,
+                self._dequeue(el_requests.CONSOLIDATION_REQUEST_ADDRESS),
+            ),
+        ]
+        return [kind + data for kind, data in found if data]
+
+    def _dequeue(self, address: Address) -> bytes:
+        """Return the requests of a queue contract at the end of the block.
+
+        Raises: InvalidBlock if the contract is missing or fails (EIP-7002, EIP-7251).
+        """
+        computation = self._system_call(address, b"")
+        if computation is None or computation.is_error:
+            what = "is missing" if computation is None else "failed"
+            raise InvalidBlock(
+                self._header,
+                "requests",
+                reason=f"system contract 0x{address.hex()} {what}",
+            )
+        return bytes(computation.output)
+
+    def _pay_rewards(self, uncles: list[Header]) -> None:
+        world, reward = self._world, self._fork.block_reward
+        for uncle in uncles:
+            depth = self._header.number - uncle.number
+            share = (8 - depth) * reward // 8
+            world.set_balance(uncle.coinbase, world.get_balance(uncle.coinbase) + share)
+        coinbase = self._header.coinbase
+        share = reward + len(uncles) * (reward // 32)
+        world.set_balance(coinbase, world.get_balance(coinbase) + share)
+
+
+def _execution_context(
+    header: Header, config: ChainConfig, ancestor_hashes: Iterable[Hash32]
+) -> ExecutionContext:
+    return ExecutionContext(
+        coinbase=header.coinbase,
+        timestamp=header.timestamp,
+        block_number=header.number,
+        difficulty=header.difficulty,
+        mix_hash=header.mix_hash,
+        gas_limit=header.gas_limit,
+        prev_hashes=ancestor_hashes,
+        chain_id=config.chain_id,
+        base_fee_per_gas=header.base_fee_per_gas,
+        excess_blob_gas=header.excess_blob_gas,
+    )
+
+
+def execute_block(
+    block: Block,
+    fork: Fork,
+    config: ChainConfig,
+    world: World,
+    ancestor_hashes: Iterable[Hash32],
+    state_root: StateRoot,
+    watcher: BlockWatcher | None = None,
+) -> Outcome:
+    """Execute a block on the state of its parent, and return the outcome.
+
+    The world contains the changes afterwards. The caller compares the outcome with the
+    header.
+
+    Raises: InvalidTransaction if a transaction is invalid at its position; InvalidBlock
+        if its requests or a system call are invalid.
+    """
+    execution = BlockExecution(
+        block.header, fork, config, world, ancestor_hashes, state_root, watcher
+    )
+    execution.begin()
+    for transaction in block.transactions:
+        execution.apply_transaction(transaction)
+    return execution.finish(block.uncles, block.withdrawals)

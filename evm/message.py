@@ -1,0 +1,73 @@
+"""The message that a call frame executes: py-evm's Message without argument checks.
+
+The callers pass valid words and addresses. Checking each again takes longer than most
+calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eth.constants import CREATE_CONTRACT_ADDRESS
+
+
+class Message:
+    """A call, or a creation if `create_address` is set."""
+
+    __slots__ = (
+        "code",
+        "code_address",
+        "data",
+        "depth",
+        "gas",
+        "is_create",
+        "is_delegation",
+        "is_static",
+        "refund",
+        "sender",
+        "should_transfer_value",
+        "storage_address",
+        "to",
+        "value",
+    )
+
+    def __init__(
+        self,
+        gas: int,
+        to: bytes,
+        sender: bytes,
+        value: int,
+        data: Any,
+        code: bytes,
+        depth: int = 0,
+        create_address: bytes | None = None,
+        code_address: bytes | None = None,
+        should_transfer_value: bool = True,
+        is_static: bool = False,
+        is_delegation: bool = False,
+        refund: int = 0,
+    ) -> None:
+        """Set the fields, which are named as in py-evm.
+
+        data: bytes, or a view of the caller's memory, which does not change during a
+            call.
+        """
+        self.gas = gas
+        self.to = to
+        self.sender = sender
+        self.value = value
+        self.data = data
+        self.code = code
+        self.depth = depth
+        self.is_create = to == CREATE_CONTRACT_ADDRESS
+        self.storage_address = create_address or to
+        self.code_address = code_address or to
+        self.should_transfer_value = should_transfer_value
+        self.is_static = is_static
+        self.is_delegation = is_delegation
+        self.refund = refund
+
+    @property
+    def data_as_bytes(self) -> bytes:
+        """The data, copied if it is a view."""
+        return bytes(self.data)

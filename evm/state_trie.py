@@ -1,0 +1,152 @@
+"""The state root: the state trie, and the storage tries of its accounts.
+
+Source: Yellow Paper, section 4.1. The tries are "secure": their keys are hashed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from eth_typing import Address, Hash32
+
+from evm import rlp
+from evm.changes import AccountValue, Changes
+from evm.signatures import keccak
+from evm.trie import EMPTY_ROOT, NodeCache, PathTrie
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evm.trie import NodeReader
+    from evm.world import StateReader
+
+_HASH_PREFIX = b"\xa0"
+"""RLP prefix of a 32-byte string."""
+
+DirtyNodes: TypeAlias = "dict[bytes, Mapping[bytes, bytes | None]]"
+"""Owner → path → RLP of a node to be written, or None for a node to be deleted."""
+
+STATE_OWNER = b""
+"""Owner of the state trie's nodes. The owner of a storage trie's nodes is
+keccak(address)."""
+
+
+@lru_cache(maxsize=131_072)
+def address_key(address: Address) -> bytes:
+    """Return an account's key in the state trie.
+
+    It also is its storage trie's owner.
+    """
+    return keccak(address)
+
+
+@lru_cache(maxsize=131_072)
+def slot_key(slot: int) -> bytes:
+    """Return a slot's key in its account's storage trie."""
+    return keccak(slot.to_bytes(32, "big"))
+
+
+def account_leaf(account: AccountValue) -> bytes:
+    """Return an account's value in the state trie: the RLP of its four fields."""
+    payload = (
+        rlp.encode(rlp.encode_int(account.nonce))
+        + rlp.encode(rlp.encode_int(account.balance))
+        + _HASH_PREFIX
+        + (account.storage_root or EMPTY_ROOT)
+        + _HASH_PREFIX
+        + account.code_hash
+    )
+    return rlp.wrap_list(payload)
+
+
+def slot_leaf(value: int) -> bytes:
+    """Return a slot's value in a storage trie, or b"" for zero."""
+    return rlp.encode(rlp.encode_int(value)) if value else b""
+
+
+class StateTrie:
+    """The state trie and all storage tries of a network, at the state after a block."""
+
+    def __init__(
+        self,
+        reader: NodeReader,
+        cache: NodeCache,
+        root: Hash32 | None,
+        state: StateReader,
+    ) -> None:
+        """Open the tries at a state.
+
+        state: reader of the same state. It may be moved along with the tries, but need
+            not. It provides an account's storage root before the first change of its
+            storage, and old values, which save reads of leaves.
+        """
+        self._reader = reader
+        self._cache = cache
+        self._state = state
+        self._accounts = PathTrie(STATE_OWNER, reader, root, cache)
+        self._storage: dict[Address, PathTrie] = {}
+
+    def apply(self, changes: Changes) -> Hash32:
+        """Update the tries by changes, and return the new state root.
+
+        Sets the new storage root of each account in `changes`.
+        """
+        for address, values in changes.storage.items():
+            root = self._update_storage(address, values)
+            account = changes.accounts[address]
+            if account is not None:
+                changes.accounts[address] = account._replace(storage_root=root)
+        addresses = {address_key(address): address for address in changes.accounts}
+
+        def recall(key: bytes) -> bytes:
+            account = self._state.account(addresses[key])
+            return b"" if account is None else account_leaf(account)
+
+        self._accounts.update(
+            {
+                key: account_leaf(account) if account else b""
+                for key, address in addresses.items()
+                for account in (changes.accounts[address],)
+            },
+            recall,
+        )
+        return Hash32(self._accounts.root_hash())
+
+    def _update_storage(
+        self, address: Address, values: Mapping[int, int]
+    ) -> Hash32 | None:
+        """Update an account's slots, and return the new storage root."""
+        slots = {slot_key(slot): slot for slot in values}
+        trie = self._storage_trie(address)
+        trie.update(
+            {key: slot_leaf(values[slot]) for key, slot in slots.items()},
+            lambda key: slot_leaf(self._state.storage(address, slots[key])),
+        )
+        root = trie.root_hash()
+        return None if root == EMPTY_ROOT else Hash32(root)
+
+    def dirty_nodes(self) -> DirtyNodes:
+        """Return the changed rows of all tries since `mark_clean`.
+
+        The next `mark_clean` leaves the result unchanged.
+        """
+        dirty: DirtyNodes = {STATE_OWNER: self._accounts.dirty_nodes()}
+        for address, trie in self._storage.items():
+            dirty[address_key(address)] = trie.dirty_nodes()
+        return dirty
+
+    def mark_clean(self) -> None:
+        """Treat the rows of `dirty_nodes` as written."""
+        self._accounts.mark_clean()
+        self._storage.clear()
+
+    def _storage_trie(self, address: Address) -> PathTrie:
+        trie = self._storage.get(address)
+        if trie is None:
+            account = self._state.account(address)
+            root = None if account is None else account.storage_root
+            trie = self._storage[address] = PathTrie(
+                address_key(address), self._reader, root, self._cache
+            )
+        return trie

@@ -1,0 +1,225 @@
+"""Results of native tracers, computed from trace records without execution.
+
+A derivation is a tracer with its options. Its input is a stored transaction: the JSON
+object and the packed trace record (`evm.tracers.record`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from evm.tracers.call import CallConfig, call_json, read_call
+from evm.tracers.details import Details
+from evm.tracers.flat_call import FlatCallConfig, Place, flat_call_json
+from evm.tracers.four_byte import four_byte_json
+from evm.tracers.frames import CallFrame
+from evm.tracers.prestate import (
+    PrestateConfig,
+    code_text,
+    prestate_json,
+    read_prestate,
+)
+from evm.tracers.record import fill_calls, unpack
+from evm.tracers.touched import TouchedAccount
+from evm.world import EMPTY_CODE_HASH
+
+CALLS, PRESTATE = "calls", "prestate"
+
+
+class Recorded(Protocol):
+    """A stored transaction with its trace record.
+
+    Parts that are not needed are empty.
+    """
+
+    @property
+    def block_hash(self) -> bytes:
+        """The hash of the transaction's block."""
+
+    @property
+    def block_number(self) -> int:
+        """The number of the transaction's block."""
+
+    @property
+    def index(self) -> int:
+        """The transaction's index in its block."""
+
+    @property
+    def hash(self) -> bytes:
+        """The transaction's hash."""
+
+    @property
+    def document(self) -> bytes:
+        """The transaction object."""
+
+    @property
+    def calls(self) -> bytes:
+        """Packed `calls` of the trace record, see `TransactionRecord`."""
+
+    @property
+    def prestate(self) -> bytes:
+        """Packed `prestate` of the trace record, see `TransactionRecord`."""
+
+    @property
+    def details(self) -> bytes:
+        """Packed `details` of the trace record, see `TransactionRecord`."""
+
+
+class Derivation(Protocol):
+    """A tracer with its options, whose results are computed from trace records."""
+
+    @property
+    def name(self) -> str:
+        """A key of the tracer and its options. Equal keys mean equal results."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The parts of the record besides `details` that the derivation reads.
+
+        A subset of `calls` and `prestate`.
+        """
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the result as JSON.
+
+        codes: hash → code, for all of `code_hashes`, if `needs` contains `prestate`.
+
+        Raises: RecordTooLarge; ValueError if the record is damaged.
+        """
+
+
+def call_tree(transaction: Recorded) -> tuple[CallFrame, Details]:
+    """Return a transaction's calls with their logs, and the details."""
+    top = read_call(fill_calls(transaction.calls, transaction.document))
+    details = Details(unpack(transaction.details))
+    details.add_logs(top)
+    return top, details
+
+
+def touched_accounts(transaction: Recorded) -> list[TouchedAccount]:
+    """Return the accounts that a transaction touched, before it and after it."""
+    details = Details(unpack(transaction.details))
+    details.add_logs(None)
+    return details.complete(read_prestate(unpack(transaction.prestate)))
+
+
+def code_hashes(transaction: Recorded) -> set[bytes]:
+    """Return the hashes of the touched accounts' code, before and after."""
+    found: set[bytes] = set()
+    for account in touched_accounts(transaction):
+        found |= {account.before.code_hash, account.after.code_hash}
+    return found - {EMPTY_CODE_HASH}
+
+
+@dataclass(frozen=True, slots=True)
+class CallDerivation:
+    """Computes results of callTracer with options."""
+
+    config: CallConfig = field(default_factory=CallConfig)
+    needs = frozenset({CALLS})
+
+    @property
+    def name(self) -> str:
+        """The tracer and its options."""
+        return f"callTracer {self.config}"
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        top, _ = call_tree(transaction)
+        return call_json(top, self.config).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class FlatCallDerivation:
+    """Computes results of flatCallTracer."""
+
+    config: FlatCallConfig = field(default_factory=FlatCallConfig)
+    needs = frozenset({CALLS})
+
+    @property
+    def name(self) -> str:
+        """The tracer and its options."""
+        return f"flatCallTracer {self.config}"
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        top, details = call_tree(transaction)
+        place = Place(
+            transaction.block_hash,
+            transaction.block_number,
+            transaction.hash,
+            transaction.index,
+        )
+        return flat_call_json(top, self.config, details.precompiles, place).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class FourByteDerivation:
+    """Computes results of 4byteTracer."""
+
+    name = "4byteTracer"
+    needs = frozenset({CALLS})
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        top, details = call_tree(transaction)
+        return four_byte_json(top, details.precompiles).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class PrestateDerivation:
+    """Computes results of prestateTracer with options."""
+
+    config: PrestateConfig = field(default_factory=PrestateConfig)
+    needs = frozenset({PRESTATE})
+
+    @property
+    def name(self) -> str:
+        """The tracer and its options."""
+        return f"prestateTracer {self.config}"
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        touched = touched_accounts(transaction)
+        return prestate_json(touched, self.config, code_text(codes)).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class NoopDerivation:
+    """Computes results of noopTracer, an empty object for each transaction."""
+
+    name = "noopTracer"
+    needs: frozenset[str] = frozenset()
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        return b"{}"
+
+
+@dataclass(frozen=True, slots=True)
+class MuxDerivation:
+    """Computes results of muxTracer, which combines several tracers."""
+
+    tracers: tuple[tuple[str, Derivation], ...]
+    """Name and tracer, in the order of the result."""
+
+    @property
+    def name(self) -> str:
+        """The tracers and their options."""
+        inner = ", ".join(derivation.name for _, derivation in self.tracers)
+        return f"muxTracer [{inner}]"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The parts of a record that any of the tracers needs."""
+        return frozenset().union(*(derivation.needs for _, derivation in self.tracers))
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        members = [
+            b'"%b":%b' % (name.encode(), derivation.derive(transaction, codes))
+            for name, derivation in self.tracers
+        ]
+        return b"{" + b",".join(members) + b"}"

@@ -1,0 +1,7 @@
+// Counts the instructions of a transaction.
+{
+  count: 0,
+  step: function () { this.count++; },
+  fault: function () {},
+  result: function () { return this.count; },
+}

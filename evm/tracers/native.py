@@ -1,0 +1,75 @@
+"""The native tracers by name, with their options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from evm.tracers.call import CallConfig
+from evm.tracers.derived import (
+    CallDerivation,
+    Derivation,
+    FlatCallDerivation,
+    FourByteDerivation,
+    MuxDerivation,
+    NoopDerivation,
+    PrestateDerivation,
+)
+from evm.tracers.flat_call import FlatCallConfig
+from evm.tracers.prestate import PrestateConfig
+
+CALL, PRESTATE, FLAT_CALL = "callTracer", "prestateTracer", "flatCallTracer"
+FOUR_BYTE, NOOP, MUX = "4byteTracer", "noopTracer", "muxTracer"
+KECCAK256_PREIMAGE, ERC7562 = "keccak256PreimageTracer", "erc7562Tracer"
+"""Tracers that need the execution. Results of the others are computed from records."""
+
+_CAPITAL = re.compile("(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeTracer:
+    """A tracer whose results are computed from trace records.
+
+    flags: the enabled options.
+    inner: the tracers of a muxTracer, sorted by name.
+    """
+
+    name: str
+    flags: frozenset[str] = frozenset()
+    inner: tuple[NativeTracer, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the tracer as a JSON object. Equal tracers give equal objects."""
+        inner = [tracer.as_json() for tracer in self.inner]
+        return {"name": self.name, "flags": sorted(self.flags), "inner": inner}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> NativeTracer:
+        """Return the tracer that a JSON object describes."""
+        inner = tuple(cls.from_json(tracer) for tracer in found["inner"])
+        return cls(found["name"], frozenset(found["flags"]), inner)
+
+
+@lru_cache(maxsize=1024)
+def derivation(tracer: NativeTracer) -> Derivation:
+    """Return the object that computes a tracer's results."""
+    config: dict[str, Any] = {
+        _CAPITAL.sub("_", flag).lower(): True for flag in tracer.flags
+    }
+    if tracer.name == CALL:
+        return CallDerivation(CallConfig(**config))
+    if tracer.name == FLAT_CALL:
+        return FlatCallDerivation(FlatCallConfig(**config))
+    if tracer.name == PRESTATE:
+        return PrestateDerivation(PrestateConfig(**config))
+    if tracer.name == FOUR_BYTE:
+        return FourByteDerivation()
+    if tracer.name == NOOP:
+        return NoopDerivation()
+    assert tracer.name == MUX
+    return MuxDerivation(
+        tuple((inner.name, derivation(inner)) for inner in tracer.inner)
+    )

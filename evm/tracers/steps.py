@@ -1,0 +1,135 @@
+"""The interface of tracers that receive every instruction.
+
+`evm.tracers.stepping` calls the tracers, such as the struct logger and JavaScript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from evm.tracers.frames import CallFrame
+
+
+class TracerError(Exception):
+    """Raised when a tracer fails. Its text replaces the transaction's result.
+
+    The transaction is then executed to its end without the tracer.
+    """
+
+
+class ExecutionTimeout(TracerError):
+    """Raised when tracing a transaction exceeds its time limit."""
+
+    def __init__(self) -> None:
+        super().__init__("execution timeout")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedTransaction:
+    """The transaction to be executed, and its position in the chain."""
+
+    hash: bytes
+    index: int
+    """Its place in the block."""
+    block_hash: bytes
+    block_number: int
+    coinbase: bytes
+    sender: bytes
+    to: bytes | None
+    """None for a creation."""
+    input: bytes
+    gas: int
+    """Its gas limit, intrinsic gas included."""
+    gas_tip: int
+    """Wei per gas that it pays above the base fee."""
+    value: int
+    """Wei."""
+    precompiles: Container[bytes]
+    """Addresses of the fork's precompiled contracts."""
+    state: Any
+    """The present state. `get_balance(address)`, `get_nonce(address)`,
+    `get_code(address)`, `get_storage(address, slot)`, `account_exists(address)` and
+    `account_is_empty(address)` return values as of the call."""
+    deadline: float
+    """The `time.monotonic()` at which `ExecutionTimeout` is raised. The stepping loop
+    checks it. A tracer whose methods may take long has to check it as well."""
+
+
+class Step:
+    """The next instruction. Each frame reuses one object."""
+
+    __slots__ = ("cost", "depth", "error", "frame", "gas", "op", "pc", "refund")
+
+    pc: int
+    op: int
+    """0 (STOP) as well where the code ends."""
+    gas: int
+    """Gas of the frame before the instruction."""
+    cost: int
+    """All that the instruction takes: memory, cold access, gas given to a call (without
+    the stipend), but not the gas given to a creation."""
+    depth: int
+    """1 is the transaction's own frame."""
+    refund: int
+    """The transaction's refund counter, this instruction's own change included."""
+    error: str | None
+    """geth's text if the instruction can't be executed, otherwise None."""
+    frame: Any
+    """py-evm's computation. It must be neither changed nor kept.
+
+    `frame.stack`: integers, the last one is the top.
+    `frame.memory`: a bytearray, not yet expanded by this instruction.
+    `frame.return_data`: return data of the last call.
+    `frame.msg`: has `sender`, `storage_address`, `value`, `data`, `is_create`."""
+
+    def __init__(self, frame: Any, depth: int) -> None:
+        self.frame = frame
+        self.depth = depth
+        self.pc = self.op = self.gas = self.cost = self.refund = 0
+        self.error = None
+
+
+class StepTracer(Protocol):
+    """Traces one transaction. All methods may raise a `TracerError`."""
+
+    wants_steps: bool
+    """Whether `step` has an effect. If not, execution is much faster."""
+    wants_frames: bool
+    """Whether `enter`, `exit` and `log` have an effect."""
+
+    def start(self, transaction: TracedTransaction) -> None:
+        """Receive the transaction, before its sender pays for the gas."""
+
+    def step(self, step: Step) -> None:
+        """Receive an instruction before its execution.
+
+        The STOP at the end of code is included. If the instruction can't be executed,
+        `step.error` is set and no `fault` follows. geth does the same.
+        """
+
+    def fault(self, step: Step) -> None:
+        """Receive the failure of the last instruction. `step.error` is its text.
+
+        REVERT and invalid opcodes also cause a fault.
+        """
+
+    def enter(self, frame: CallFrame) -> None:
+        """Receive the beginning of a call, creation or SELFDESTRUCT of depth ≥ 1."""
+
+    def exit(self, frame: CallFrame) -> None:
+        """Receive the end of a call frame, with its `gas_used`, `output` and `error`."""
+
+    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+        """Receive a log of the running frame. Only called if `wants_frames`."""
+
+    def end(self, frame: CallFrame, gas_used: int) -> None:
+        """Receive the outermost frame at the end of the transaction.
+
+        gas_used: of the transaction, as in its receipt.
+        """
+
+    def result(self) -> bytes:
+        """Return the result as JSON."""

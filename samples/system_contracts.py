@@ -1,0 +1,83 @@
+"""System contracts for the genesis of generated chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eth_typing import Address
+
+from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
+from evm.requests import (
+    CONSOLIDATION_REQUEST_ADDRESS,
+    WITHDRAWAL_REQUEST_ADDRESS,
+)
+from samples.contracts import contract
+
+BEACON_ROOTS_CODE = bytes.fromhex(
+    "3373fffffffffffffffffffffffffffffffffffffffe14604d57602036146024575f5ffd5b5f3580"
+    "1560495762001fff810690815414603c575f5ffd5b62001fff01545f5260205ff35b5f5ffd5b6200"
+    "1fff42064281555f359062001fff015500"
+)
+"""Runtime code from https://eips.ethereum.org/EIPS/eip-4788."""
+
+HISTORY_STORAGE_CODE = bytes.fromhex(
+    "3373fffffffffffffffffffffffffffffffffffffffe14604657602036036042575f356001430381"
+    "11604257611fff81430311604257611fff9006545f5260205ff35b5f5ffd5b5f35611fff60014303"
+    "065500"
+)
+"""Runtime code from https://eips.ethereum.org/EIPS/eip-2935."""
+
+WITHDRAWAL_REQUEST_CODE = bytes.fromhex(
+    "3373fffffffffffffffffffffffffffffffffffffffe1460cb5760115f54807fffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffffff146101f457600182026001905f5b5f82"
+    "111560685781019083028483029004916001019190604d565b909390049250505036603814608857"
+    "366101f457346101f4575f5260205ff35b34106101f4576001546001016001556003548060030260"
+    "04013381556001015f35815560010160203590553360601b5f5260385f601437604c5fa060010160"
+    "0355005b6003546002548082038060101160df575060105b5f5b8181146101835782810160030260"
+    "040181604c02815460601b8152601401816001015481526020019060020154807fffffffffffffff"
+    "ffffffffffffffffff00000000000000000000000000000000168252906010019060401c90816038"
+    "1c81600701538160301c81600601538160281c81600501538160201c81600401538160181c816003"
+    "01538160101c81600201538160081c81600101535360010160e1565b910180921461019557906002"
+    "556101a0565b90505f6002555f6003555b5f54807fffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffffffffffff14156101cd57505f5b6001546002828201116101e25750505f6101"
+    "e8565b01600290035b5f555f600155604c025ff35b5f5ffd"
+)
+"""Runtime code from https://eips.ethereum.org/EIPS/eip-7002."""
+
+CONSOLIDATION_REQUEST_CODE = bytes.fromhex(
+    "3373fffffffffffffffffffffffffffffffffffffffe1460d35760115f54807fffffffffffffffff"
+    "ffffffffffffffffffffffffffffffffffffffffffffffff1461019a57600182026001905f5b5f82"
+    "111560685781019083028483029004916001019190604d565b909390049250505036606014608857"
+    "3661019a573461019a575f5260205ff35b341061019a576001546001016001556003548060040260"
+    "04013381556001015f358155600101602035815560010160403590553360601b5f5260605f601437"
+    "60745fa0600101600355005b6003546002548082038060021160e7575060025b5f5b818114610129"
+    "5782810160040260040181607402815460601b815260140181600101548152602001816002015481"
+    "526020019060030154905260010160e9565b910180921461013b5790600255610146565b90505f60"
+    "02555f6003555b5f54807fffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffffff141561017357505f5b6001546001828201116101885750505f61018e565b01600190035b5f"
+    "555f6001556074025ff35b5f5ffd"
+)
+"""Runtime code from https://eips.ethereum.org/EIPS/eip-7251."""
+
+DEPOSIT_CONTRACT = Address(bytes.fromhex("00000000219ab540356cbb839cbe05303d7705fa"))
+"""Address of mainnet's deposit contract. Generated chains have `contracts/deposits.asm`
+there."""
+
+
+def system_contracts_alloc() -> dict[str, dict[str, Any]]:
+    """Return the system contracts as entries of a genesis.json's `alloc`."""
+    codes = {
+        BEACON_ROOTS_ADDRESS: BEACON_ROOTS_CODE,
+        HISTORY_STORAGE_ADDRESS: HISTORY_STORAGE_CODE,
+        WITHDRAWAL_REQUEST_ADDRESS: WITHDRAWAL_REQUEST_CODE,
+        CONSOLIDATION_REQUEST_ADDRESS: CONSOLIDATION_REQUEST_CODE,
+        DEPOSIT_CONTRACT: contract("deposits").runtime,
+    }
+    return {
+        f"0x{address.hex()}": {
+            "balance": "0x0",
+            "nonce": "0x1",
+            "code": f"0x{code.hex()}",
+        }
+        for address, code in codes.items()
+    }
