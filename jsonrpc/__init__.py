@@ -1,6 +1,8 @@
-"""JSON-RPC 2.0: messages, batches, dispatch, errors and the register of methods.
+"""JSON-RPC 2.0: messages, batches, dispatch, errors and the registry of methods.
 
-Knows no Ethereum, no Django and no API keys. Where the specification leaves a choice,
-codes, messages and order follow go-ethereum's `rpc` package, which clients know best.
+This package is independent of Ethereum, Django and API keys. The specification leaves
+some choices open: codes, messages and order follow go-ethereum's `rpc` package, which
+most clients are tested with.
+
 Source: https://www.jsonrpc.org/specification
 """

@@ -1,4 +1,4 @@
-"""What a request is answered with."""
+"""Construction of HTTP and JSON-RPC responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jsonrpc.stream import Stream
 
 
 class Reply(NamedTuple):
-    """An HTTP status, a body, and headers that the status needs."""
+    """A response with HTTP status, body and headers."""
 
     status: int
     body: bytes
@@ -28,7 +28,7 @@ class Reply(NamedTuple):
 
 
 class Parts:
-    """A body in parts: to put them together would copy a long result once more."""
+    """A body in several parts, which saves copying a long result."""
 
     __slots__ = ("_size", "parts")
 
@@ -37,7 +37,7 @@ class Parts:
         self._size = sum(map(len, parts))
 
     def __len__(self) -> int:
-        """Return how many bytes there are."""
+        """Return the number of bytes."""
         return self._size
 
     def __bytes__(self) -> bytes:
@@ -45,18 +45,18 @@ class Parts:
 
 
 Body = bytes | Parts
-"""Of a reply with status 200 and no headers, as most are."""
+"""The body of a response with status 200 and no special headers."""
 
 Answer = Body | Reply | Stream
-"""A stream is one that is sent as it is made."""
+"""A stream is sent while it is produced."""
 
 LONG_BYTES = 2**14
-"""Of a result that is not put together with what stands around it: copying a shorter one
-costs less than a part more does."""
+"""Results from this number of bytes are sent as separate parts. Copying a shorter
+result costs less than sending an additional part."""
 
 
 def answer_with(call_id: bytes, result: bytes) -> Body:
-    """Return the answer with a result; both are JSON."""
+    """Return the response with a result. call_id, result: JSON."""
     if len(result) < LONG_BYTES:
         return write_result(call_id, result)
     before, after = around_result(call_id)
@@ -64,22 +64,22 @@ def answer_with(call_id: bytes, result: bytes) -> Body:
 
 
 def refusal(call_id: bytes, error: RpcError) -> Reply:
-    """Return the reply to a single call that has failed."""
+    """Return the response to a single call that has failed."""
     answer = write_error(call_id, error_object(error))
     return Reply(error.http_status, answer, error.headers)
 
 
 def refuse_all(ids: Iterable[bytes], error: RpcError) -> list[bytes]:
-    """Return the same answer to many calls of a batch."""
+    """Return the same error for each of a batch's calls."""
     answer = error_object(error)
     return [write_error(call_id, answer) for call_id in ids]
 
 
 def refuse_large_batch(messages: Sequence[object], limit: int) -> Reply:
-    """Answer, as geth does, with one error under the id of the first call.
+    """Return a single error with the id of the first call, as geth does.
 
-    limit: calls of a batch. Beyond as many messages none is looked for: a body may hold
-    a million that are no calls.
+    limit: most calls of a batch. The search for a call ends after this number of
+        messages, because a body may contain a million messages that are not calls.
     """
     ids = filter(None, map(answerable_id, messages[:limit]))
     call_id = next((i for i in ids if i != NULL), NULL)
@@ -87,9 +87,9 @@ def refuse_large_batch(messages: Sequence[object], limit: int) -> Reply:
 
 
 def answerable_id(message: object) -> bytes | None:
-    """Return the id under which a message is refused, None when it wants no answer.
+    """Return the id to reject a message with, as JSON, or None for a notification.
 
-    What is no request at all is answered under null.
+    The id of a message that is not a request object is null.
     """
     call_id = None
     try:
@@ -103,5 +103,5 @@ def answerable_id(message: object) -> bytes | None:
 
 
 def array(answers: Sequence[bytes]) -> bytes:
-    """Return the body that answers a batch."""
+    """Return the response to a batch."""
     return b"[" + b",".join(answers) + b"]"

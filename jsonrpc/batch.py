@@ -1,65 +1,100 @@
-"""The calls of a batch carried out, some at a time, within one response."""
+"""Execution of the calls of a batch, several at a time, into one response."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jsonrpc.calls import Call, Context, answered, refused
 from jsonrpc.departure import Gone, unless_gone
-from jsonrpc.errors import RequestTimedOut, ResponseTooLarge, RpcError
-from jsonrpc.later import Later
+from jsonrpc.errors import InternalError, RequestTimedOut, ResponseTooLarge, RpcError
+from jsonrpc.later import Later, when_all_done
+from jsonrpc.reservations import Reservations
 from jsonrpc.stream import ResultTooLarge, Stream
 
 _AT_ONCE = 100
-"""Calls of a batch that are under way together.
+"""Calls of a batch that are executed concurrently.
 
-Enough for their look-ups to be merged; few enough that what a batch may read before
-its response is found to be full stays bounded.
-"""
+The number is high enough to merge their look-ups. It is low enough to bound what a
+batch reads before its response is found to be full."""
 
 _SLOW_AT_ONCE = 8
-"""Calls of slow methods among them, which read much more."""
+"""Calls of slow methods among them, each of which reads much more."""
+
+_Started = tuple[Call, Later[Any]]
+"""A call and the outcome of its handler."""
 
 
 class Batches:
     """Answers the calls of batches.
 
-    told: makes what the caller is told of an error.
-    response_bytes, seconds, slow_seconds: see `jsonrpc.dispatch.Limits`.
+    reported: returns the error that is reported to the caller.
+    response_bytes, in_progress_bytes, seconds, slow_seconds: see
+        `jsonrpc.dispatch.Limits`.
     """
 
     def __init__(
         self,
-        told: Callable[[Exception, Call, Context], RpcError],
+        reported: Callable[[Exception, Call, Context], RpcError],
         *,
         response_bytes: int,
+        in_progress_bytes: int,
         seconds: float,
         slow_seconds: float,
     ) -> None:
-        self._told = told
+        self._reported = reported
         self._response_bytes = response_bytes
         self._seconds = seconds
         self._slow_seconds = slow_seconds
+        self._reservations = Reservations(in_progress_bytes, in_progress_bytes // 2)
+        # Slow batches may last for minutes. Others do not wait for them.
+        slow_bytes = in_progress_bytes // 2
+        self._slow_reservations = Reservations(slow_bytes, slow_bytes // 2)
 
     async def answer(
         self, calls: list[Call], context: Context, gone: Gone
     ) -> list[bytes]:
-        """Answer calls that are paid for, a portion at a time. Raises: CallerGone."""
+        """Answer calls whose credits were charged, and return their response objects.
+
+        Waits until memory for the response is available.
+
+        Raises: CallerGone if the caller has disconnected.
+        """
         started = asyncio.get_running_loop().time()
+        is_slow = True in [call.is_slow for call in calls]
+        reservations = self._slow_reservations if is_slow else self._reservations
+        share = 1.0 if is_slow else min(1.0, len(calls) / _AT_ONCE)
+        size = int(self._response_bytes * share)
+        reservation = reservations.reserve(context.payer, size)
+        try:
+            if reservation.admitted is not None:
+                deadline = started + self._patience(calls)
+                if not await _is_admitted(reservation.admitted, deadline, gone):
+                    late = RequestTimedOut()
+                    return [refused(call, late, context) for call in calls]
+            return await self._answer_in_portions(calls, started, context, gone)
+        finally:
+            reservations.release(reservation)
+
+    async def _answer_in_portions(
+        self, calls: list[Call], started: float, context: Context, gone: Gone
+    ) -> list[bytes]:
+        """Answer calls in portions. Raises: CallerGone.
+
+        started: the event loop's time at which the request arrived.
+        """
         answers: list[bytes] = []
         left_bytes = self._response_bytes
         rest = iter(calls)
         for portion in self._portions(rest, context):
-            deadline = started + self._patience(portion)
-            is_late = await self._settle(portion, deadline, context, gone)
-            for call in portion:
-                if left_bytes < 0:
-                    call.error = ResponseTooLarge()
-                if type(call.value) is Stream:
-                    await self._collect(call, left_bytes, deadline, context)
-                result = self._result(call, context)
+            deadline = started + self._patience([call for call, _ in portion])
+            is_late = await _wait(portion, deadline, gone)
+            for call, outcome in portion:
+                value = self._value(call, outcome, left_bytes, context)
+                if type(value) is Stream:
+                    value = await self._read(call, value, left_bytes, deadline, context)
+                result = self._encode(call, value, context)
                 left_bytes -= len(result)
                 answers.append(answered(call, result, context))
             if left_bytes < 0 or is_late:
@@ -68,32 +103,14 @@ class Batches:
                 break
         return answers
 
-    def _begin(self, call: Call, context: Context) -> None:
-        """Carry a call of a batch out, unless it was refused."""
-        if call.error is None and call.method is not None:
-            try:
-                call.value = call.method.handler(context, *call.arguments)
-            except Exception as error:
-                call.error = self._told(error, call, context)
-
-    def _result(self, call: Call, context: Context) -> bytes:
-        """Return the result of a call as JSON; b"" when there is an error."""
-        if call.error is None and call.method is not None:
-            try:
-                return call.method.encode(call.value)
-            except Exception as error:
-                call.error = self._told(error, call, context)
-        return b""
-
     def _portions(
         self, calls: Iterator[Call], context: Context
-    ) -> Iterator[list[Call]]:
-        """Begin the calls of a batch, some at a time."""
-        portion: list[Call] = []
+    ) -> Iterator[list[_Started]]:
+        """Start the calls of a batch, and yield them in portions."""
+        portion: list[_Started] = []
         slow = 0
         for call in calls:
-            self._begin(call, context)
-            portion.append(call)
+            portion.append((call, _start(call, context)))
             slow += call.is_slow
             if len(portion) == _AT_ONCE or slow == _SLOW_AT_ONCE:
                 yield portion
@@ -102,76 +119,96 @@ class Batches:
             yield portion
 
     def _patience(self, calls: list[Call]) -> float:
-        """Return the seconds that a batch with these calls may take."""
+        """Return the time limit in seconds of a batch with these calls."""
         is_slow = True in [call.is_slow for call in calls]
         return self._slow_seconds if is_slow else self._seconds
 
-    async def _collect(
-        self, call: Call, room: int, deadline: float, context: Context
-    ) -> None:
-        """Make a call's stream a value, if the response to its batch has room for it.
+    def _value(
+        self, call: Call, outcome: Later[Any], room: int, context: Context
+    ) -> Any:
+        """Return the value of a call's handler, or set the call's error.
 
-        room: bytes.
+        room: bytes left in the response.
         """
-        stream: Stream = call.value
+        error = outcome.error
+        if isinstance(error, asyncio.CancelledError):
+            call.error = RequestTimedOut()
+        elif isinstance(error, Exception):
+            call.error = self._reported(error, call, context)
+        elif error is not None:
+            raise error
+        if room < 0:
+            call.error = ResponseTooLarge()
+        return outcome.result() if error is None else None
+
+    async def _read(
+        self, call: Call, stream: Stream, room: int, deadline: float, context: Context
+    ) -> bytes:
+        """Return the bytes of a stream, or set the call's error.
+
+        room: bytes left in the response. deadline: the event loop's time.
+        """
         try:
             if call.error is None and stream.size > room:
                 raise ResultTooLarge(stream.size, room, stream.advice)
             if call.error is None:
                 async with asyncio.timeout_at(deadline):
-                    call.value = await stream.read()
+                    return await stream.read()
         except TimeoutError:
             call.error = RequestTimedOut()
         except Exception as error:
-            call.error = self._told(error, call, context)
+            call.error = self._reported(error, call, context)
         finally:
             await stream.aclose()
+        return b""
 
-    async def _settle(
-        self, calls: list[Call], deadline: float, context: Context, gone: Gone
-    ) -> bool:
-        """Wait until all calls have a value or an error; return whether time is up."""
-        loop = asyncio.get_running_loop()
-        pending = {
-            _future(call.value): call
-            for call in calls
-            if call.error is None and hasattr(call.value, "__await__")
-        }
-        if not pending:
-            return loop.time() >= deadline
-        waiting = asyncio.wait(pending, timeout=deadline - loop.time())
-        is_slow = True in [call.is_slow for call in pending.values()]
-        try:
-            _, late = await (unless_gone(waiting, gone) if is_slow else waiting)
-        finally:
-            for future in pending:
-                future.cancel()  # does nothing to one that is done
-        has_more = False
-        for future, call in pending.items():
-            if future in late or future.cancelled():
-                call.error = RequestTimedOut()
-                continue
-            error = future.exception()
-            if error is None:
-                has_more |= self._take(call, future, context)
-            elif isinstance(error, Exception):
-                call.error = self._told(error, call, context)
-            else:
-                raise error
-        if has_more:
-            return await self._settle(calls, deadline, context, gone) or bool(late)
-        return bool(late)
-
-    def _take(self, call: Call, future: asyncio.Future[Any], context: Context) -> bool:
-        """Give a call the value that a future brought; return whether it is another."""
-        value = call.value
-        try:
-            call.value = value.take() if type(value) is Later else future.result()
-        except Exception as error:
-            call.error = self._told(error, call, context)
-        return hasattr(call.value, "__await__") and call.error is None
+    def _encode(self, call: Call, value: Any, context: Context) -> bytes:
+        """Return a call's result as JSON, or set the call's error."""
+        if call.error is None and call.method is not None:
+            try:
+                return call.method.encode(value)
+            except Exception as error:
+                call.error = self._reported(error, call, context)
+        return b""
 
 
-def _future(value: Awaitable[Any]) -> asyncio.Future[Any]:
-    """Return a future that tells when a value is there."""
-    return value.future if type(value) is Later else asyncio.ensure_future(value)
+def _start(call: Call, context: Context) -> Later[Any]:
+    """Start a call of a batch, unless it was rejected."""
+    if call.error is not None or call.method is None:
+        return Later.failed(call.error or InternalError())
+    return call.method.start(context, call.arguments)
+
+
+async def _wait(portion: Sequence[_Started], deadline: float, gone: Gone) -> bool:
+    """Wait until all calls are complete; return True if the deadline comes first.
+
+    Cancels the pending calls at the deadline. deadline: the event loop's time.
+    Raises: CallerGone.
+    """
+    pending = [each for each in portion if not each[1].is_done]
+    if not pending:
+        return asyncio.get_running_loop().time() >= deadline
+    done = when_all_done([outcome for _, outcome in pending])
+    if any(call.is_slow for call, _ in pending):
+        unless_gone(done, gone)
+    try:
+        async with asyncio.timeout_at(deadline):
+            await done
+    except TimeoutError:
+        return True
+    return False
+
+
+async def _is_admitted(
+    admitted: asyncio.Future[None], deadline: float, gone: Gone
+) -> bool:
+    """Wait until a batch is admitted; return False if that takes too long.
+
+    deadline: the event loop's time. Raises: CallerGone.
+    """
+    try:
+        async with asyncio.timeout_at(deadline):
+            await unless_gone(Later.from_future(admitted), gone)
+    except TimeoutError:
+        return False
+    return True

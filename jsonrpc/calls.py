@@ -1,63 +1,66 @@
-"""One call on its way from its request to its answer."""
+"""State and accounting of a call, from its request to its response."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Hashable
 from typing import Any, Protocol
 
-from jsonrpc.answers import Answer
 from jsonrpc.envelope import (
     NULL,
-    around_result,
     error_object,
     is_response,
     write_error,
     write_result,
 )
 from jsonrpc.errors import InternalError, InvalidRequest, RpcError
+from jsonrpc.later import Later
 from jsonrpc.registry import Method
 from jsonrpc.stream import CHUNK_BYTES, Stream
 
 REFUSED_CREDITS = 1
-"""What a call costs that is refused, or finds nothing."""
+"""Credits charged for a call that is rejected, or whose result is null."""
 
 _OUR_FAULT = InternalError.code
-"""Of errors that cost nothing."""
+"""Code of errors for which no credits are charged."""
 
 
 class Context(Protocol):
-    """What is known of a request besides its body; handed to the methods."""
+    """Properties of a request besides its body, which methods receive."""
 
     @property
     def request_id(self) -> object:
-        """Names the request in the log."""
+        """The id that identifies the request in the log."""
+
+    @property
+    def payer(self) -> Hashable:
+        """The API key's id. All batches of one key share a memory limit."""
 
     def authorise(self, method: Method) -> None:
-        """Raise the error of a method whose capability the caller was not granted."""
+        """Raise an RpcError if the caller lacks the method's capability."""
 
-    def charge(self, credits: int) -> Awaitable[None] | None:
-        """Take what a request costs; raise an RpcError, when awaited, if it can't be."""
+    def charge(self, credits: int) -> Later[None]:
+        """Charge the credits that a request costs. Fails with an RpcError."""
 
     def refund(self, credits: int) -> None:
-        """Give back what a call was charged too much."""
+        """Refund credits that a call was overcharged."""
 
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None
     ) -> None:
-        """Count a call that is answered.
+        """Record an answered call in the usage statistics.
 
-        method: None where there is none of the name. size: bytes of its answer.
+        method: None if the method does not exist. size: bytes of the response.
         """
 
 
 class NoAnswer(Exception):
-    """Raised when a message wants no answer."""
+    """Raised when a message gets no response, such as a notification."""
 
 
 class Call:
-    """A call: to be carried out, or with a value, or something to await for it, or error.
+    """The state of a call, from its parsing to its response.
 
-    method: None for one that there is not, or that is refused.
+    method: None if there is no such method, or if the message is not a request object.
     """
 
     # Defaults in the class are free; an __init__ for them would cost 0.2 µs.
@@ -67,37 +70,33 @@ class Call:
     method: Method | None = None
     arguments: tuple[Any, ...] | list[Any] = ()
     error: RpcError | None = None
-    value: Any = None
     is_slow = False
 
 
-def is_awaited(value: object) -> bool:
-    """Return whether a handler's value is not there yet, or not all of it."""
-    return hasattr(value, "__await__") or type(value) is Stream
-
-
-async def begin_to_stream(call: Call, stream: Stream) -> Answer:
-    """Return the answer that a stream is the result of; as bytes, if it is short."""
+async def begin_stream(stream: Stream) -> Stream | bytes:
+    """Return a stream whose first chunk is available, or all bytes of a short one."""
     try:
         if stream.size <= CHUNK_BYTES:
-            return write_result(call.id, await stream.read())
+            return await stream.read()
         await stream.begin()
     except BaseException:
         await stream.aclose()
         raise
-    stream.enclose(*around_result(call.id))
     return stream
 
 
 def wants_no_answer(error: Exception, message: object) -> bool:
-    """Return whether nothing is said of an error: geth takes no notice of responses."""
+    """Return whether an error is not reported: that of a notification or a response.
+
+    geth ignores incoming messages that are responses as well.
+    """
     return isinstance(error, NoAnswer) or (
         isinstance(error, InvalidRequest) and is_response(message)
     )
 
 
 def answered(call: Call, result: bytes, context: Context) -> bytes:
-    """Return what stands for a call in the answer to its batch, and count it."""
+    """Return a call's element of the batch response, and record the call."""
     if call.error is None:
         answer = write_result(call.id, result)
     else:
@@ -107,16 +106,19 @@ def answered(call: Call, result: bytes, context: Context) -> bytes:
 
 
 def refused(call: Call, error: RpcError, context: Context) -> bytes:
-    """Refuse a call of a batch that was not begun."""
+    """Reject a call of a batch before its execution.
+
+    Return its element of the response.
+    """
     call.error = error
     _reduce(call, REFUSED_CREDITS, context)
     return answered(call, b"", context)
 
 
 def count(call: Call, size: int, context: Context) -> None:
-    """Book a call that is answered; it was charged as if it would succeed.
+    """Record a completed call, and refund credits if it cost less than its price.
 
-    size: bytes of its answer.
+    size: bytes of its response.
     """
     error = call.error
     if error is not None and not error.costs_full_price:
@@ -127,7 +129,7 @@ def count(call: Call, size: int, context: Context) -> None:
 
 
 def _reduce(call: Call, due: int, context: Context) -> None:
-    """Give back what a call was charged beyond what is due."""
+    """Refund the credits that a call was charged beyond the amount due."""
     if call.credits > due:
         context.refund(call.credits - due)
         call.credits = due

@@ -1,38 +1,42 @@
-"""Work that is given up when nobody waits for it any more."""
+"""Cancellation of slow operations whose caller has disconnected."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from jsonrpc.later import Later
 
 T = TypeVar("T")
 
 Gone = Callable[[], Awaitable[object]]
-"""Waits until the caller has gone."""
+"""Returns a new awaitable that completes when the caller has disconnected. It is cancelled
+when the operation that it could have cancelled is complete."""
 
 
 class CallerGone(Exception):
-    """Raised in the place of a value for which nobody waits."""
+    """Raised in place of a result when the caller has disconnected."""
 
 
 async def stay() -> None:
-    """Wait for a caller who does not go."""
+    """Wait forever. This is the `Gone` function of a caller that never disconnects."""
     await asyncio.Event().wait()
 
 
-async def unless_gone(value: Awaitable[T], gone: Gone) -> T:
-    """Wait for a value; give it up when the caller goes first.
+def unless_gone(later: Later[T], gone: Gone) -> Later[T]:
+    """Abort a pending operation with CallerGone when the caller disconnects.
 
-    Raises: CallerGone.
+    Returns the same object.
     """
-    answer = asyncio.ensure_future(value)
-    departure = asyncio.ensure_future(gone())
-    try:
-        await asyncio.wait((answer, departure), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():
-            raise CallerGone
-        return answer.result()
-    finally:
-        answer.cancel()
-        departure.cancel()
+    if not later.is_done:
+        departure = asyncio.ensure_future(gone())
+
+        def abort(departure: asyncio.Future[Any]) -> None:
+            if not departure.cancelled():
+                departure.exception()  # else asyncio logs it as never retrieved
+                later.abort(CallerGone())
+
+        departure.add_done_callback(abort)
+        later.when_done(lambda _: departure.cancel())
+    return later

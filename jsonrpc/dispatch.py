@@ -1,11 +1,10 @@
-"""From the bytes of a request to the bytes of its answer."""
+"""Dispatch: from the bytes of a request to the bytes of its response."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,9 +24,8 @@ from jsonrpc.calls import (
     Call,
     Context,
     NoAnswer,
-    begin_to_stream,
+    begin_stream,
     count,
-    is_awaited,
     refused,
     wants_no_answer,
 )
@@ -35,6 +33,7 @@ from jsonrpc.deadlines import Deadlines
 from jsonrpc.departure import CallerGone, Gone, stay, unless_gone
 from jsonrpc.envelope import (
     NULL,
+    around_result,
     has_rounded_id,
     read_id,
     read_method,
@@ -44,37 +43,43 @@ from jsonrpc.errors import (
     InternalError,
     InvalidRequest,
     ParseError,
-    RequestTimedOut,
     RpcError,
     unknown_method,
 )
-from jsonrpc.later import Later
-from jsonrpc.pending import Pending
+from jsonrpc.later import DONE, Later
 from jsonrpc.registry import Method, MethodRegistry
+from jsonrpc.source import BatchSource, Text
 from jsonrpc.stream import Stream
 from jsonrpc.text import parse, parse_exactly
 
 logger = logging.getLogger(__name__)
 
+_NO_ANSWER: Later[Answer] = Later(b"")
+"""The empty body for notifications, and for callers that have disconnected."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may take; geth's figures.
+    """Limits of one request, with geth's values.
 
-    response_bytes: of a batch's results, after which the rest is refused.
-    seconds: until the answer begins; slow_seconds: where a method is slow.
+    response_bytes: size of a batch's results. Further calls are rejected.
+    in_progress_bytes: memory reserved for the responses of batches in progress. One
+        payer can have half of it. Slow batches have half as much, reserved separately.
+    seconds: time limit until the response begins.
+    slow_seconds: the same for slow methods.
     """
 
     batch_calls: int = 1000
     response_bytes: int = 25_000_000
+    in_progress_bytes: int = 256 * 2**20
     seconds: float = 30.0
     slow_seconds: float = 120.0
 
 
 class Dispatcher:
-    """Answers requests with what the methods of a registry return.
+    """Answers requests with the results of registered methods.
 
-    translations: errors of what lies below the methods, and what they are told as.
+    translations: class of an exception of lower layers → class of the reported error.
     """
 
     def __init__(
@@ -89,22 +94,22 @@ class Dispatcher:
         self._slow_deadlines = Deadlines(limits.slow_seconds)
         self._translations = translations
         self._batches = Batches(
-            self._told,
+            self._reported,
             response_bytes=limits.response_bytes,
+            in_progress_bytes=limits.in_progress_bytes,
             seconds=limits.seconds,
             slow_seconds=limits.slow_seconds,
         )
         self.batch_sizes: Counter[int] = Counter()
-        """Batches so far, by how many calls they had."""
+        """Number of batches by number of calls."""
 
     def respond(
         self, body: bytes, context: Context, gone: Gone = stay
-    ) -> Answer | Awaitable[Answer]:
-        """Answer a request, at once when nothing has to be waited for.
+    ) -> Later[Answer]:
+        """Answer a request. The result is complete if no I/O is needed.
 
-        What waits for one future alone is a `Pending`: it can be finished without a task.
-        gone: what to wait for to learn that nobody waits for the answer any more; slow
-            methods are given up then.
+        gone: completes when the caller has disconnected. Slow methods are cancelled
+            then, and the response is empty.
         """
         call = Call()
         message = None
@@ -114,21 +119,21 @@ class Dispatcher:
                 return self._respond_to_batch(message, body, context, gone)
             if has_rounded_id(message):
                 message = parse_exactly(body)
-            self._prepare(call, message, context)
+            self._prepare(call, message, context, body.decode)
         except Exception as error:
             if wants_no_answer(error, message):
-                return b""
-            call.error = self._told(error, call, context)
+                return _NO_ANSWER
+            call.error = self._reported(error, call, context)
         charged = context.charge(call.credits)
-        if charged is None:
+        if charged is DONE:
             return self._answer(call, context, gone)
-        return self._answer_charged(charged, call, context, gone)
+        return charged.handle(partial(self._answer_if_charged, call, context, gone))
 
     def refuse(self, body: bytes, error: RpcError) -> Reply:
-        """Answer a request that is refused as a whole, whatever it asks.
+        """Reject a whole request with an error.
 
-        A batch is answered with the error for each call: clients look their answers up
-        by position or id, and a bare object would be found by neither.
+        Each call of a batch gets the error, because clients match responses by position
+        or id.
         """
         try:
             message = parse(body)
@@ -146,8 +151,12 @@ class Dispatcher:
             return refusal(NULL, error)
         return Reply(error.http_status, array(answers), error.headers)
 
-    def _prepare(self, call: Call, message: dict[str, Any], context: Context) -> None:
-        """Find out what a message asks for, and whether it may.
+    def _prepare(
+        self, call: Call, message: dict[str, Any], context: Context, text: Text
+    ) -> None:
+        """Look up a message's method, decode its arguments and check the permission.
+
+        text: the source text of the message.
 
         Raises: NoAnswer, RpcError.
         """
@@ -165,94 +174,95 @@ class Dispatcher:
             context.authorise(method)
         if method.is_slow:
             call.is_slow = True
-        call.arguments = method.signature.decode(message.get("params"))
+        signature, params = method.signature, message.get("params")
+        if signature.reads_text:
+            call.arguments = signature.decode(params, text)
+        else:
+            call.arguments = signature.decode(params)
         call.credits = method.credits
 
-    def _answer(
-        self, call: Call, context: Context, gone: Gone
-    ) -> Answer | Awaitable[Answer]:
-        """Carry a single call out, at once when nothing has to be waited for."""
+    def _answer_if_charged(
+        self, call: Call, context: Context, gone: Gone, charged: Later[None]
+    ) -> Later[Answer]:
+        """Answer a single call if its credits could be charged."""
+        error = charged.error
+        if error is None:
+            return self._answer(call, context, gone)
+        if not isinstance(error, RpcError):
+            return Later.failed(error)
+        call.credits = 0
+        return self._refuse(call, error, context)
+
+    def _answer(self, call: Call, context: Context, gone: Gone) -> Later[Answer]:
+        """Answer a single call whose credits have been charged."""
         method = call.method
         if call.error is not None or method is None:
             return self._refuse(call, call.error or InternalError(), context)
-        try:
-            value = call.value = method.handler(context, *call.arguments)
-            if type(value) is bytes or not is_awaited(value):
-                answer = answer_with(call.id, method.encode(value))
-                context.book(method.name, call.credits, len(answer), None)
-                return answer
-        except Exception as error:
-            return self._refuse(call, self._told(error, call, context), context)
-        if type(value) is Later and not call.is_slow:
-            finish = partial(self._finish, call, method, context)
-            return Pending(value.future, finish, self._deadlines)
-        return self._answer_later(call, method, context, gone)
+        value = method.start(context, call.arguments)
+        if value.is_done:
+            return self._finish(call, method, context, value)
+        if call.is_slow:
+            unless_gone(value, gone)
+        return self._finish_in_time(call, method, context, value)
+
+    def _finish_in_time(
+        self, call: Call, method: Method, context: Context, value: Later[Any]
+    ) -> Later[Answer]:
+        """Answer a single call after I/O, or when its time limit is reached."""
+        deadlines = self._slow_deadlines if call.is_slow else self._deadlines
+        value = deadlines.limit(value.then(_begin_streaming))
+        return value.handle(partial(self._finish, call, method, context))
 
     def _finish(
-        self, call: Call, method: Method, context: Context, pending: Pending
-    ) -> Answer | Awaitable[Answer]:
-        """Answer a single call as soon as the future that it waits for is done."""
-        if pending.is_late:
-            return self._refuse(call, RequestTimedOut(), context)
-        try:
-            value = call.value = call.value.take()
-            if type(value) is not bytes and is_awaited(value):
-                return self._answer_by(pending.when, call, method, context)
-            answer = answer_with(call.id, method.encode(value))
-        except Exception as error:
-            return self._refuse(call, self._told(error, call, context), context)
-        context.book(method.name, call.credits, len(answer), None)
-        return answer
+        self, call: Call, method: Method, context: Context, value: Later[Any]
+    ) -> Later[Answer]:
+        """Answer a single call with the value or error of its handler."""
+        error = value.error
+        if error is None:
+            result = value.result()
+            try:
+                if type(result) is not Stream:
+                    body = answer_with(call.id, method.encode(result))
+                    answer: Answer = body
+                    size = len(body)
+                elif result.is_begun:
+                    size = result.size
+                    answer = result.enclose(*around_result(call.id))
+                else:
+                    return self._finish_in_time(call, method, context, value)
+            except Exception as caught:
+                error = caught
+            else:
+                context.book(method.name, call.credits, size, None)
+                return Later(answer)
+        if isinstance(error, CallerGone):
+            return _NO_ANSWER
+        if not isinstance(error, Exception):
+            return Later.failed(error)
+        return self._refuse(call, self._reported(error, call, context), context)
 
-    async def _answer_by(
-        self, when: float, call: Call, method: Method, context: Context
-    ) -> Answer:
-        """Wait for what a single call has to ask besides, until the loop's time `when`."""
-        try:
-            async with asyncio.timeout_at(when):
-                value = await call.value
-            answer = answer_with(call.id, method.encode(value))
-        except TimeoutError:
-            return self._refuse(call, RequestTimedOut(), context)
-        except Exception as error:
-            return self._refuse(call, self._told(error, call, context), context)
-        context.book(method.name, call.credits, len(answer), None)
-        return answer
-
-    async def _answer_charged(
-        self, charged: Awaitable[None], call: Call, context: Context, gone: Gone
-    ) -> Answer:
-        """Carry a single call out if its caller has the credits for it."""
-        try:
-            await charged
-        except RpcError as error:
-            call.credits = 0
-            return self._refuse(call, error, context)
-        answer = self._answer(call, context, gone)
-        return await answer if isinstance(answer, Awaitable) else answer
-
-    def _refuse(self, call: Call, error: RpcError, context: Context) -> Reply:
+    def _refuse(self, call: Call, error: RpcError, context: Context) -> Later[Answer]:
         """Answer a single call with an error."""
         reply = refusal(call.id, error)
         call.error = error
         count(call, len(reply.body), context)
-        return reply
+        return Later(reply)
 
-    def _told(self, error: Exception, call: Call, context: Context) -> RpcError:
-        """Return what the caller is told of an error."""
+    def _reported(self, error: Exception, call: Call, context: Context) -> RpcError:
+        """Return the error that is reported to the caller."""
         if isinstance(error, RpcError):
-            told = error
+            reported = error
         else:
-            told = self._told_as(error, call, context)
-        # Tracebacks lead to frames that hold the call, which holds the error, or a future
-        # that does: a circle, which only the garbage collector would open.
+            reported = self._translated(error, call, context)
+        # The traceback's frames may refer to the call, which refers to the error: a
+        # reference cycle, which only the garbage collector would free.
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        return told
+        return reported
 
-    def _told_as(self, error: Exception, call: Call, context: Context) -> RpcError:
-        for known, told in self._translations.items():
+    def _translated(self, error: Exception, call: Call, context: Context) -> RpcError:
+        for known, reported in self._translations.items():
             if isinstance(error, known):
-                return told()
+                return reported()
         logger.error(
             "%s crashed in request %s",
             call.name,
@@ -261,38 +271,15 @@ class Dispatcher:
         )
         return InternalError()
 
-    async def _answer_later(
-        self, call: Call, method: Method, context: Context, gone: Gone
-    ) -> Answer:
-        """Wait for the value of a single call."""
-        deadlines = self._slow_deadlines if call.is_slow else self._deadlines
-        deadline = deadlines.deadline()
-        answer: Answer
-        try:
-            with deadline:
-                value = call.value
-                if type(value) is not Stream:
-                    value = await (unless_gone(value, gone) if call.is_slow else value)
-                if type(value) is Stream:
-                    size = value.size
-                    answer = await begin_to_stream(call, value)
-                else:
-                    answer = answer_with(call.id, method.encode(value))
-                    size = len(answer)
-        except CallerGone:
-            return b""
-        except Exception as error:
-            told = self._told(error, call, context) if not deadline.expired else None
-            return self._refuse(call, told or RequestTimedOut(), context)
-        context.book(method.name, call.credits, size, None)
-        return answer
-
     def _respond_to_batch(
         self, messages: Any, body: bytes, context: Context, gone: Gone
-    ) -> Awaitable[Answer]:
-        """Answer what is no object.
+    ) -> Later[Answer]:
+        """Answer a body that is not a single JSON object.
 
-        Raises: RpcError when it is no batch either, or an empty one.
+        The parsed messages are freed before the calls are answered, because parsed JSON
+        may take forty times the memory of the body.
+
+        Raises: RpcError if the body is not an array, or is an empty one.
         """
         if type(messages) is not list:
             raise InvalidRequest
@@ -300,35 +287,39 @@ class Dispatcher:
             raise EmptyBatch
         if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
             messages = parse_exactly(body)
-        return self._answer_batch(messages, context, gone)
+        if len(messages) > self._limits.batch_calls:
+            return Later(refuse_large_batch(messages, self._limits.batch_calls))
+        self.batch_sizes[len(messages)] += 1
+        source = BatchSource(body)
+        prepared = (
+            self._prepare_one_of_many(message, context, partial(source.message, index))
+            for index, message in enumerate(messages)
+        )
+        calls = [call for call in prepared if call is not None]
+        return Later.from_coroutine(self._answer_batch(calls, context, gone))
 
-    def _prepare_one_of_many(self, message: object, context: Context) -> Call | None:
-        """Prepare a call of a batch; None when it wants no answer."""
+    def _prepare_one_of_many(
+        self, message: object, context: Context, text: Text
+    ) -> Call | None:
+        """Prepare a call of a batch. Return None if the message gets no response."""
         call = Call()
         try:
             if type(message) is not dict:
                 raise InvalidRequest
-            self._prepare(call, message, context)
+            self._prepare(call, message, context, text)
         except Exception as error:
             if wants_no_answer(error, message):
                 return None
-            call.error = self._told(error, call, context)
+            call.error = self._reported(error, call, context)
         return call
 
     async def _answer_batch(
-        self, messages: list[object], context: Context, gone: Gone
+        self, calls: list[Call], context: Context, gone: Gone
     ) -> Answer:
-        """Answer the calls of a batch in their order, if they can be paid together."""
-        if len(messages) > self._limits.batch_calls:
-            return refuse_large_batch(messages, self._limits.batch_calls)
-        self.batch_sizes[len(messages)] += 1
-        prepared = (self._prepare_one_of_many(each, context) for each in messages)
-        calls = [call for call in prepared if call is not None]
+        """Answer the calls of a batch in order, if all their credits can be charged."""
         try:
             # All or nothing, so that the whole request can be repeated.
-            charged = context.charge(sum(call.credits for call in calls))
-            if charged is not None:
-                await charged
+            await context.charge(sum(call.credits for call in calls))
             answers = await self._batches.answer(calls, context, gone)
         except CallerGone:
             return b""
@@ -338,3 +329,13 @@ class Dispatcher:
             answers = [refused(call, error, context) for call in calls]
             return Reply(error.http_status, array(answers), error.headers)
         return array(answers) if answers else b""
+
+
+def _begin_streaming(value: Any) -> Any:
+    """Return a handler's value.
+
+    For a stream, wait until its first bytes are available.
+    """
+    if type(value) is Stream:
+        return Later.from_coroutine(begin_stream(value))
+    return value

@@ -1,4 +1,4 @@
-"""What stands around calls and answers: `jsonrpc`, `id`, `method`, `result`, `error`."""
+"""The envelope of calls and responses: `jsonrpc`, `id`, `method`, `result`, `error`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NULL = b"null"
 
 
 def read_id(message: dict[str, Any]) -> bytes | None:
-    """Return a message's id as JSON, None when it has none.
+    """Return a message's id as JSON, or None without id.
 
-    Raises: InvalidRequest when it is an array or an object.
+    Raises: InvalidRequest if the id is an array or an object.
     """
     try:
         value = message["id"]
@@ -29,14 +29,14 @@ def read_id(message: dict[str, Any]) -> bytes | None:
 
 
 def has_rounded_id(message: object) -> bool:
-    """Return whether a message's id is a number that may have lost digits."""
+    """Return whether a message's id is a number that parsing may have rounded."""
     return type(message) is dict and type(message.get("id")) is float
 
 
 def read_method(message: dict[str, Any]) -> str:
     """Return the name of the method that a message calls.
 
-    Raises: InvalidRequest.
+    Raises: InvalidRequest if the name is missing or `jsonrpc` is not "2.0".
     """
     name = message.get("method")
     if message.get("jsonrpc") != "2.0" or type(name) is not str or not name:
@@ -45,7 +45,7 @@ def read_method(message: dict[str, Any]) -> str:
 
 
 def is_response(message: object) -> bool:
-    """Return whether a message answers a call that we never made."""
+    """Return whether a message is a response instead of a call."""
     return (
         type(message) is dict
         and message.get("jsonrpc") == "2.0"
@@ -57,23 +57,23 @@ def is_response(message: object) -> bool:
 
 
 def write_result(call_id: bytes, result: bytes) -> bytes:
-    """Return the answer with a result; both are JSON."""
+    """Return a response with a result. call_id, result: JSON."""
     # Joined rather than added up, which would copy a large result twice.
     return b"".join((b'{"jsonrpc":"2.0","id":', call_id, b',"result":', result, b"}"))
 
 
 def around_result(call_id: bytes) -> tuple[bytes, bytes]:
-    """Return what stands before and behind a result that is sent in parts."""
+    """Return the text before and after a result that is sent in parts."""
     return b'{"jsonrpc":"2.0","id":' + call_id + b',"result":', b"}"
 
 
 def write_error(call_id: bytes, error: bytes) -> bytes:
-    """Return the answer with an error object; both are JSON."""
+    """Return a response with an error object. call_id, error: JSON."""
     return b'{"jsonrpc":"2.0","id":' + call_id + b',"error":' + error + b"}"
 
 
 def error_object(error: RpcError) -> bytes:
-    """Return the error object that tells of an error."""
+    """Convert an exception to an error object, as JSON."""
     members: dict[str, object] = {"code": error.code, "message": error.message}
     data = error.data
     if data is not None:

@@ -1,6 +1,6 @@
-"""Errors that a client is told about, one class for each.
+"""Errors that are reported to clients, one class for each.
 
-The classes are the one source of codes, HTTP statuses, headers and documentation.
+Codes, HTTP statuses, headers and documentation are derived from these classes.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ MAX_METHOD_BYTES = 2048
 class RpcError(Exception):
     """Raised when a call, or a whole request, is answered with an error object.
 
-    http_status: the answer's status when the error is of the request as a whole.
-    code: the error object's number.
-    reason: a stable word in `data.reason`; "" where the words are geth's, which come
-        without data.
-    text: the message of errors that need no other.
-    message: a sentence that can stand alone.
-    headers: what the answer carries besides.
-    costs_full_price: whether the call's work was done, in vain; others cost little.
-    details: what stands in `data` beside the reason.
+    http_status: status of the response if the error is that of the whole request.
+    code: code of the error object.
+    reason: a stable identifier in `data.reason`; "" for geth's errors, which have no
+        data.
+    text: the default message.
+    message: a complete sentence.
+    headers: additional headers of the response.
+    costs_full_price: whether the call's work was done before the error. Other errors
+        cost little.
+    details: members of `data` besides the reason.
     """
 
     http_status: ClassVar[int] = 200
-    code: ClassVar[int] = -32000
+    code: int = -32000
     reason: ClassVar[str] = ""
     text: ClassVar[str] = ""
     headers: dict[str, str] = {}
@@ -39,8 +40,8 @@ class RpcError(Exception):
         super().__init__(self.message)
 
     @property
-    def data(self) -> dict[str, object] | None:
-        """The error object's `data`, None when it has none."""
+    def data(self) -> object:
+        """The error object's `data`, or None without any."""
         if not self.reason:
             return None
         see = f"/docs/errors#{self.reason}"
@@ -64,21 +65,21 @@ class InvalidRequest(RpcError):
 
 
 class EmptyBatch(RpcError):
-    """Raised when a batch holds no call."""
+    """Raised when a batch contains no call."""
 
     code = -32600
     text = "empty batch"
 
 
 class BatchTooLarge(RpcError):
-    """Raised when a batch holds more calls than are allowed."""
+    """Raised when a batch contains more calls than allowed."""
 
     code = -32600
     text = "batch too large"
 
 
 class MethodNameTooLong(RpcError):
-    """Raised when a method's name can't be one."""
+    """Raised when a method's name exceeds the length limit."""
 
     code = -32600
 
@@ -87,7 +88,7 @@ class MethodNameTooLong(RpcError):
 
 
 class MethodNotFound(RpcError):
-    """Raised when there is no method of a name."""
+    """Raised when a method does not exist."""
 
     code = -32601
 
@@ -96,7 +97,7 @@ class MethodNotFound(RpcError):
 
 
 class NotificationsNotSupported(RpcError):
-    """Raised when a subscription is asked for on a connection that can't push."""
+    """Raised when a subscription is requested on a connection without notifications."""
 
     code = -32601
     text = "notifications not supported"
@@ -120,14 +121,14 @@ class InvalidParams(RpcError):
 
 
 class InternalError(RpcError):
-    """Raised when a method failed in a way that is our fault; the log tells more."""
+    """Raised when a method fails because of an error in the service. It is logged."""
 
     code = -32603
     text = "method handler crashed"
 
 
 class ServiceUnavailable(RpcError):
-    """Raised when what a call needs does not answer, for the time being."""
+    """Raised when a service that a call needs is temporarily unavailable."""
 
     http_status = 503
     code = -32603
@@ -145,7 +146,7 @@ class RequestTimedOut(RpcError):
 
 
 class ResponseTooLarge(RpcError):
-    """Raised for each call of a batch whose answers have filled the response."""
+    """Raised for each call of a batch after its response has reached the size limit."""
 
     code = -32003
     text = "response too large"
@@ -177,8 +178,50 @@ class BodyTooSlow(RpcError):
     headers = {"Connection": "close"}
 
 
+class TooManyConnections(RpcError):
+    """Raised when an API key or an address has too many connections open.
+
+    owner: "API key" or "address".
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_connections"
+    headers = {"Retry-After": "1", "Connection": "close"}
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(f"too many open connections of this {owner}")
+
+
+class TooManyBufferedBytes(RpcError):
+    """Raised when a client's unfinished bodies and unread responses exceed their limit.
+
+    owner: "API key" or "address", to which the requests and responses belong.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_buffered_bytes"
+    headers = {"Retry-After": "1", "Connection": "close"}
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(
+            f"too many bytes of unfinished requests and unread responses of this {owner}"
+        )
+
+
+class BuffersFull(RpcError):
+    """Raised when the buffered bytes of all clients together exceed the limit."""
+
+    http_status = 503
+    code = -32603
+    reason = "buffers_full"
+    text = "too many bytes of unfinished requests and unread responses; try again"
+    headers = {"Retry-After": "1", "Connection": "close"}
+
+
 class MethodNotAllowed(RpcError):
-    """Raised when a request is no POST."""
+    """Raised when a request's HTTP method is not POST."""
 
     http_status = 405
     code = -32600
@@ -188,7 +231,7 @@ class MethodNotAllowed(RpcError):
 
 
 class UnsupportedMediaType(RpcError):
-    """Raised when a body is not said to be JSON."""
+    """Raised when a request's Content-Type is not JSON."""
 
     http_status = 415
     code = -32600
@@ -198,7 +241,7 @@ class UnsupportedMediaType(RpcError):
 
 
 def error_classes(base: type[RpcError] = RpcError) -> Iterator[type[RpcError]]:
-    """Yield every kind of error that is imported, in the order of definition."""
+    """Yield all imported subclasses of errors, in the order of their definition."""
     for error_class in base.__subclasses__():
         yield error_class
         yield from error_classes(error_class)

@@ -1,4 +1,4 @@
-"""Positional parameters, decoded in geth's order and with its words.
+"""Positional parameters, decoded in geth's order and with its error texts.
 
 Source: go-ethereum rpc/json.go, parsePositionalArguments
 """
@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from jsonrpc.errors import InvalidParams
+from jsonrpc.source import Text, argument
 
 Decoder = Callable[[Any], Any]
-"""Makes an argument of a JSON value, or raises ValueError saying what is wrong."""
+"""Converts a JSON value to an argument, or raises ValueError with an error text."""
 
 Schema = dict[str, Any]
 """A JSON schema."""
 
 
 def anything(value: Any) -> Any:
-    """Return a value as it is: a decoder where what it means shows later."""
+    """Return a value unchanged, for parameters that the method decodes itself."""
     return value
 
 
@@ -27,31 +29,35 @@ def anything(value: Any) -> Any:
 class Param:
     """A parameter of a method.
 
-    required: whether it must be there. Only parameters at the end may be optional.
-    default: the argument where an optional parameter is absent or null.
+    required: whether the argument must be present. Only the last parameters may be
+        optional.
+    default: the argument if an optional parameter is absent or null.
+    reads_text: whether the decoder has a second, optional argument, a
+        `jsonrpc.source.Text`.
     """
 
     name: str
-    decoder: Decoder
+    decoder: Callable[..., Any]
     schema: Schema = field(default_factory=dict)
     required: bool = True
     default: object = None
     summary: str = ""
+    reads_text: bool = False
 
-    def decode(self, value: Any) -> Any:
-        """Return the argument that a JSON value stands for.
+    def decode(self, value: Any, *text: Text) -> Any:
+        """Convert a JSON value to an argument.
 
-        Raises: ValueError. A required parameter's decoder is asked about null, too.
+        Raises: ValueError. The decoder of a required parameter is also called for null.
         """
         if value is None and not self.required:
             return self.default
-        return self.decoder(value)
+        return self.decoder(value, *text)
 
 
 class Signature:
     """The parameters of a method, in order."""
 
-    __slots__ = ("_decoders", "_defaults", "_required", "params")
+    __slots__ = ("_decoders", "_defaults", "_required", "params", "reads_text")
 
     def __init__(self, params: Sequence[Param]) -> None:
         self.params = tuple(params)
@@ -62,18 +68,21 @@ class Signature:
             param.decoder if param.required else param.decode for param in params
         ]
         self._defaults = [param.default for param in params]
+        self.reads_text = any(param.reads_text for param in params)
 
-    def decode(self, params: object) -> list[Any]:
-        """Return the arguments that a message's `params` stand for.
+    def decode(self, params: object, message: Text | None = None) -> list[Any]:
+        """Convert a message's `params` to arguments.
 
-        A list is used up: the arguments take the place of what they are made of.
-        Raises: InvalidParams, for the first fault.
+        A list is modified: the arguments replace its values.
+        message: the message's text, for decoders that read it.
+
+        Raises: InvalidParams for the first error.
         """
         if type(params) is not list:
             if params is not None:
                 raise InvalidParams("non-array args")
             params = []
-        decoders = self._decoders
+        decoders = self._decoders if message is None else self._with_text(message)
         index = 0
         try:
             for value in params:
@@ -88,3 +97,16 @@ class Signature:
                 raise InvalidParams(f"missing value for required argument {index}")
             params += self._defaults[index:]
         return params
+
+    def _with_text(self, message: Text) -> list[Callable[[Any], Any]]:
+        """Return the decoders, with the text bound for those that read it."""
+        return [
+            self._decoder_with_text(param, partial(argument, message, index))
+            if param.reads_text
+            else self._decoders[index]
+            for index, param in enumerate(self.params)
+        ]
+
+    @staticmethod
+    def _decoder_with_text(param: Param, text: Text) -> Callable[[Any], Any]:
+        return lambda value: param.decode(value, text)

@@ -1,38 +1,38 @@
-"""The register of methods: what can be called, with what, and what it costs."""
+"""The registry of methods: their handlers, parameters and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import CoroutineType
 from typing import Any, TypeVar
 
+from jsonrpc.later import Later
 from jsonrpc.params import Param, Schema, Signature
 
 Handler = Callable[..., Any]
-"""Takes the context and the arguments; returns a value, or something to await for it.
-
-What is answered at once must not pay for a coroutine, hence no handler has to be one.
-"""
+"""Takes the context and the arguments. Returns a value, a `Later`, or a coroutine."""
 
 Encoder = Callable[[Any], bytes]
 """Makes finished JSON of the value that a handler returned, unless that is a Stream."""
 
-HandlerT = TypeVar("HandlerT", bound=Callable[..., object | Awaitable[object]])
+HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 def json_or_null(value: bytes | None) -> bytes:
-    """Return JSON that is finished already, null in the place of nothing."""
+    """Return JSON unchanged, and `null` for None."""
     return b"null" if value is None else value
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method that can be called.
+    """A registered method.
 
-    result: the schema of what it answers.
-    credits: what a call costs.
-    capability: what a caller must have been granted, None for nothing special.
-    is_slow: whether it may take longer than others, as long as the caller waits.
+    result: the schema of the result.
+    credits: the cost of a call.
+    capability: required of the caller, or None.
+    is_slow: whether it has a longer timeout, while the caller is connected.
+    needs_socket: whether it works on a WebSocket only.
     """
 
     name: str
@@ -44,6 +44,22 @@ class Method:
     credits: int
     capability: str | None
     is_slow: bool
+    needs_socket: bool = False
+
+    def start(self, context: object, arguments: Sequence[Any]) -> Later[Any]:
+        """Call the handler and return its result, complete if no I/O is needed.
+
+        Never raises. An exception of the handler becomes the result's error.
+        """
+        try:
+            value = self.handler(context, *arguments)
+        except Exception as error:
+            return Later.failed(error)
+        if type(value) is Later:
+            return value
+        if type(value) is CoroutineType:
+            return Later.from_coroutine(value)
+        return Later(value)
 
 
 class MethodRegistry:
@@ -59,7 +75,7 @@ class MethodRegistry:
         return iter(self._methods.values())
 
     def map(self, change: Callable[[Method], Method]) -> MethodRegistry:
-        """Return a registry with a changed method in the place of each."""
+        """Return a new registry with the result of `change` for each method."""
         registry = MethodRegistry()
         registry._methods.update((method.name, change(method)) for method in self)
         return registry
@@ -75,6 +91,7 @@ class MethodRegistry:
         credits: int = 1,
         capability: str | None = None,
         is_slow: bool = False,
+        needs_socket: bool = False,
     ) -> Callable[[HandlerT], HandlerT]:
         """Register the decorated function under a name."""
 
@@ -91,6 +108,7 @@ class MethodRegistry:
                 credits=credits,
                 capability=capability,
                 is_slow=is_slow,
+                needs_socket=needs_socket,
             )
             return handler
 

@@ -1,4 +1,4 @@
-"""Results too long to be held: JSON of a known size that is made while it is sent."""
+"""Long results: JSON of a known size, produced while it is sent."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import AsyncGenerator
 from jsonrpc.errors import RpcError
 
 CHUNK_BYTES = 2**16
-"""What a stream gives at once: enough that a chunk's way out costs little, few enough
-that neither a slow reader nor one turn of the event loop holds much."""
+"""Size of a chunk. It is large enough for a small overhead per chunk, and small enough
+to bound the memory of slow readers and the time of one event loop iteration."""
 
 
 class BrokenStream(Exception):
-    """Raised when a stream does not give as many bytes as it said it would."""
+    """Raised when a stream does not produce as many bytes as declared."""
 
     def __init__(self, missing: int) -> None:
         super().__init__(f"the result is {missing} bytes shorter than announced")
 
 
 class ResultTooLarge(RpcError):
-    """Raised when a result has no room in the response that it is to be a part of.
+    """Raised when a result exceeds the space left in a batch's response.
 
-    size, left: bytes of the result, and of the room.
-    advice: how to ask for less.
+    size: bytes of the result. left: bytes left in the response.
+    advice: how to request less.
     """
 
     code = -32003
@@ -39,18 +39,29 @@ class ResultTooLarge(RpcError):
 
 
 class Stream:
-    """A result that a method returns in the place of finished JSON; it is read once.
+    """A result that is produced while it is sent, instead of complete JSON.
 
-    size: bytes of the JSON, which its chunks add up to exactly.
-    chunks: the JSON in parts of at most CHUNK_BYTES. What they hold on to (a cursor,
-        a file) is opened when the first one is asked for, and let go when the
-        generator is closed.
-    advice: how a caller asks for less; ends the error of a result that is too large.
-    Whatever is raised before the first chunk is told as an error of the call. After
-    that it breaks the answer off, and the transfer with it.
+    It is read once.
+
+    size: bytes of the JSON, equal to the sum of its chunks.
+    chunks: the JSON in parts of at most CHUNK_BYTES. Their resources, such as a file,
+        are opened for the first chunk and released when the generator is closed.
+    is_begun: whether `begin` has succeeded.
+    advice: how a caller can request less, for the error of a result that is too large.
+
+    An exception before the first chunk is reported as the call's error. A later
+    exception breaks off the response and the connection.
     """
 
-    __slots__ = ("_before", "_behind", "_chunks", "_first", "advice", "size")
+    __slots__ = (
+        "_before",
+        "_behind",
+        "_chunks",
+        "_first",
+        "advice",
+        "is_begun",
+        "size",
+    )
 
     def __init__(
         self,
@@ -60,23 +71,32 @@ class Stream:
     ) -> None:
         self.size = size
         self.advice = advice
+        self.is_begun = False
         self._chunks = chunks
         self._first = self._before = self._behind = b""
 
     async def begin(self) -> None:
-        """Make the first chunk, as long as a failure can still be told."""
-        self._first = await anext(self._chunks, b"")
+        """Produce the first chunk before the response starts.
 
-    def enclose(self, before: bytes, behind: bytes) -> None:
-        """Put bytes around the JSON, which count towards the size."""
+        A failure can still be reported then.
+        """
+        self._first = await anext(self._chunks, b"")
+        self.is_begun = True
+
+    def enclose(self, before: bytes, behind: bytes) -> Stream:
+        """Add bytes before and after the JSON. Their size is added.
+
+        Returns this stream.
+        """
         self._before, self._behind = before, behind
         self.size += len(before) + len(behind)
+        return self
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
-        """Yield all bytes, in parts of about CHUNK_BYTES: small chunks are joined.
+        """Yield all bytes in parts of about CHUNK_BYTES. Small chunks are joined.
 
-        Raises: BrokenStream before the last part when the size was wrong, so that
-        what came out is no JSON; whatever the chunks raise.
+        Raises: exceptions of the chunks; BrokenStream before the last part if the size
+            was wrong, so that the output is not valid JSON.
         """
         parts = [self._before, self._first]
         held = len(self._before) + len(self._first)
@@ -96,9 +116,9 @@ class Stream:
         yield b"".join(parts)
 
     async def read(self) -> bytes:
-        """Return the whole, of a stream that is small enough for that."""
+        """Return the whole JSON. Only for streams whose size fits into memory."""
         return b"".join([part async for part in self])
 
     async def aclose(self) -> None:
-        """Let go of what the chunks hold on to."""
+        """Release the resources of the chunks."""
         await self._chunks.aclose()

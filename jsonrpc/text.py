@@ -1,14 +1,16 @@
-"""JSON in and out, quickly where orjson can, exactly where it can't.
+"""Parsing and encoding of JSON: with orjson if possible, exactly otherwise.
 
-orjson refuses lone surrogates and numbers beyond a double, and rounds integers beyond
-64 bits and fractions. All of that is JSON, and an id has to be echoed as it came, hence
-the standard library reads such bodies once more and keeps the text of such numbers.
+orjson rejects lone surrogates and numbers beyond a double. It rounds integers beyond 64
+bits and fractions. All of them are valid JSON, and an id has to be returned exactly.
+Therefore the standard library parses such bodies again, and keeps the text of such
+numbers.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import orjson
@@ -16,21 +18,24 @@ import orjson
 from jsonrpc.errors import ParseError
 
 _MAY_BE_JSON = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]|(?<![0-9])[0-9]{300}")
-"""What a body has in it that orjson refuses although it is JSON.
+"""Matches valid JSON that orjson rejects.
 
-A run of digits is looked at from its beginning alone: from every digit of it, a body
-of 5 MiB could take more than a second.
-"""
+A run of digits is only matched from its beginning. Otherwise, a body of 5 MiB could
+take more than a second."""
 
 _MAX_BRACKETS = 4096
-"""Opening ones of a body that orjson refuses and the standard library may read.
+"""Most opening brackets in a body that the standard library parses after orjson has
+rejected it.
 
-That one is held back by Python's recursion limit alone. Where the limit was raised, as
-it is by the EVM, brackets in brackets would overflow the stack and end the process.
-"""
+Its nesting is only bounded by Python's recursion limit. The EVM raises this limit, so
+deep nesting would overflow the stack and crash the process."""
 
 _SHORT = 18
-"""Digits, and a sign, of integers that surely have no more than 64 bits."""
+"""Length of integers, with sign, that always fit into 64 bits."""
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Matches surrogates in a str. They are always lone, because parsers join pairs."""
 
 
 class Number:
@@ -56,9 +61,9 @@ _exact_decoder = json.JSONDecoder(
 
 
 def parse(body: bytes) -> Any:
-    """Return what a body holds; the last of duplicate members counts.
+    """Parse JSON. Of duplicate members, the last one is used.
 
-    Raises: ParseError when it is not JSON in UTF-8, or nested too deeply.
+    Raises: ParseError if the body is not JSON in UTF-8, or is nested too deeply.
     """
     try:
         return orjson.loads(body)
@@ -70,9 +75,9 @@ def parse(body: bytes) -> Any:
 
 
 def parse_exactly(body: bytes) -> Any:
-    """Return what a body holds with its numbers as they were sent.
+    """Parse JSON, keeping the original text of numbers.
 
-    Raises: ParseError.
+    Raises: ParseError if the body is not JSON in UTF-8, or is nested too deeply.
     """
     try:
         return _exact_decoder.decode(body.decode())
@@ -88,6 +93,34 @@ def dump(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def has_lone_surrogate(value: Any) -> bool:
+    r"""Return whether a string or a member name in a JSON value has a lone surrogate.
+
+    JSON can contain one as an escape, `"\ud800"`. It is half of a character's UTF-16
+    encoding and can't be encoded as UTF-8.
+
+    value: a result of `parse`.
+    """
+    try:
+        orjson.dumps(value, default=str)
+    except TypeError:  # for a lone surrogate; for deep nesting, too
+        return any(_LONE_SURROGATE.search(text) for text in _strings(value))
+    return False
+
+
+def _strings(value: Any) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, str):
+            yield found
+        elif isinstance(found, list):
+            pending += found
+        elif isinstance(found, dict):
+            pending += found
+            pending += found.values()
+
+
 _KINDS = {
     str: "string",
     int: "number",
@@ -101,5 +134,5 @@ _KINDS = {
 
 
 def kind(value: object) -> str:
-    """Return what geth calls a JSON value: string, number, bool, array, object, null."""
+    """Return geth's name of a JSON type: string, number, bool, array, object, null."""
     return _KINDS[type(value)]
