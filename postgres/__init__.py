@@ -1,5 +1,5 @@
 """PostgreSQL for the hot path: a few long-lived connections and merged look-ups.
 
-Knows neither Django nor what is stored. Everything here belongs to one event loop
-and is not thread-safe.
+Independent of Django and of the stored data. All objects belong to one event loop and
+are not thread-safe.
 """

@@ -9,13 +9,14 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 
 ENTRY_BYTES = 400
-"""What an entry takes besides its value: a tuple of hashes, a number and a link."""
+"""Estimated overhead of an entry: its key, a number and a link."""
 
 
 class BytesCache(Generic[Key]):
-    """Byte strings by key, of which the least recently used make room.
+    """Byte strings by key, with eviction of the least recently used.
 
-    capacity: bytes, ENTRY_BYTES for each entry included; 0 keeps nothing.
+    capacity: maximum size in bytes, to which each entry adds ENTRY_BYTES. With 0,
+        nothing is stored.
     """
 
     __slots__ = ("_entries", "capacity", "size")
@@ -29,14 +30,14 @@ class BytesCache(Generic[Key]):
         return len(self._entries)
 
     def get(self, key: Key) -> bytes | None:
-        """Return what is kept under a key, and keep it longer."""
+        """Return the value of a key, None on a miss. A hit marks it as recently used."""
         value = self._entries.get(key)
         if value is not None:
             self._entries.move_to_end(key)
         return value
 
     def put(self, key: Key, value: bytes) -> None:
-        """Keep a value, unless it is larger than the whole cache."""
+        """Store a value, unless it is larger than the whole cache."""
         if len(value) + ENTRY_BYTES > self.capacity:
             return
         entries = self._entries

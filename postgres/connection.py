@@ -1,8 +1,8 @@
 """One connection, driven by the event loop's own read events.
 
-`psycopg.AsyncConnection` opens it; afterwards libpq is spoken to directly. A query
-then costs no task, no cursor and no switch between coroutines: the answer arrives in
-a callback, which is what makes merged look-ups cost microseconds.
+`psycopg.AsyncConnection` opens the connection; afterwards libpq is used directly. A query
+then needs no task, no cursor and no coroutine switch, because the result arrives in a
+callback. Merged lookups therefore cost microseconds.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ from postgres.statement import Statement
 logger = logging.getLogger(__name__)
 
 Done = Callable[[PGresult | None, Unavailable | None], None]
-"""Takes a query's result, or what went wrong; is called exactly once."""
+"""Callback with a query's result or an error; called exactly once."""
 
 _BINARY = 1
 _FINAL = (b"0A000", b"26000", b"57P")
-"""Beginnings of the SQLSTATEs after which a connection is of no more use: a prepared
-statement no longer fits its tables or is gone, the server is going down."""
+"""Prefixes of SQLSTATEs after which a connection is closed: a prepared statement no longer
+fits its tables or does not exist, or the server is shutting down."""
 
 _WIDEN = f"SELECT repeat(' ', {2**18})"
-"""Makes libpq's buffer hold more than the kernel does for a socket (212 kB by default on
-Linux): it grows with the longest message, never shrinks, and bounds what is read at once.
-As it begins, at 16 kB, an answer of many long rows takes a turn of the event loop for
-each row, and keeps the server waiting meanwhile."""
+"""Makes libpq's buffer larger than the kernel's socket buffer (212 kB by default on Linux).
+libpq's buffer grows with the longest message, never shrinks, and bounds one read. At its
+initial 16 kB, a result of many long rows needs one event loop iteration per row."""
 
 _OPTIONS = " ".join(
     f"-c {option}"
     for option in (
-        # The raw connections only look up; a slip cannot write.
+        # These connections only read; a mistake can't write.
         "default_transaction_read_only=on",
-        # Every query is a handful of index probes. Planning one anew, compiling it,
-        # or reading a whole table because it was small when planned, costs more.
+        # Every query is a few index probes. Planning one again, compiling it, or
+        # scanning a table that was small when it was planned costs more.
         "plan_cache_mode=force_generic_plan",
         "jit=off",
         "enable_seqscan=off",
@@ -53,8 +52,7 @@ _OPTIONS = " ".join(
 class Connection:
     """A live connection that runs one statement at a time.
 
-    on_lost: called once, when the server has gone or was given up.
-    on_notify: called for each notification, with its payload.
+    on_lost: called once, when the connection has ended for any reason.
     """
 
     def __init__(
@@ -63,13 +61,11 @@ class Connection:
         *,
         query_timeout: float,
         on_lost: Callable[[Connection], None],
-        on_notify: Callable[[str, str], None] | None = None,
     ) -> None:
         self._connection = connection
         self._pgconn = connection.pgconn
         self._query_timeout = query_timeout
         self._on_lost = on_lost
-        self._on_notify = on_notify
         self._loop = asyncio.get_running_loop()
         self._socket = self._pgconn.socket
         self._prepared: set[bytes] = set()
@@ -88,11 +84,10 @@ class Connection:
         connect_timeout: float,
         query_timeout: float,
         on_lost: Callable[[Connection], None],
-        on_notify: Callable[[str, str], None] | None = None,
     ) -> Connection:
-        """Connect within a number of seconds.
+        """Connect within `connect_timeout` seconds.
 
-        Raises: Unavailable when that fails.
+        Raises: Unavailable.
         """
         timeout_ms = max(1, int(query_timeout * 1000))
         given = psycopg.conninfo.conninfo_to_dict(conninfo).get("options") or ""
@@ -107,9 +102,8 @@ class Connection:
                 connection,
                 query_timeout=query_timeout,
                 on_lost=on_lost,
-                on_notify=on_notify,
             )
-        # ValueError: of a host name that can't be one.
+        # ValueError: invalid host name.
         except (psycopg.Error, OSError, TimeoutError, ValueError) as error:
             text = str(error).strip() or type(error).__name__
             raise Unavailable(f"cannot connect: {text.splitlines()[0]}") from error
@@ -121,8 +115,8 @@ class Connection:
         assert self._done is None, "one statement at a time"
         self._done = done
         self._result = None
-        # The server's own statement timeout comes first; this one is for a server
-        # that does not answer at all.
+        # The server's statement timeout expires first. This one is for a server that
+        # does not answer at all.
         self._timer = self._loop.call_later(
             self._query_timeout + 0.5, self._lose, "the database does not answer"
         )
@@ -157,7 +151,7 @@ class Connection:
         return await future
 
     def close(self) -> None:
-        """Hang up; a statement in flight fails."""
+        """Close the connection. A statement in flight fails."""
         self._lose("the connection was closed")
 
     def _send(self, statement: Statement, parameters: Sequence[bytes]) -> None:
@@ -165,7 +159,7 @@ class Connection:
         self._pgconn.send_query_prepared(statement.name, parameters, formats, _BINARY)
 
     def _flush(self) -> None:
-        """Hand what libpq still holds to the socket, now or when it takes more."""
+        """Send libpq's output buffer, now or when the socket becomes writable."""
         if self._pgconn.flush():
             self._loop.add_writer(self._socket, self._on_writable)
 
@@ -187,20 +181,14 @@ class Connection:
                         self._finish()
                         break
                     self._result = result
-            if self._on_notify is not None:
-                self._pass_on_notifications(self._on_notify)
         except psycopg.Error as error:
             self._lose(str(error))
         else:
             if not self._closed and pgconn.status != ConnStatus.OK:
                 self._lose("the server closed the connection")
 
-    def _pass_on_notifications(self, on_notify: Callable[[str, str], None]) -> None:
-        while not self._closed and (notify := self._pgconn.notifies()):
-            on_notify(notify.relname.decode(), notify.extra.decode())
-
     def _finish(self) -> None:
-        """Take the end of a command: go on to the prepared one, or report."""
+        """Handle the end of a command: run the statement just prepared, or report."""
         result, self._result = self._result, None
         if result is None:
             self._report(None, Unavailable("no result"))
@@ -237,7 +225,7 @@ class Connection:
             done(result, error)
 
     def _lose(self, reason: str) -> None:
-        """Give the connection up, and fail what runs on it."""
+        """Close the connection, and fail the statement in flight."""
         if self._closed:
             return
         self._closed = True
@@ -245,13 +233,13 @@ class Connection:
         self._loop.remove_writer(self._socket)
         self._pgconn.finish()
         lines = reason.strip().splitlines() or ["connection lost"]
-        # First the owner, so that whoever asks again at once finds this one gone.
+        # The owner first, so that a query sent by the callback uses another connection.
         self._on_lost(self)
         self._report(None, Unavailable(lines[0]))
 
 
 async def _widen(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
-    """Have libpq read much at once; a connection that can't even do that is closed."""
+    """Enlarge libpq's buffer. The connection is closed if that fails."""
     try:
         await connection.execute(_WIDEN)
     except BaseException:

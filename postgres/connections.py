@@ -1,8 +1,7 @@
-"""The few connections that all look-ups of a process share.
+"""The connections that all lookups of a process share.
 
-Whoever wants something asked puts itself into a queue and is asked for its query only
-when a connection is free. What comes up meanwhile joins that query, so the batches
-grow by themselves with the load.
+A source of queries joins a queue, and is asked for its query when a connection is free.
+Keys that arrive until then join the same query, so batches grow with the load.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ Query = tuple[Statement, Sequence[bytes], Done]
 
 
 class Source(Protocol):
-    """Something that has queries to run."""
+    """A source of queries, such as a `Lookup`."""
 
     def take(self) -> Query | None:
-        """Return the next query, None when nothing is wanted any more."""
+        """Return the next query, or None if no query is left."""
 
     def refuse(self, error: Unavailable) -> None:
-        """Fail everything that waits."""
+        """Fail all operations that are waiting for queries of this source."""
 
 
 class Connections:
@@ -39,8 +38,8 @@ class Connections:
 
     query_timeout: seconds that a statement may take.
     connect_timeout: seconds that an attempt to connect may take.
-    probe_interval: seconds between two attempts while the database is down. Until one
-        succeeds everything is refused at once; nobody else tries.
+    probe_interval: seconds between two attempts to connect during an outage. All
+        queries fail at once until an attempt succeeds.
     """
 
     def __init__(
@@ -67,35 +66,35 @@ class Connections:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that all of this belongs to."""
+        """The event loop of the connections."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
     def enqueue(self, source: Source) -> None:
-        """Ask a source for its query as soon as a connection is free.
+        """Take a query from a source as soon as a connection is free.
 
-        Not before the callbacks that are due now have run: requests that came in
-        together are to be answered together.
+        The callbacks that are already scheduled run first, so that requests that
+        arrived together share a query.
         """
         self._queue.append(source)
         if not self._dispatch_is_due:
             self._dispatch_is_due = True
             self.loop.call_soon(self._dispatch)
 
-    async def fetch(
+    def fetch(
         self, statement: Statement, parameters: Sequence[bytes] = ()
-    ) -> list[Row]:
+    ) -> asyncio.Future[list[Row]]:
         """Run one statement by itself and return its rows.
 
-        Raises: Unavailable.
+        Raises, when awaited: Unavailable.
         """
         single = _Single(self.loop, statement, parameters)
         self.enqueue(single)
-        return await single.future
+        return single.future
 
     async def close(self) -> None:
-        """Hang up for good, and fail what waits and what comes."""
+        """Close all connections. Waiting and later queries fail with Unavailable."""
         self._down = Unavailable("the connections were closed")
         self._refuse_all(self._down)
         if self._opening is not None:
@@ -106,7 +105,7 @@ class Connections:
             connection.close()
 
     def _dispatch(self) -> None:
-        """Give work to idle connections; want another one, or refuse."""
+        """Start queued queries on idle connections; otherwise open one, or fail them."""
         self._dispatch_is_due = False
         queue = self._queue
         while queue:
@@ -127,7 +126,7 @@ class Connections:
             try:
                 done(result, error)
             finally:
-                # At once, for those who waited while all connections were busy.
+                # At once, because sources may have waited for a free connection.
                 self._dispatch()
 
         connection.execute(statement, parameters, finished)
@@ -139,7 +138,7 @@ class Connections:
             self._opening = self.loop.create_task(self._open())
 
     async def _open(self) -> None:
-        """Open one connection; without any, go on trying until one is there."""
+        """Open one connection. If there is no other, retry until one is open."""
         while True:
             try:
                 connection = await Connection.open(
@@ -177,7 +176,7 @@ class Connections:
 
 
 class _Single:
-    """A source of one statement with one waiter."""
+    """A single-statement query source."""
 
     def __init__(
         self,

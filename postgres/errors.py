@@ -1,4 +1,4 @@
-"""What can go wrong between this process and the database."""
+"""Errors of the database connections."""
 
 from __future__ import annotations
 

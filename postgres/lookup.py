@@ -1,8 +1,7 @@
-"""Look-ups by key, merged into few queries.
+"""Lookups by key, merged into few queries.
 
-Requests that run at the same time mostly want the same kind of thing under different
-keys. One query with arrays of keys answers them all, at a fraction of the price: what
-a statement costs besides its index probes is paid once.
+Concurrent requests mostly read the same kind of row with different keys. One query with
+arrays of keys serves all of them, and the fixed costs of a statement are paid once.
 """
 
 from __future__ import annotations
@@ -21,28 +20,28 @@ from postgres.statement import ColumnType, Row, Statement, array, read_int8
 if TYPE_CHECKING:
     from asyncio import Future
 
-_NOBODY: Any = ()
-"""Who waits, where nobody does."""
+_NO_FUTURES: Any = ()
+"""The waiting futures of a key that has none."""
 
 Key = TypeVar("Key", bound=tuple[Any, ...])
 Value = TypeVar("Value")
 
 
 class Lookup(Generic[Key, Value]):
-    """One kind of look-up; what it is asked for at about the same time is merged.
+    """One kind of lookup. Concurrent calls are merged into one query.
 
-    sql: a query over the table `k`, which holds the wanted keys: the columns that are
-        named in key_types, and `n`, the place of the key. It must return n first, then
-        the columns of the answer, and at most one row for each n.
+    sql: a query that joins the table `k` of requested keys. `k` has the columns that
+        `key_types` names, and `n`, the number of the key. The query must return `n`
+        first, then the columns of the value, with at most one row for each `n`.
     key_types: names and types of the key's columns, in the order of the key's members.
-    read: makes the value of an answer's columns. A key without a row has None.
-    max_batch: most keys of one query, so that no request waits for a giant one.
-    max_queries: most queries under way at a time, None for as many as there are
-        connections. The fewer there are, the more is merged: one spares processor time
-        where a query costs much besides its keys.
-    is_immutable: whether what stands under a key never changes. Then a query that is
-        under way already serves as well, unless it finds nothing: that may have come
-        since it began.
+    read: converts the columns of a row to a value. The value of a key without a row is
+        None.
+    max_batch: most keys in one query, so that no request waits for a very long one.
+    max_queries: most queries in flight, None for one on each connection. Fewer queries
+        merge more keys, which saves processor time if a query has high fixed costs.
+    is_immutable: whether the row of a key never changes. A call then joins a query for
+        the key that is already in flight. If that query finds no row, the key is read
+        again, because the row may have been inserted since.
     """
 
     def __init__(
@@ -72,15 +71,15 @@ class Lookup(Generic[Key, Value]):
         self._read = read
         self._max_batch = max_batch
         self._queries_left = inf if max_queries is None else max_queries
-        """How many more may be under way."""
+        """How many more queries may be sent now."""
         self._is_queued = False
         self._is_immutable = is_immutable
         self._waiting: dict[Key, list[Future[Value | None]]] = {}
         self._joined: dict[Key, list[Future[Value | None]]] = {}
-        """Who came while a query for the key was under way; has every such key."""
+        """Futures that joined a query in flight, for each key of such a query."""
 
     def get(self, key: Key) -> Future[Value | None]:
-        """Return what stands under a key, as a future.
+        """Return a future of the value of a key, None if the key has no row.
 
         Raises, when awaited: Unavailable.
         """
@@ -95,19 +94,19 @@ class Lookup(Generic[Key, Value]):
         return future
 
     def _wait(self, key: Key, futures: list[Future[Value | None]]) -> None:
-        """Have the next query ask for a key that none asks for yet."""
+        """Add a key to the next query."""
         self._waiting[key] = futures
         if not self._is_queued:
             self._queue_up()
 
     def _queue_up(self) -> None:
-        """Have the connections ask for a query, if one is wanted and may be sent."""
+        """Join the queue of the connections, if there are keys and a query may be sent."""
         if self._waiting and not self._is_queued and self._queries_left > 0:
             self._is_queued = True
             self._connections.enqueue(self)
 
     def take(self) -> Query | None:
-        """Return a query for the keys that are waited for."""
+        """Return a query for the waiting keys, None if there are none."""
         self._is_queued = False
         batch = self._waiting
         if not batch:
@@ -126,13 +125,13 @@ class Lookup(Generic[Key, Value]):
             )
         ]
         if self._is_immutable:
-            self._joined.update(dict.fromkeys(batch, _NOBODY))
+            self._joined.update(dict.fromkeys(batch, _NO_FUTURES))
 
         def done(result: PGresult | None, error: Unavailable | None) -> None:
             self._queries_left += 1
             self._queue_up()
             if result is None:
-                joined = [self._joined.pop(key, _NOBODY) for key in batch]
+                joined = [self._joined.pop(key, _NO_FUTURES) for key in batch]
                 _fail([*batch.values(), *joined], error or Unavailable("no result"))
             else:
                 self._deliver(result, batch)
@@ -142,7 +141,7 @@ class Lookup(Generic[Key, Value]):
         return self._statement, parameters, done
 
     def refuse(self, error: Unavailable) -> None:
-        """Fail everything that waits."""
+        """Fail all waiting futures."""
         self._is_queued = False
         slots = list(self._waiting.values())
         self._waiting = {}
@@ -151,7 +150,7 @@ class Lookup(Generic[Key, Value]):
     def _deliver(
         self, result: PGresult, batch: dict[Key, list[Future[Value | None]]]
     ) -> None:
-        """Give each row to those who wait for it, and None to the rest."""
+        """Resolve the futures of a batch with the rows, and with None without a row."""
         get_value = result.get_value
         columns = range(1, result.nfields)
         keys = list(batch)
@@ -159,16 +158,16 @@ class Lookup(Generic[Key, Value]):
         for row in range(result.ntuples):
             key = keys[read_int8(get_value(row, 0) or b"") - 1]
             del missing[key]
-            futures = [*batch[key], *self._joined.pop(key, _NOBODY)]
+            futures = [*batch[key], *self._joined.pop(key, _NO_FUTURES)]
             try:
                 value = self._read(tuple([get_value(row, c) for c in columns]))
-            except Exception as error:  # whatever it is, it belongs to the waiters
+            except Exception as error:  # reported to the callers
                 _fail([futures], error)
             else:
                 _fulfil(futures, value)
         for key in missing:
             _fulfil(batch[key], None)
-            joined = self._joined.pop(key, _NOBODY)
+            joined = self._joined.pop(key, _NO_FUTURES)
             if joined:
                 self._wait(key, [*joined])
 

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Any
 
 Row = tuple[bytes | None, ...]
-"""One row of an answer: each column in binary form, None for NULL."""
+"""One row of a result: each column in binary form, None for NULL."""
 
 _LENGTH = Struct("!i")
 _INT8 = Struct("!q")
@@ -36,10 +36,10 @@ def _sized_int8(value: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A type that a look-up's key may have.
+    """A PostgreSQL type of a lookup's key.
 
-    oid, array_oid: the numbers of the type and of arrays of it.
-    sized: one element of an array on the wire, its length first.
+    oid, array_oid: PostgreSQL's ids of the type and of its array type.
+    sized: encodes a value as an element of a binary array, after its length.
     """
 
     name: str
@@ -51,6 +51,7 @@ class ColumnType:
 BYTEA = ColumnType("bytea", 17, 1001, _sized_bytes)
 INT8 = ColumnType("int8", 20, 1016, _sized_int8)
 TEXT = ColumnType("text", 25, 1009, _sized_text)
+UUID = ColumnType("uuid", 2950, 2951, _sized_bytes)
 
 
 def array(column: ColumnType, values: Iterable[Any], length: int) -> bytes:
@@ -65,12 +66,12 @@ def int8(value: int) -> bytes:
 
 
 def read_int8(column: bytes) -> int:
-    """Return what a bigint column holds."""
+    """Return the value of a bigint column."""
     return int(_INT8.unpack(column)[0])
 
 
 def read_bool(column: bytes) -> bool:
-    """Return what a boolean column holds."""
+    """Return the value of a boolean column."""
     return column == b"\x01"
 
 

@@ -1,0 +1,9 @@
+"""The outbox app."""
+
+from django.apps import AppConfig
+
+
+class OutboxConfig(AppConfig):
+    """The transactional outbox."""
+
+    name = "outbox"
