@@ -1,1 +1,1 @@
-"""The networks served: chain id, genesis, host names, tracers offered, forkchoice."""
+"""The served networks: chain id, genesis, host names, offered tracers, forkchoice."""

@@ -1,8 +1,8 @@
-"""Networks in the admin: what staff may change of them."""
+"""Networks in the admin."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
@@ -10,21 +10,30 @@ from django.db.models import Model
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from networks.models import HostName, Network, Tracer
-from networks.services import announce_network
+from networks.models import MAX_UPSTREAMS, HostName, Network, Tracer, Upstream
+from networks.services import (
+    announce_network,
+    check_agreement,
+    check_upstream_urls,
+)
+from networks.upstream_forms import UpstreamForm, masked_headers
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _NetworkForm = forms.ModelForm[Network]
     _NetworkAdmin = admin.ModelAdmin[Network]
     _HostNameInline = admin.TabularInline[HostName, Network]
+    _UpstreamInline = admin.StackedInline[Upstream, Network]
+    _UpstreamFormSet = forms.BaseInlineFormSet[Upstream, Network, UpstreamForm]
 else:
     _NetworkForm = forms.ModelForm
     _NetworkAdmin = admin.ModelAdmin
     _HostNameInline = admin.TabularInline
+    _UpstreamInline = admin.StackedInline
+    _UpstreamFormSet = forms.BaseInlineFormSet
 
 
 class NetworkForm(_NetworkForm):
-    """A network, with a tick box for each tracer."""
+    """The form of a network, with a checkbox for each tracer."""
 
     tracers = forms.MultipleChoiceField(
         choices=Tracer.choices,
@@ -35,7 +44,13 @@ class NetworkForm(_NetworkForm):
 
     class Meta:
         model = Network
-        fields = ["name", "tracers", "emit_total_difficulty", "upstream_url"]
+        fields = [
+            "name",
+            "tracers",
+            "emit_total_difficulty",
+            "agree",
+            "keep_side_blocks",
+        ]
 
 
 class HostNameInline(_HostNameInline):
@@ -43,12 +58,62 @@ class HostNameInline(_HostNameInline):
     extra = 1
 
 
+class UpstreamFormSet(_UpstreamFormSet):
+    """All upstreams of a network. Checks that URLs differ and enough are enabled."""
+
+    def clean(self) -> None:
+        """Check the upstreams together, as `networks.services` does.
+
+        Raises: ValidationError. The message contains no URL.
+        """
+        super().clean()
+        if any(self.errors):
+            return
+        kept = [form.instance for form in self.forms if _is_kept(form)]
+        check_upstream_urls(upstream.url for upstream in kept)
+        enabled = sum(upstream.is_enabled for upstream in kept)
+        check_agreement(self.instance.agree, enabled)
+
+
+class UpstreamInline(_UpstreamInline):
+    """A network's upstreams. Only staff who may change them see their URLs."""
+
+    model = Upstream
+    form = UpstreamForm
+    formset: Any = UpstreamFormSet
+    extra = 0
+    max_num = MAX_UPSTREAMS
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        if self.has_change_permission(request, obj):
+            return ["url", "headers", "position", "is_enabled", "note"]
+        return ["address", "header_names", "position", "is_enabled", "note"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        if self.has_change_permission(request, obj):
+            return []
+        return ["address", "header_names"]
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may_add = super().has_add_permission(request, obj)
+        # Otherwise the page has no field for the URL.
+        return may_add and self.has_change_permission(request, obj)
+
+    @admin.display(description="URL")
+    def address(self, upstream: Upstream) -> str:
+        return str(upstream)
+
+    @admin.display(description="headers")
+    def header_names(self, upstream: Upstream) -> str:
+        return masked_headers(upstream.headers) or "-"
+
+
 @admin.register(Network)
 class NetworkAdmin(_NetworkAdmin):
-    """Networks come into being by an import; here they are configured."""
+    """Configuration of networks. `add_network` and `import_chain` create them."""
 
     form = NetworkForm
-    inlines = [HostNameInline]
+    inlines = [HostNameInline, UpstreamInline]
     list_display = ["slug", "name", "chain_id", "head_number"]
     search_fields = ["slug", "name"]
     show_full_result_count = False
@@ -58,7 +123,8 @@ class NetworkAdmin(_NetworkAdmin):
         "chain_id",
         "tracers",
         "emit_total_difficulty",
-        "upstream_url",
+        "agree",
+        "keep_side_blocks",
         "head_number",
         "head",
         "safe",
@@ -93,18 +159,24 @@ class NetworkAdmin(_NetworkAdmin):
         form: ModelForm[Network],
         change: bool,
     ) -> None:
-        # The importer moves the head meanwhile: only what was edited is written.
+        # Only the form's fields, because the importer changes the head concurrently.
         obj.save(update_fields=NetworkForm.Meta.fields)
 
     def save_related(
         self,
         request: HttpRequest,
         form: ModelForm[Network],
-        formsets: list[forms.BaseInlineFormSet[HostName, Network, ModelForm[HostName]]],
+        formsets: list[Any],
         change: bool,
     ) -> None:
         super().save_related(request, form, formsets, change)
         announce_network(form.instance)
+
+
+def _is_kept(form: UpstreamForm) -> bool:
+    """Return whether a form describes an upstream, and is not marked for deletion."""
+    cleaned = getattr(form, "cleaned_data", None) or {}
+    return "url" in cleaned and not cleaned.get("DELETE")
 
 
 def _hex(value: bytes | memoryview | None) -> str:

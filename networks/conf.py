@@ -1,4 +1,4 @@
-"""Settings of the networks app, with their defaults."""
+"""Settings of the networks app. Their defaults are declared in config/variables.py."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from django.conf import settings
 
 
 def default_network() -> str:
-    """Return the slug of the network that answers where no other is named.
+    """Return the slug of the network for requests that name no network.
 
-    DEFAULT_NETWORK; empty or unknown: the one that was created first.
+    The setting is DEFAULT_NETWORK. If it is empty or unknown, the oldest network is used.
     """
-    return str(getattr(settings, "DEFAULT_NETWORK", ""))
+    return settings.DEFAULT_NETWORK

@@ -1,33 +1,35 @@
-"""What a serving process knows about the networks, kept fresh by the database.
+"""All networks with their heads, cached in a worker and read again after each change.
 
-Each change of a network, a new head included, is announced on a channel within the
-transaction that makes it. As long as the process listens, what it has read is what
-holds; while it cannot listen, heads are read again for each request.
+Each change of a network, a new head included, is appended to a stream of the outbox in
+the same transaction. While the process knows all changes, the cached networks are
+current. Otherwise networks are read again for each request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+import orjson
+
+from jsonrpc.later import Later
+from outbox.streams import ACCESS, blocks
+from outbox.subscriber import Subscriber
 from postgres.connections import Connections
 from postgres.errors import Unavailable
-from postgres.listener import Listener
 from postgres.statement import Row, Statement, read_bool, read_int8
 
 logger = logging.getLogger(__name__)
 
-CHANNEL = "portcullis_network"
-"""Where changes are announced; the payload is the network's id."""
-
 RETRY_SECONDS = 0.25
-"""Pause after a reading that failed; while the database is down it costs nothing."""
+"""Pause after a failed read."""
 
-_HOSTS_REMEMBERED = 1_000
-"""Host headers; whoever sends others waits half a microsecond more."""
+_HOSTS_CACHED = 1_000
+"""Maximum number of cached Host headers. A header that is not cached costs half a
+microsecond."""
 
 _ALL_NETWORKS = Statement(
     """
@@ -35,19 +37,32 @@ _ALL_NETWORKS = Statement(
         emit_total_difficulty, head_number, head_hash, safe_hash, finalized_hash,
         (SELECT string_agg(h.name, ',') FROM networks_hostname h
          WHERE h.network_id = networks_network.id),
-        upstream_url
+        (SELECT json_agg(json_build_array(u.id, u.url, u.headers)
+                         ORDER BY u.position, u.id)::text
+         FROM networks_upstream u
+         WHERE u.network_id = networks_network.id AND u.is_enabled)
     FROM networks_network ORDER BY id
     """
 )
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkView:
-    """A network as it stands at one moment.
+class UpstreamView:
+    """An enabled upstream. The URL and the headers may contain secrets."""
 
-    head_number, head_hash: None while there is not even a genesis block.
-    safe_hash, finalized_hash: what the forkchoice says, else the head.
-    upstream_url: of the node that takes transactions, "" for none; may hold a secret.
+    id: int
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkView:
+    """A network at one moment.
+
+    head_number, head_hash: None while the network has no blocks.
+    safe_hash, finalized_hash: the forkchoice's blocks. Without a forkchoice, they are None
+        if the network has upstreams, and otherwise the head.
+    upstreams: the enabled upstreams, in the configured order.
     """
 
     id: int
@@ -61,99 +76,111 @@ class NetworkView:
     safe_hash: bytes | None
     finalized_hash: bytes | None
     host_names: frozenset[str]
-    upstream_url: str = field(default="", repr=False)
+    upstreams: tuple[UpstreamView, ...] = ()
 
 
 class Directory:
-    """All networks, by the ways in which a request may name one.
+    """All networks, by id, slug and host name.
 
-    default_slug: the network for hosts that are no network's; "": the oldest one.
+    default_slug: the network for unknown hosts. If empty, it is the oldest network.
     """
 
     def __init__(
-        self, connections: Connections, listener: Listener, *, default_slug: str = ""
+        self,
+        connections: Connections,
+        subscriber: Subscriber,
+        *,
+        default_slug: str = "",
     ) -> None:
         self._connections = connections
-        self._listener = listener
+        self._subscriber = subscriber
         self._default_slug = default_slug
         self._by_id: dict[int, NetworkView] | None = None
+        self._current: dict[int, Later[NetworkView]] = {}
+        """The networks by id, as results that are created once for all requests."""
         self._by_slug: dict[str, NetworkView] = {}
         self._by_host: dict[str, NetworkView] = {}
         self._found_by_host: dict[str, NetworkView] = {}
-        """What Host headers, as they were sent, have been found to mean."""
+        """Cached results of `by_host`, by the header as it was sent."""
         self._default: NetworkView | None = None
         self._read_in_epoch = 0
         self._waiters: list[asyncio.Future[None]] = []
         self._reading: asyncio.Task[None] | None = None
         self._retry: asyncio.TimerHandle | None = None
-        self._followers: list[Callable[[], None]] = []
-        listener.listen(CHANNEL, lambda _: self._refresh_soon())
-        listener.at_epoch(self._refresh_soon)
+        self._subscribers: list[Callable[[], None]] = []
+        self._end_of_blocks: dict[int, Callable[[], None]] = {}
+        """Functions that end the subscriptions to the networks' blocks, by network id."""
+        subscriber.subscribe(ACCESS, self._access_changed, self._refresh_soon)
+        subscriber.at_epoch(self._refresh_soon)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether what is known is what holds: read while listening, not missed since."""
-        epoch = self._listener.epoch
+        """Whether the cached networks are current: read in the subscriber's epoch."""
+        epoch = self._subscriber.epoch
         return epoch != 0 and epoch == self._read_in_epoch
 
     def all(self) -> list[NetworkView]:
         """Return all networks, the oldest first.
 
-        Raises: Unavailable, like all that follow, while they were never read.
+        Raises: Unavailable if the networks have never been read, as do all methods
+        that return networks.
         """
         return list(self._known().values())
 
     def get(self, network_id: int) -> NetworkView | None:
-        """Return the network with an id."""
+        """Return the network with an id, or None."""
         return self._known().get(network_id)
 
     def by_slug(self, slug: str) -> NetworkView | None:
-        """Return the network that a base address names."""
+        """Return the network with a slug, or None."""
         self._known()
         return self._by_slug.get(slug)
 
     def by_host(self, host: str) -> NetworkView | None:
-        """Return the network of a Host header, else the default one.
+        """Return the network of a Host header, otherwise the default network.
 
-        None only when there is no network at all.
+        None if no network exists.
         """
         found = self._found_by_host.get(host)
         if found is not None:
             return found
         self._known()
         found = self._by_host.get(_without_port(host.lower())) or self._default
-        if found is not None and len(self._found_by_host) < _HOSTS_REMEMBERED:
+        if found is not None and len(self._found_by_host) < _HOSTS_CACHED:
             self._found_by_host[host] = found
         return found
 
-    def current(self, network_id: int) -> NetworkView | Awaitable[NetworkView]:
-        """Return a network with a head that may be relied on.
+    def current(self, network_id: int) -> Later[NetworkView]:
+        """Return a network with its current head.
 
-        At once while the process listens, else an awaitable that reads it.
-        Raises: Unavailable, also when there is no such network.
+        The result is complete while the process knows all changes. Otherwise the
+        network is read again. Fails with Unavailable if the read fails or the network
+        does not exist.
         """
-        epoch = self._listener.epoch
-        if epoch != 0 and epoch == self._read_in_epoch:  # `is_fresh`, without the call
-            return self._get_existing(network_id)
-        return self.reread(network_id)
+        epoch = self._subscriber.epoch
+        if epoch == 0 or epoch != self._read_in_epoch:  # `is_fresh`, without the call
+            return self.reread(network_id)
+        current = self._current.get(network_id)
+        if current is None:
+            return Later.failed(Unavailable("the network was removed"))
+        return current
 
-    async def reread(self, network_id: int) -> NetworkView:
-        """Return a network as it stood in the database after this call was made.
+    def reread(self, network_id: int) -> Later[NetworkView]:
+        """Return a network as it is in the database after this call.
 
-        Raises: Unavailable, also when there is no such network.
+        Fails with Unavailable, also without such a network.
         """
-        await self.refresh()
-        return self._get_existing(network_id)
+        refreshed = Later.from_future(self.refresh())
+        return refreshed.then(lambda _: self._get_existing(network_id))
 
-    def follow(self, look: Callable[[], None]) -> None:
-        """Call back each time the networks have been read: heads may be other ones."""
-        self._followers.append(look)
+    def subscribe(self, look: Callable[[], None]) -> None:
+        """Call a function after each read of the networks. Heads may have changed."""
+        self._subscribers.append(look)
 
     def refresh(self) -> asyncio.Future[None]:
-        """Read all networks again, as one for all who ask at the same time.
+        """Read all networks again; concurrent calls share a read.
 
-        One reading ends before the next begins. Hence what is known follows the
-        database's own order, and a head never goes back to an older one.
+        Reads do not overlap, so that an older result never replaces a newer one.
         """
         waiter: asyncio.Future[None] = self._connections.loop.create_future()
         self._waiters.append(waiter)
@@ -162,24 +189,28 @@ class Directory:
         return waiter
 
     async def start(self) -> None:
-        """Read the networks; when that fails, the listener has them read later."""
+        """Read the networks. After a failure they are read when an epoch begins."""
         with suppress(Unavailable):
             await self.refresh()
 
     async def stop(self) -> None:
-        """End a reading that is under way or planned."""
+        """Cancel a read that is in progress or scheduled."""
         if self._retry is not None:
             self._retry.cancel()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
+    def _access_changed(self, subject: str) -> None:
+        if subject.startswith("network:"):
+            self._refresh_soon()
+
     def _refresh_soon(self) -> None:
-        """Refresh with nobody waiting; a failure shows in `is_fresh`."""
+        """Refresh in the background. After a failure, `is_fresh` is false."""
         self.refresh().add_done_callback(_ignore_failure)
 
     def _retry_later(self) -> None:
-        """Read again soon: the announcement that was missed is not repeated."""
+        """Schedule another read, because a change is reported only once."""
         if self._retry is not None:
             self._retry.cancel()
         self._retry = self._connections.loop.call_later(
@@ -191,7 +222,7 @@ class Directory:
         try:
             while self._waiters:
                 waiters, self._waiters = self._waiters, []
-                epoch = self._listener.epoch
+                epoch = self._subscriber.epoch
                 try:
                     rows = await self._connections.fetch(_ALL_NETWORKS)
                 except Unavailable as error:
@@ -202,30 +233,41 @@ class Directory:
                     self._replace([_view(row) for row in rows])
                     self._read_in_epoch = epoch
                     _settle(waiters, None)
-                    self._tell_followers()
+                    self._notify_subscribers()
         except BaseException:
-            self._read_in_epoch = 0  # whatever it was, what is known may be old
+            self._read_in_epoch = 0  # the cached networks may be outdated
             _settle(waiters, Unavailable("the networks could not be read"))
             raise
         finally:
             self._reading = None
             _settle(self._waiters, Unavailable("the directory was stopped"))
 
-    def _tell_followers(self) -> None:
-        """Call the followers; one that fails is no reason not to know the networks."""
-        for look in self._followers:
+    def _notify_subscribers(self) -> None:
+        """Notify subscribers. A failing subscriber does not prevent the update."""
+        for look in self._subscribers:
             try:
                 look()
             except Exception:
-                logger.exception("a follower of the networks failed")
+                logger.exception("a subscriber of the networks failed")
 
     def _replace(self, views: list[NetworkView]) -> None:
         self._by_id = {view.id: view for view in views}
+        self._current = {view.id: Later(view) for view in views}
         self._by_slug = {view.slug: view for view in views}
         self._by_host = {name: view for view in views for name in view.host_names}
         self._found_by_host = {}
         oldest = views[0] if views else None
         self._default = self._by_slug.get(self._default_slug, oldest)
+        self._follow_blocks()
+
+    def _follow_blocks(self) -> None:
+        """Subscribe to the blocks of new networks, and unsubscribe from removed ones."""
+        for network_id in self._current.keys() - self._end_of_blocks.keys():
+            self._end_of_blocks[network_id] = self._subscriber.subscribe(
+                blocks(network_id), lambda _: self._refresh_soon(), self._refresh_soon
+            )
+        for network_id in self._end_of_blocks.keys() - self._current.keys():
+            self._end_of_blocks.pop(network_id)()
 
     def _known(self) -> dict[int, NetworkView]:
         if self._by_id is None:
@@ -256,9 +298,9 @@ def _ignore_failure(future: asyncio.Future[None]) -> None:
 
 
 def _without_port(host: str) -> str:
-    """Return a Host header's name: `a.example`, `127.0.0.1`, `[::1]`.
+    """Return the host of a Host header, such as `a.example`, `127.0.0.1` or `[::1]`.
 
-    The dot at the end of an absolute name, as DNS has them, means nothing here.
+    The dot at the end of an absolute DNS name is removed.
     """
     name, colon, port = host.rpartition(":")
     return (name if colon and port.isdecimal() else host).removesuffix(".")
@@ -269,6 +311,8 @@ def _view(row: Row) -> NetworkView:
         return frozenset((column or b"").decode().split(",")) - {""}
 
     head_hash = row[7]
+    upstreams = tuple(UpstreamView(*each) for each in orjson.loads(row[11] or b"[]"))
+    unknown = None if upstreams else head_hash
     return NetworkView(
         id=read_int8(row[0] or b""),
         slug=(row[1] or b"").decode(),
@@ -278,8 +322,8 @@ def _view(row: Row) -> NetworkView:
         emit_total_difficulty=read_bool(row[5] or b""),
         head_number=None if row[6] is None else read_int8(row[6]),
         head_hash=head_hash,
-        safe_hash=row[8] or head_hash,
-        finalized_hash=row[9] or head_hash,
+        safe_hash=row[8] or unknown,
+        finalized_hash=row[9] or unknown,
         host_names=words(row[10]),
-        upstream_url=(row[11] or b"").decode(),
+        upstreams=upstreams,
     )

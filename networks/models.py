@@ -1,15 +1,26 @@
-"""Networks and the host names under which they answer."""
+"""Networks, the host names that select them, and the nodes that they follow."""
 
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
+from django.core.validators import (
+    MaxValueValidator,
+    MinValueValidator,
+    RegexValidator,
+)
 from django.db import models
+
+from legible.fields import NameField
+from networks.masking import mask_url
+from networks.validators import validate_headers, validate_upstream_url
+
+MAX_UPSTREAMS = 16
+"""Maximum number of upstreams of a network."""
 
 
 class Tracer(models.TextChoices):
-    """A tracer that a network may offer; the values are the names on the wire."""
+    """A tracer that a network can offer. The values are the names in requests."""
 
     CALL = "callTracer", "callTracer"
     PRESTATE = "prestateTracer", "prestateTracer"
@@ -17,24 +28,26 @@ class Tracer(models.TextChoices):
     FOUR_BYTE = "4byteTracer", "4byteTracer"
     MUX = "muxTracer", "muxTracer"
     NOOP = "noopTracer", "noopTracer"
+    KECCAK256_PREIMAGE = "keccak256PreimageTracer", "keccak256PreimageTracer"
+    ERC7562 = "erc7562Tracer", "erc7562Tracer"
     STRUCT_LOG = "structLog", "struct logger (when no tracer is named)"
     JAVASCRIPT = "javascript", "JavaScript (custom tracers)"
 
 
 def all_tracers() -> list[str]:
-    """Return every tracer's value: what a new network offers."""
+    """Return the names of all tracers. A new network offers all of them."""
     return list(Tracer.values)
 
 
 class Network(models.Model):
-    """One chain that is served, with what decides how its blocks are executed."""
+    """A served chain, with the genesis.json that configures its forks."""
 
     slug = models.SlugField(
         unique=True,
         validators=[RegexValidator(r"^[a-z0-9][a-z0-9-]*\Z", "lower case, digits, -")],
         help_text="Part of the base address: /SLUG/v3/API_KEY.",
     )
-    name = models.CharField(max_length=100, help_text="What people call it.")
+    name = NameField(max_length=100, help_text="Name of the network on pages.")
     chain_id = models.PositiveBigIntegerField(help_text="EIP-155 chain id.")
     genesis = models.JSONField(
         help_text="geth's genesis.json with its config, without the alloc, "
@@ -52,20 +65,18 @@ class Network(models.Model):
         help_text="Whether block objects carry totalDifficulty; geth dropped it "
         "in 1.14.12, many clients still read it.",
     )
-    upstream_url = models.CharField(
-        max_length=500,
+    agree = models.PositiveSmallIntegerField(
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_UPSTREAMS)],
+        help_text="Number of upstreams that have to agree on the head and the "
+        "finalized block. 1: each upstream is believed.",
+    )
+    keep_side_blocks = models.PositiveIntegerField(
+        null=True,
         blank=True,
-        default="",
-        db_default="",  # for processes of the version before, which do not know it
-        validators=[
-            # Django's own validator knows no hosts without a dot, as containers have.
-            RegexValidator(
-                r"^https?://[^\s/?#]+[^\s]*\Z", "http:// or https://, a host"
-            )
-        ],
-        help_text="JSON-RPC address of a node that passes transactions on to this "
-        "chain: the wallet sends there what its users sign. Empty: it sends nothing. "
-        "It may hold a secret, and is shown to staff alone.",
+        help_text="Side blocks are deleted when they are this many blocks below the "
+        "finalized block. Empty: they are kept for ever.",
     )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."
@@ -86,13 +97,15 @@ class Network(models.Model):
         return self.slug
 
     def clean(self) -> None:
-        """Refuse a name under which no request could reach the network."""
-        if self.slug == "v3":
-            raise ValidationError({"slug": "v3 is part of every base address."})
+        """Reject a slug that requests could not use."""
+        if self.slug in ("v3", "ws"):
+            raise ValidationError(
+                {"slug": f"{self.slug} is part of every base address."}
+            )
 
 
 class HostName(models.Model):
-    """A host name whose `/v3/<API_KEY>` is one network."""
+    """A host name whose `/v3/<API_KEY>` serves one network."""
 
     network = models.ForeignKey(
         Network, on_delete=models.CASCADE, related_name="host_names"
@@ -112,3 +125,41 @@ class HostName(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Upstream(models.Model):
+    """A node of the provider: a source of blocks, and a recipient of transactions.
+
+    The URL and the headers may contain secrets. The URL is not unique in the database,
+    because PostgreSQL's message about a duplicate would contain it; `networks.services`
+    and the admin reject duplicates.
+    """
+
+    network = models.ForeignKey(
+        Network, on_delete=models.CASCADE, related_name="upstreams"
+    )
+    url = models.CharField(
+        "URL",
+        max_length=500,
+        validators=[validate_upstream_url],
+        help_text="JSON-RPC address: http, https, ws or wss. It may contain a secret; "
+        "only staff who edit it see it.",
+    )
+    headers = models.JSONField(
+        default=dict,
+        blank=True,
+        validators=[validate_headers],
+        help_text="HTTP headers of each request, such as Authorization.",
+    )
+    position = models.PositiveSmallIntegerField(
+        "order", default=0, help_text="The lowest is asked first."
+    )
+    is_enabled = models.BooleanField("enabled", default=True)
+    note = NameField(max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["position", "id"]
+
+    def __str__(self) -> str:
+        return mask_url(self.url)

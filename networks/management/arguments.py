@@ -1,4 +1,4 @@
-"""Arguments that several commands take, read with precise refusals."""
+"""Parsing of command-line arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -9,10 +9,27 @@ from django.core.management.base import CommandError
 from networks.models import Network, all_tracers
 
 
-def read_networks(slugs: Iterable[str]) -> list[Network]:
-    """Return the networks with these slugs, each once.
+def read_headers(lines: Iterable[str]) -> dict[str, str]:
+    """Parse HTTP headers, such as `Authorization: Bearer …`.
 
-    Raises: CommandError naming the first that does not exist.
+    Raises: CommandError for a line without a colon, and for a repeated name. Neither
+        message contains a value.
+    """
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon:
+            raise CommandError("--header: NAME: VALUE is expected, with a colon")
+        if name in headers:
+            raise CommandError(f"--header: {name} is given twice")
+        headers[name] = value
+    return headers
+
+
+def read_networks(slugs: Iterable[str]) -> list[Network]:
+    """Return the networks with these slugs, without duplicates.
+
+    Raises: CommandError naming the first slug that does not exist.
     """
     found = {n.slug: n for n in Network.objects.filter(slug__in=slugs)}
     for slug in slugs:
@@ -22,9 +39,9 @@ def read_networks(slugs: Iterable[str]) -> list[Network]:
 
 
 def read_tracers(text: str) -> list[str]:
-    """Return the tracers that a list with commas names; `all` and `none` are words.
+    """Parse the names of tracers, separated by commas, or the word `all` or `none`.
 
-    Raises: CommandError naming the first that does not exist.
+    Raises: CommandError naming the first tracer that does not exist.
     """
     if text == "all":
         return all_tracers()

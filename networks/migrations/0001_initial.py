@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('slug', models.SlugField(help_text='Part of the base address: /SLUG/v3/API_KEY.', unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9-]*\\Z', 'lower case, digits, -')])),
-                ('name', models.CharField(help_text='What people call it.', max_length=100)),
+                ('name', models.CharField(help_text='Name of the network on pages.', max_length=100)),
                 ('chain_id', models.PositiveBigIntegerField(help_text='EIP-155 chain id.')),
                 ('genesis', models.JSONField(help_text="geth's genesis.json with its config, without the alloc, which is the state of block 0.")),
                 ('genesis_hash', models.BinaryField(max_length=32)),

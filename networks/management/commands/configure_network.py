@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction
-from typing import Any
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
+from typing import Any, Literal
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from networks.management.arguments import read_tracers
+from networks.management.arguments import read_headers, read_tracers
 from networks.models import Network
 from networks.services import configure_network
 
@@ -37,9 +37,44 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--upstream",
+            action="append",
             metavar="URL",
-            help="the node that takes the transactions that wallet users send; an "
-            "empty one for none",
+            help="a node of the chain (http, https, ws, wss); give all of them in their "
+            "order, they replace the old ones; an empty one removes them",
+        )
+        parser.add_argument(
+            "--header",
+            action="append",
+            metavar="'NAME: VALUE'",
+            help="an HTTP header of every request to the given upstreams",
+        )
+        parser.add_argument(
+            "--enable",
+            action="append",
+            type=int,
+            default=[],
+            metavar="ID",
+            help="enable an upstream, by its number in network_status",
+        )
+        parser.add_argument(
+            "--disable",
+            action="append",
+            type=int,
+            default=[],
+            metavar="ID",
+            help="disable an upstream",
+        )
+        parser.add_argument(
+            "--agree",
+            type=int,
+            metavar="K",
+            help="the number of upstreams that have to agree on the head",
+        )
+        parser.add_argument(
+            "--keep-side-blocks",
+            type=_blocks,
+            metavar="BLOCKS",
+            help="delete side blocks this far below the finalized block; all: never",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,6 +84,9 @@ class Command(BaseCommand):
         except Network.DoesNotExist:
             raise CommandError(f"there is no network {slug!r}") from None
         hosts, tracers = options["host"], options["tracers"]
+        urls, headers = options["upstream"], options["header"]
+        if headers is not None and not urls:
+            raise CommandError("--header: goes with --upstream")
         try:
             configure_network(
                 network=network,
@@ -56,8 +94,24 @@ class Command(BaseCommand):
                 host_names=None if hosts is None else [h for h in hosts if h],
                 tracers=None if tracers is None else read_tracers(tracers),
                 emit_total_difficulty=options["total_difficulty"],
-                upstream_url=options["upstream"],
+                upstream_urls=None if urls is None else [url for url in urls if url],
+                upstream_headers=None if headers is None else read_headers(headers),
+                upstreams_enabled={
+                    **dict.fromkeys(options["enable"], True),
+                    **dict.fromkeys(options["disable"], False),
+                },
+                agree=options["agree"],
+                keep_side_blocks=options["keep_side_blocks"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         self.stdout.write(self.style.SUCCESS(f"{slug}: configured"))
+
+
+def _blocks(text: str) -> int | Literal["all"]:
+    """Return a number of blocks, or the word `all`."""
+    if text == "all":
+        return "all"
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is neither a number of blocks nor all")
+    return int(text)
