@@ -1,1 +1,1 @@
-"""Area A: blocks come in, are executed once, and are answered over JSON-RPC."""
+"""The node: it imports blocks, executes them once, and answers JSON-RPC requests."""

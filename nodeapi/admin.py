@@ -1,4 +1,4 @@
-"""Blocks in the admin: to look at, never to change."""
+"""Blocks in the admin, read-only. `nodeapi.network_admin` registers networks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+import nodeapi.network_admin  # noqa: F401  # registers its page
 from keys.long_lists import LongList
-from networks.admin import NetworkAdmin
 from networks.models import Network
 from nodeapi.models import Block
-from nodeapi.record_sizes import newest_record_sizes
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _BlockAdmin = admin.ModelAdmin[Block]
@@ -23,24 +22,9 @@ else:
     _BlockAdmin = admin.ModelAdmin
 
 
-admin.site.unregister(Network)
-
-
-@admin.register(Network)
-class RecordedNetworkAdmin(NetworkAdmin):
-    """Networks as they are configured, and what is kept of their transactions."""
-
-    fields = [*NetworkAdmin.fields, "records"]
-    readonly_fields = [*NetworkAdmin.readonly_fields, "records"]
-
-    @admin.display(description="records of transactions")
-    def records(self, network: Network) -> str:
-        return str(newest_record_sizes(network))
-
-
 @admin.register(Block)
 class BlockAdmin(LongList, _BlockAdmin):
-    """Blocks by number or hash; the search is exact, so that an index answers it."""
+    """Blocks. The search by number or hash is exact, so that it uses an index."""
 
     list_display = [
         "number",

@@ -8,3 +8,7 @@ class NodeApiConfig(AppConfig):
 
     name = "nodeapi"
     verbose_name = "Node"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        import nodeapi.checks  # noqa: F401  # registers its checks

@@ -1,8 +1,9 @@
-"""Block and transaction objects as JSON, made once, when a block comes in.
+"""Block and transaction objects as JSON, created when a block is imported.
 
-Every value is hex or null, so nothing needs escaping and the text is put together
-directly: numbers as quantities, bytes as data. Members that a fork or a type brought
-stand there from that fork or type on.
+All values are hex or null, so nothing needs escaping and the text is concatenated
+directly. Numbers are quantities, bytes are data. Members that a fork or a transaction
+type introduced are present from that fork or type on.
+
 Source: execution-apis src/schemas/{block,transaction,withdrawal}.yaml; go-ethereum
 internal/ethapi/api.go
 """
@@ -14,49 +15,48 @@ from typing import TYPE_CHECKING
 import lz4.block
 import zstandard
 
-from nodeapi.evm.transactions import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
+from evm.blocks import Block
+from evm.transactions import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nodeapi.evm.blocks import Block, Withdrawal
-    from nodeapi.evm.headers import Header
-    from nodeapi.evm.transactions import Authorization, Transaction
+    from evm.blocks import Withdrawal
+    from evm.headers import Header
+    from evm.transactions import Authorization, Transaction
 
 
 def block_document(
     block: Block, total_difficulty: int, *, pending: bool = False
 ) -> tuple[bytes, int]:
-    """Return the block object, and where in it the array of transactions begins.
+    """Return the block object, and the offset of its array of transactions.
 
-    totalDifficulty is its first member. The transactions, as hashes, are its last, so
-    that objects can be put into their place: from the offset to the closing brace.
-    pending: the block has not been found yet; hash, logsBloom, nonce and number are
-    null.
+    The first member is totalDifficulty. The last one is the array of transaction
+    hashes, so that the text from the offset to the closing brace can be replaced by
+    objects.
+
+    pending: whether the block is not mined yet. hash, logsBloom, nonce and number are
+        then null.
     """
-    header = block.header
+    members = _header_members(block.header, block.size, pending=pending)
     uncles = ",".join([f'"0x{uncle.hash.hex()}"' for uncle in block.uncles])
-    block_hash = logs_bloom = nonce = number = "null"
-    if not pending:
-        block_hash = f'"0x{header.hash.hex()}"'
-        logs_bloom = f'"0x{header.logs_bloom.hex()}"'
-        nonce = f'"0x{header.nonce.hex()}"'
-        number = f'"{header.number:#x}"'
     head = (
-        f'{{"totalDifficulty":"{total_difficulty:#x}","difficulty":"{header.difficulty:#x}"'
-        f',"extraData":"0x{header.extra_data.hex()}","gasLimit":"{header.gas_limit:#x}"'
-        f',"gasUsed":"{header.gas_used:#x}","hash":{block_hash},"logsBloom":{logs_bloom}'
-        f',"miner":"0x{header.coinbase.hex()}","mixHash":"0x{header.mix_hash.hex()}"'
-        f',"nonce":{nonce},"number":{number},"parentHash":"0x{header.parent_hash.hex()}"'
-        f',"receiptsRoot":"0x{header.receipts_root.hex()}"'
-        f',"sha3Uncles":"0x{header.uncles_hash.hex()}","size":"{block.size:#x}"'
-        f',"stateRoot":"0x{header.state_root.hex()}","timestamp":"{header.timestamp:#x}"'
-        f',"transactionsRoot":"0x{header.transactions_root.hex()}"'
-        f"{_fork_members(header)}"
+        f'{{"totalDifficulty":"{total_difficulty:#x}",{members}'
         f'{_withdrawals_member(block.withdrawals)},"uncles":[{uncles}],"transactions":'
     )
     hashes = ",".join([f'"0x{t.hash.hex()}"' for t in block.transactions])
     return f"{head}[{hashes}]}}".encode(), len(head)
+
+
+def uncle_document(uncle: Header) -> bytes:
+    """Return an uncle's object: a block object without transactions.
+
+    Its size is that of a block with this header and an empty body.
+
+    Source: go-ethereum internal/ethapi/api.go, GetUncleByBlockHashAndIndex
+    """
+    size = Block(uncle).size
+    return f'{{{_header_members(uncle, size)},"uncles":[]}}'.encode()
 
 
 _DAMAGED = (lz4.block.LZ4BlockError, zstandard.ZstdError, ValueError, MemoryError)
@@ -67,13 +67,13 @@ def pack_full_block(
 ) -> bytes:
     """Return the block object with transaction objects, as an LZ4 block.
 
-    document, transactions_offset: what `block_document` returned.
+    document, transactions_offset: the result of `block_document`.
     transactions: their documents.
 
-    It is little more than a third as long; taking it apart costs less than having the
-    database fetch and send the whole. What repeats nothing stands in it as it is. zstd
-    takes twice as long to undo even where it leaves that alone, and longer where it codes
-    it, to half its length.
+    The result has little more than a third of the size. Decompressing it costs less
+    than reading the uncompressed text from the database. Incompressible parts are
+    stored as they are. zstd halves the size, but takes at least twice the time to
+    decompress.
     """
     parts = document[:transactions_offset], b"[", b",".join(transactions), b"]}"
     packed: bytes = lz4.block.compress(b"".join(parts))
@@ -81,16 +81,17 @@ def pack_full_block(
 
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-"""Every zstd frame begins with it. Read as the length with which an LZ4 block begins it
-would be 4 GB, more than a column holds. Source: RFC 8878, 3.1.1"""
+"""Prefix of every zstd frame. An LZ4 block with this prefix would have a length of 4
+GB, more than a column can store. Source: RFC 8878, 3.1.1"""
 
 
 def unpack_full_block(packed: bytes) -> bytes:
-    """Return what `pack_full_block` packed.
+    """Return the JSON from a result of `pack_full_block`.
 
-    Before LZ4 blocks there were zstd frames, which a migration packs again while they are
-    served.
-    Raises: ValueError for what it can't have returned.
+    Also reads the zstd frames of earlier versions, which a migration converts while the
+    service runs.
+
+    Raises: ValueError for malformed input.
     """
     document: bytes
     try:
@@ -107,18 +108,40 @@ def unpack_full_block(packed: bytes) -> bytes:
 
 
 def count_transactions(document: bytes) -> int:
-    """Return how many transactions a block object has that names them by their hashes."""
+    """Return the number of transactions of a block object with transaction hashes."""
     return document.count(b'"', document.rindex(b'"transactions":[') + 16) // 2
 
 
 def count_uncles(document: bytes) -> int:
-    """Return how many uncles a block object has that names transactions by hashes."""
+    """Return the number of uncles of a block object with transaction hashes."""
     begin = document.rindex(b'"uncles":[') + 10
     return document.count(b'"', begin, document.index(b"]", begin)) // 2
 
 
+def _header_members(header: Header, size: int, *, pending: bool = False) -> str:
+    """Return the members of a block object that come from its header, and `size`."""
+    block_hash = logs_bloom = nonce = number = "null"
+    if not pending:
+        block_hash = f'"0x{header.hash.hex()}"'
+        logs_bloom = f'"0x{header.logs_bloom.hex()}"'
+        nonce = f'"0x{header.nonce.hex()}"'
+        number = f'"{header.number:#x}"'
+    return (
+        f'"difficulty":"{header.difficulty:#x}"'
+        f',"extraData":"0x{header.extra_data.hex()}","gasLimit":"{header.gas_limit:#x}"'
+        f',"gasUsed":"{header.gas_used:#x}","hash":{block_hash},"logsBloom":{logs_bloom}'
+        f',"miner":"0x{header.coinbase.hex()}","mixHash":"0x{header.mix_hash.hex()}"'
+        f',"nonce":{nonce},"number":{number},"parentHash":"0x{header.parent_hash.hex()}"'
+        f',"receiptsRoot":"0x{header.receipts_root.hex()}"'
+        f',"sha3Uncles":"0x{header.uncles_hash.hex()}","size":"{size:#x}"'
+        f',"stateRoot":"0x{header.state_root.hex()}","timestamp":"{header.timestamp:#x}"'
+        f',"transactionsRoot":"0x{header.transactions_root.hex()}"'
+        f"{_fork_members(header)}"
+    )
+
+
 def _fork_members(header: Header) -> str:
-    """Return the members of header fields that came with forks, each with a comma."""
+    """Return the members that forks introduced, each with a leading comma."""
     members = ""
     for name, value in (
         ("baseFeePerGas", header.base_fee_per_gas),
@@ -152,7 +175,7 @@ def _withdrawals_member(withdrawals: Iterable[Withdrawal] | None) -> str:
 def transaction_document(transaction: Transaction, header: Header, index: int) -> bytes:
     """Return the transaction object of a transaction in a block.
 
-    header: the block's. index: its place in the block, from 0.
+    header: the block's. index: the transaction's index in the block, from 0.
     """
     price = transaction.max_fee_per_gas
     if header.base_fee_per_gas is not None and transaction.type >= DYNAMIC_FEE:
@@ -166,9 +189,9 @@ def transaction_document(transaction: Transaction, header: Header, index: int) -
 
 
 def pending_transaction_document(transaction: Transaction) -> bytes:
-    """Return the transaction object of a transaction that is in no block yet.
+    """Return the transaction object of a pending transaction.
 
-    Its gasPrice is the most that it would pay.
+    Its gasPrice is the highest price that it would pay.
     """
     place = (
         '{"blockHash":null,"blockNumber":null,"blockTimestamp":null'

@@ -29,7 +29,8 @@ TAGS = frozenset({"latest", "earliest", "pending", "safe", "finalized"})
 _PREFIXES = ("0x", "0X")
 _HEX_DIGITS = frozenset(string.hexdigits)
 MAX_INDEX = 2**31 - 1
-"""Of a transaction in a block: no block has more, and the column holds no more."""
+"""Largest transaction index. No block has more transactions, and the column is 4 bytes.
+"""
 
 _MAX_BLOCK_NUMBER = 2**63 - 1
 _MAX_KEY_DIGITS = 64
@@ -40,7 +41,8 @@ class BlockReference:
     """A block parameter: exactly one of tag, number and hash is given.
 
     tag: latest, earliest, pending, safe or finalized.
-    hash: 32 bytes; with require_canonical a side block is refused.
+    hash: 32 bytes. With require_canonical, side blocks are rejected.
+
     Source: https://eips.ethereum.org/EIPS/eip-1898
     """
 
@@ -66,17 +68,17 @@ def data(value: bytes) -> bytes:
 
 
 def hash32(value: Any) -> bytes:
-    """Return the 32 bytes of a hash."""
+    """Decode a hash of 32 bytes from hexadecimal digits with 0x."""
     return _fixed_data(value, 32, "common.Hash")
 
 
 def address(value: Any) -> bytes:
-    """Return the 20 bytes of an address; the checksum of mixed case is not tested."""
+    """Decode an address of 20 bytes. Its mixed-case checksum is not verified."""
     return _fixed_data(value, 20, "common.Address")
 
 
 def any_data(value: Any) -> bytes:
-    """Return bytes of any number."""
+    """Decode hexadecimal data of any length, such as `0x` or `0x00ff`."""
     go_type = "hexutil.Bytes"
     text = _require_text(value, go_type)
     digits = _require_even(text, go_type)
@@ -87,7 +89,7 @@ def any_data(value: Any) -> bytes:
 
 
 def boolean(value: Any) -> bool:
-    """Return a flag; null is false."""
+    """Decode a boolean. null is False."""
     if value is None:
         return False
     if type(value) is not bool:
@@ -96,7 +98,7 @@ def boolean(value: Any) -> bool:
 
 
 def text(value: Any) -> str:
-    """Return a string; null is the empty one."""
+    """Decode a string. null is ""."""
     if value is None:
         return ""
     if type(value) is not str:
@@ -105,7 +107,7 @@ def text(value: Any) -> str:
 
 
 def index(value: Any) -> int:
-    """Return an unsigned 64-bit number; the empty string is 0."""
+    """Decode an unsigned 64-bit number from hexadecimal digits. "" is 0."""
     go_type = "hexutil.Uint"
     digits = _require_text(value, go_type)
     if not digits:
@@ -122,7 +124,7 @@ def index(value: Any) -> int:
 
 
 def block_number(value: Any) -> int | str:
-    """Return a block number, or a tag."""
+    """Decode a block parameter that is a number or a tag."""
     # geth looks at the raw JSON, hence whatever is not a string lacks the prefix.
     if type(value) is not str:
         raise ValueError(MISSING_PREFIX)
@@ -132,7 +134,7 @@ def block_number(value: Any) -> int | str:
 
 
 def block_number_or_hash(value: Any) -> BlockReference:
-    """Return the block that a number, a tag, a hash or an EIP-1898 object names."""
+    """Decode a block parameter: a number, a tag, a hash or an EIP-1898 object."""
     if type(value) is str:
         return _BY_TAG.get(value) or _named_block(value)
     if value is None:
@@ -143,7 +145,7 @@ def block_number_or_hash(value: Any) -> BlockReference:
 
 
 def slots_by_address(value: Any) -> dict[bytes, list[int]]:
-    """Return the numbers of slots under each address of an object; null is empty."""
+    """Decode an object with lists of slots by address. null is an empty object."""
     if value is None:
         return {}
     if type(value) is not dict:
@@ -158,10 +160,11 @@ def slots_by_address(value: Any) -> dict[bytes, list[int]]:
 
 
 def storage_key(key: str) -> int:
-    """Return the number of the slot that a storage position names.
+    """Return the slot number of a storage position.
 
-    The prefix may be missing, digits may be few or odd in number, none are slot 0.
-    Raises: ValueError with a text of its own, not one of an invalid argument.
+    The prefix may be missing and the number of digits may be odd. No digits are slot 0.
+
+    Raises: ValueError, whose text is not that of an invalid argument.
     """
     digits = key[2:] if key[:2] in _PREFIXES else key
     if len(_utf8(digits)) > _MAX_KEY_DIGITS:
@@ -189,7 +192,7 @@ def _named_block(name: str) -> BlockReference:
 def _block_object(members: dict[str, Any]) -> BlockReference:
     """Return the block of an EIP-1898 object.
 
-    When a member is malformed geth goes on as if a string had been expected.
+    For a malformed member, the error is the one for a string, as in geth.
     """
     number, block_hash = members.get("blockNumber"), members.get("blockHash")
     try:
@@ -234,7 +237,10 @@ def _require_text(value: Any, go_type: str) -> str:
 
 
 def _require_even(value: str, go_type: str) -> str:
-    """Return the digits of data, an even number of them; the empty string has none."""
+    """Return the digits of data, whose number has to be even.
+
+    The empty string has none.
+    """
     if value and not value.startswith(_PREFIXES):
         raise ValueError(_go_mismatch(MISSING_PREFIX, go_type))
     digits = value[2:]
@@ -244,7 +250,7 @@ def _require_even(value: str, go_type: str) -> str:
 
 
 def _number_fault(value: str) -> str | None:
-    """Return what is wrong with the form of a number that is not empty."""
+    """Return the format error of a non-empty number, or None."""
     if not value.startswith(_PREFIXES):
         return MISSING_PREFIX
     if len(value) == 2:
@@ -255,7 +261,7 @@ def _number_fault(value: str) -> str | None:
 
 
 def _uint63(value: str, too_high: str) -> int:
-    """Return a block number; what is too high is told in the words given."""
+    """Return a block number. too_high: error text for a number beyond 63 bits."""
     fault = _number_fault(value) if value else EMPTY
     if fault is not None:
         raise ValueError(fault)
@@ -272,15 +278,15 @@ def _uint63(value: str, too_high: str) -> int:
 
 
 def _go_mismatch(value: str, go_type: str) -> str:
-    """Return what Go's JSON decoder says of a value that does not fit a type."""
+    """Return the error text of Go's JSON decoder for a value of another type."""
     return f"json: cannot unmarshal {value} into Go value of type {go_type}"
 
 
 def _utf8(value: str) -> bytes:
-    """Return a text's bytes, by which Go counts lengths."""
+    """Return a text as UTF-8. Go counts lengths in these bytes."""
     return value.encode("utf-8", "surrogatepass")
 
 
 def _quoted(value: str) -> str:
-    """Return a text in quotes, with what can't be printed escaped."""
+    """Return a text in quotes, with escaped non-printable characters."""
     return json.dumps(value, ensure_ascii=not value.isprintable())

@@ -1,68 +1,45 @@
-"""The HTTP edge of `/v3`: from an ASGI request to its answer.
+"""Node requests: from an HTTP request to its response.
 
-A request is checked in the order of what a check costs: HTTP method, media type, length,
-key, network, body. Nothing here is logged per request, and nothing knows Django: these
-few microseconds, on top of what the server takes, are the price of an answer.
+A request is checked in the order of what a check costs: path, method, media type, length,
+key, network, body. Successful requests are not logged here.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from time import perf_counter_ns
 
-from asgiref.sync import markcoroutinefunction
-
-from jsonrpc.answers import Answer, Parts, Reply
-from jsonrpc.deadlines import Deadlines
-from jsonrpc.dispatch import Dispatcher, Limits
+from jsonrpc.dispatch import Limits
 from jsonrpc.errors import (
     BodyTooLarge,
     BodyTooSlow,
-    InternalError,
     MethodNotAllowed,
     RpcError,
-    ServiceUnavailable,
+    TooManyConnections,
     UnsupportedMediaType,
 )
-from jsonrpc.pending import Pending
+from jsonrpc.later import Later
 from jsonrpc.registry import MethodRegistry
-from jsonrpc.stream import Stream
-from keys.errors import (
-    KeyInvalid,
-    KeyRequired,
-    KeyRevoked,
-    NetworkNotEnabled,
-    OfKnownKey,
-)
+from keys.errors import KeyRequired
 from keys.grants import Grant
-from networks.directory import NetworkView
-from nodeapi import http
-from nodeapi.errors import UnknownNetwork, UnknownPath
-from nodeapi.exchange import AsgiExchange, Exchange, read_body
-from nodeapi.guards import guard
-from nodeapi.head import Head
-from nodeapi.http import Receive, Scope, Send
+from nodeapi.access import Access, read_path
+from nodeapi.calls import Calls
+from nodeapi.errors import UnknownPath
 from nodeapi.methods.context import Context
 from nodeapi.ports import Service
-from nodeapi.sending import (
-    PREFLIGHT,
-    answer_headers,
-    may_be_compressed,
-    send_as_made,
-    send_at_once,
-    send_plainly,
-    send_whole,
-)
-from postgres.errors import Unavailable
+from nodeapi.request_id import RequestId
+from nodeapi.responses import PREFLIGHT, respond
+from server import request as http
+from server.request import Request, Response
 
-logger = logging.getLogger(__name__)
+MAX_REFUSED_BODY_BYTES = 2**16
+"""Most bytes read from the body of a rejected request, for the ids of its calls."""
 
-MAX_REFUSED_BODY_BYTES = 2**18
-"""How much is read of a request that is refused, to echo its ids: work for nobody."""
+_MEDIA_TYPES = {
+    b"application/json",
+    b"application/json-rpc",
+    b"application/jsonrequest",
+}
 
 _UNREAD = (
     UnknownPath,
@@ -71,20 +48,25 @@ _UNREAD = (
     BodyTooLarge,
     BodyTooSlow,
 )
-"""What is answered without a look into the body."""
+"""Errors of requests whose bodies are not read."""
 
 
-_WHOLE = (bytes, Parts)
-"""What a body is; a union would be put together anew for each request."""
+def is_node_path(path: str) -> bool:
+    """Return whether a path is `/v3[/…]` or `/<slug>/v3[/…]`.
 
-_ANSWER = (*_WHOLE, Reply, Stream)
-"""What an answer is."""
+    `/ws/v3` is that of WebSockets; no network has the slug `ws`.
+    """
+    if path.startswith("/v3/") or path == "/v3":
+        return True
+    start = path.find("/", 1)
+    is_below = path.startswith("/v3/", start) or path[start:] == "/v3"
+    return is_below and not path.startswith("/ws/")
 
 
 class Endpoint:
-    """Answers `POST [/<network>]/v3[/<key>]`; an ASGI application.
+    """The handler (`server.request.Handler`) of `POST [/<network>]/v3[/<key>]`.
 
-    max_body_bytes: what a longer body is refused for.
+    max_body_bytes: longer bodies are rejected.
     """
 
     def __init__(
@@ -95,268 +77,167 @@ class Endpoint:
         limits: Limits,
         max_body_bytes: int,
     ) -> None:
+        self.access = Access(service)
+        self.calls = Calls(registry, limits)
         self._service = service
-        self._resolve = service.grants.resolve
-        self._directory = service.directory
+        self._resolve = self.access.resolve
         self._store = service.store
         self._tracing = service.tracing
+        self._relay = service.relay
         self._limiter = service.limiter
         self._meter = service.meter
-        translations: dict[type[Exception], type[RpcError]] = {
-            Unavailable: ServiceUnavailable
-        }
-        self._dispatcher = Dispatcher(registry, limits, translations)
-        guarded = Dispatcher(guard(registry), limits, translations)
-        self._dispatchers = self._dispatcher, guarded
-        # By whether the key is without allowlists.
-        self._respond = {True: self._dispatcher.respond, False: guarded.respond}
-        self._deadlines = Deadlines(limits.seconds)
+        self._respond = self.calls.respond
+        self._body_seconds = limits.seconds
         self._max_body_bytes = max_body_bytes
-        self.refusals: Counter[tuple[int, str]] = Counter()
-        """Requests that were not let in, by status and reason: no key is charged."""
-
-    @property
-    def batch_sizes(self) -> Counter[int]:
-        """Batches so far, by how many calls they had."""
-        return sum((each.batch_sizes for each in self._dispatchers), Counter())
 
     async def start(self) -> None:
-        """Open what answering needs."""
+        """Open the connections of the service."""
         await self._service.start()
 
     async def stop(self) -> None:
-        """Close it again."""
+        """Close the connections of the service."""
         await self._service.stop()
 
-    @markcoroutinefunction  # or uvicorn takes it for what ASGI 2 was
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer one request; at once, if it has come and nothing is to be waited for."""
-        head, exchange = Head(scope), AsgiExchange(scope, receive, send)
+    def __call__(self, request: Request) -> Later[Response | None]:
+        """Answer a request. The result is None if the client has disconnected."""
+        request_id = RequestId(request.headers.get(b"x-request-id"))
         try:
-            slug, key = self._read(head)
+            slug, key = self._read(request)
+            grant = self._resolve(key, request.client)
         except Exception as error:
-            request_id = head.request_id()
-            refusal = self._refuse(error, head, exchange, request_id)
-            return self._send(refusal, None, head, exchange, request_id)
-        return self._answer(head, slug, key, exchange)
+            return self._refuse(request, request_id, Later.failed(error))
+        response = grant.then(partial(self._answer, request, request_id, slug))
+        if response.is_done and response.error is None:
+            return response
+        return response.handle(partial(self._refuse, request, request_id))
 
-    def recognise(self, scope: Scope) -> Callable[[Exchange], Awaitable[None]] | None:
-        """Return what answers requests with the head that a scope tells of.
-
-        It does what calling this application does. None for a head that is refused, or
-        whose key is not remembered: anybody can send others.
-        """
-        head = Head(scope)
-        try:
-            slug, key = self._read(head)
-        except RpcError:
-            return None
-        if not self._service.grants.remembers(key):
-            return None
-        return partial(self._answer, head, slug, key)
-
-    def _read(self, head: Head) -> tuple[str, str]:
-        """Return slug and key of a request, if its head is as it should be.
+    def _read(self, request: Request) -> tuple[str, str]:
+        """Return the slug and the key of a request whose headers are acceptable.
 
         Raises: UnknownPath, MethodNotAllowed, UnsupportedMediaType, BodyTooLarge,
             KeyRequired.
         """
-        slug, key = head.read_path()
-        head.require_json_post(self._max_body_bytes)
+        slug, key = read_path(request.path, request.headers)
+        if request.method != "POST":
+            raise MethodNotAllowed
+        content_type = request.headers.get(b"content-type", b"")
+        if (
+            content_type != b"application/json"
+            and content_type.split(b";")[0].strip().lower() not in _MEDIA_TYPES
+        ):
+            raise UnsupportedMediaType
+        if _is_longer(request, self._max_body_bytes):
+            raise BodyTooLarge(self._max_body_bytes)
         if not key:
             raise KeyRequired
         return slug, key
 
     def _answer(
-        self, head: Head, slug: str, key: str, exchange: Exchange
-    ) -> Awaitable[None]:
-        """Answer a request whose head is as it should be."""
-        request_id = head.request_id()
-        try:
-            grant = self._resolve(key)
-            if not isinstance(grant, Grant):
-                admission = self._admit_later(grant, slug, head, exchange, request_id)
-                return self._answer_later(admission, head, exchange, request_id)
-            context = self._admit(grant, slug, head, exchange, request_id)
-            body = exchange.take_body()
-            if body is None:
-                return self._answer_later(context, head, exchange, request_id)
-            if len(body) > self._max_body_bytes:
-                raise BodyTooLarge(self._max_body_bytes)
-            respond = self._respond[grant.allowlists is None]
-            answer = respond(body, context, exchange.receive)
-        except Exception as error:
-            refusal = self._refuse(error, head, exchange, request_id)
-            return self._send(refusal, None, head, exchange, request_id)
-        if type(answer) is Pending:
-            finish = partial(self._finish, answer, grant, head, exchange, request_id)
-            return http.GoOn(answer.future, finish)
-        return self._send_now(answer, grant, head, exchange, request_id)
+        self, request: Request, request_id: RequestId, slug: str, grant: Grant
+    ) -> Later[Response | None]:
+        """Answer a request whose key is valid."""
+        context = self._authorize(grant, slug, request, request_id)
+        body = request.body
+        if body is None:
+            reading = request.read_body(self._max_body_bytes, self._body_seconds)
+            return Later.from_future(reading).then(
+                partial(self._answer_body, request, context)
+            )
+        return self._answer_body(request, context, body)
 
-    def _finish(
-        self,
-        pending: Pending,
-        grant: Grant,
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
-    ) -> Awaitable[None]:
-        return self._send_now(pending.finish(), grant, head, exchange, request_id)
+    def _answer_body(
+        self, request: Request, context: Context, body: bytes
+    ) -> Later[Response | None]:
+        """Answer the body of an authorized request."""
+        if len(body) > self._max_body_bytes:
+            raise BodyTooLarge(self._max_body_bytes)
+        answer = self._respond(body, context, request.disconnected)
+        return answer.then(partial(respond, request, context.request_id, context.grant))
 
-    def _send_now(
-        self,
-        answer: Answer | Awaitable[Answer | None],
-        grant: Grant,
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
-    ) -> Awaitable[None]:
-        """Send an answer at once, if it is there and the server can."""
-        if isinstance(answer, _WHOLE) and send_at_once(
-            answer, grant, head, exchange, request_id
-        ):
-            return http.DONE
-        return self._send(answer, grant, head, exchange, request_id)
-
-    async def _answer_later(
-        self,
-        context: Context | Awaitable[Context],
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
-    ) -> None:
-        """Answer a request whose key has to be looked up, or whose body is to come."""
-        answer: Answer | Awaitable[Answer | None]
-        grant = None  # until the request has been let in
-        try:
-            if not isinstance(context, Context):
-                context = await context
-            grant = context.grant
-            body = await read_body(exchange, self._max_body_bytes, self._deadlines)
-            if body is None:
-                return
-            # Once the body has been read, `receive` waits for the client to hang up.
-            respond = self._respond[grant.allowlists is None]
-            answer = respond(body, context, exchange.receive)
-        except Exception as error:
-            answer = self._refuse(error, head, exchange, request_id)
-        await self._send(answer, grant, head, exchange, request_id)
-
-    async def _send(
-        self,
-        answer: Answer | Awaitable[Answer | None],
-        grant: Grant | None,
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
-    ) -> None:
-        """Send an answer when it is there; None: there is nobody any more."""
-        if not isinstance(answer, _ANSWER):
-            awaited = await answer
-            if awaited is None:
-                return
-            answer = awaited
-        if isinstance(answer, _WHOLE):
-            if send_at_once(answer, grant, head, exchange, request_id):
-                return
-            answer = bytes(answer)
-            if head.is_plain and not may_be_compressed(head, answer):
-                await send_plainly(answer, exchange)
-                return
-        headers = answer_headers(head, request_id, grant)
-        if isinstance(answer, Stream):
-            await send_as_made(answer, head, headers, exchange)
-        else:
-            await send_whole(answer, head, headers, exchange, self._deadlines)
-
-    def _admit(
-        self,
-        grant: Grant,
-        slug: str,
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
+    def _authorize(
+        self, grant: Grant, slug: str, request: Request, request_id: RequestId
     ) -> Context:
-        """Let a request in to the network that it is for, if its key opens that.
+        """Check that a key grants access to the request's network.
 
-        Raises: UnknownNetwork, NetworkNotEnabled; see `Allowlists.require_client`.
+        Raises: UnknownNetwork, NetworkNotEnabled, TooManyConnections; see
+            `Allowlists.require_client`.
         """
+        network = self.access.network(grant, slug, request.headers, request.client)
+        if not request.claim(grant.api_key_id, request.client):
+            error = TooManyConnections("API key or address")
+            if self._meter is not None:
+                self._meter.refuse(grant.api_key_id, network.id, "", error.reason)
+            raise error
         context = Context(
             request_id,
             grant,
-            self._network(grant, slug, head),
+            network,
             self._store,
             self._tracing,
             self._limiter,
             self._meter,
             perf_counter_ns(),
+            relay=self._relay,
         )
-        if exchange.note is not None:
-            exchange.note.admitted(context)
+        if request.note is not None:
+            request.note.admitted(context)
         return context
 
-    async def _admit_later(
-        self,
-        grant: Awaitable[Grant],
-        slug: str,
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
-    ) -> Context:
-        known = await self._service.strangers.look_up(head.client, grant)
-        return self._admit(known, slug, head, exchange, request_id)
-
-    def _network(self, grant: Grant, slug: str, head: Head) -> NetworkView:
-        """Return the network that a request is for, if its key opens it from there."""
-        if slug:
-            network = self._directory.by_slug(slug)
+    def _refuse(
+        self, request: Request, request_id: RequestId, failed: Later[Response | None]
+    ) -> Later[Response | None]:
+        """Return the response to a request that failed before a method was called."""
+        cause = failed.error
+        if cause is None:
+            return failed
+        if isinstance(cause, http.ClientDisconnected):
+            return Later(None)
+        if isinstance(cause, MethodNotAllowed) and request.method == "OPTIONS":
+            return respond(request, request_id, None, PREFLIGHT)
+        error = self.access.refusal(self._translated(cause), request.client, request_id)
+        cause.__traceback__ = None  # see `Access.refusal`
+        if request.note is not None:
+            request.note.refused(request_id, error)
+        body: Later[bytes]
+        if isinstance(error, _UNREAD) or _is_longer(request, MAX_REFUSED_BODY_BYTES):
+            body = Later(b"")
+        elif request.body is not None:
+            body = Later(request.body)
         else:
-            network = self._directory.by_host(head.host)
-        if network is None:
-            raise UnknownNetwork
-        try:
-            if not grant.allows_network(network.id):
-                raise NetworkNotEnabled(network.slug)
-            if grant.allowlists is not None:
-                headers = head.headers
-                grant.allowlists.require_client(
-                    head.client, headers.get(b"origin"), headers.get(b"user-agent")
-                )
-        except OfKnownKey as error:
-            error.api_key_id, error.network_id = grant.api_key_id, network.id
-            raise
-        return network
+            reading = request.read_body(MAX_REFUSED_BODY_BYTES, self._body_seconds)
+            body = Later.from_future(reading)
+        return body.handle(partial(self._refuse_body, request, request_id, error))
 
-    async def _refuse(
+    def _refuse_body(
         self,
-        error: Exception,
-        head: Head,
-        exchange: Exchange,
-        request_id: http.RequestId,
-    ) -> Reply | None:
-        """Answer a request that was not let in; None when the client has gone."""
-        if isinstance(error, MethodNotAllowed) and head.method == "OPTIONS":
-            return PREFLIGHT
-        if isinstance(error, KeyRevoked):
-            self._service.late_uses.note(error.version_id, head.client)
-        if isinstance(error, KeyInvalid):
-            error = self._service.strangers.failed(head.client) or error
-        if isinstance(error, Unavailable):
-            error = ServiceUnavailable()
-        elif not isinstance(error, RpcError):
-            logger.error("request %s crashed", request_id, exc_info=error)
-            error = InternalError()
-        self.refusals[error.http_status, error.reason] += 1
-        if isinstance(error, OfKnownKey) and error.api_key_id and self._meter:
-            place = error.api_key_id, error.network_id
-            self._meter.refuse(*place, "", error.reason)
-        if exchange.note is not None:
-            exchange.note.refused(request_id, error)
-        body: bytes | None = b""
-        if not isinstance(error, _UNREAD):
-            # What is too long or too slow for that is answered without its ids.
-            with suppress(BodyTooLarge, BodyTooSlow):
-                body = await read_body(
-                    exchange, MAX_REFUSED_BODY_BYTES, self._deadlines
-                )
-        return None if body is None else self._dispatcher.refuse(body, error)
+        request: Request,
+        request_id: RequestId,
+        error: RpcError,
+        body: Later[bytes],
+    ) -> Later[Response | None]:
+        """Return an error response with the ids of the calls in the body.
+
+        If the body is too long or too slow, the id is null.
+        """
+        if isinstance(body.error, http.ClientDisconnected):
+            return Later(None)
+        text = b"" if body.error is not None else body.result()
+        if len(text) > MAX_REFUSED_BODY_BYTES:
+            text = b""
+        answer = self.calls.refuse(text, error)
+        return respond(request, request_id, None, answer)
+
+    def _translated(self, error: BaseException) -> BaseException:
+        """Return the JSON-RPC error for a body that the server did not accept."""
+        if isinstance(error, http.BodyTooLarge):
+            return BodyTooLarge(self._max_body_bytes)
+        if isinstance(error, http.BodyTooSlow):
+            return BodyTooSlow()
+        return error
+
+
+def _is_longer(request: Request, limit: int) -> bool:
+    """Return whether the declared length of the body exceeds a number of bytes."""
+    # The server has checked that this is a number of 64 bits, after any zeros.
+    length = request.headers.get(b"content-length")
+    return length is not None and int(length.lstrip(b"0") or 0) > limit

@@ -1,4 +1,4 @@
-"""Errors of the node's own: blocks and states in geth's words, then networks and methods.
+"""Errors of the node: blocks and states with geth's texts, then networks and methods.
 
 Source: go-ethereum eth/api_backend.go, eth/tracers/api.go, internal/ethapi/errors.go
 """
@@ -19,7 +19,7 @@ class HeaderNotFound(RpcError):
 
 
 class HeaderForHashNotFound(RpcError):
-    """Raised when a state is asked for at a hash that is no block's."""
+    """Raised when a state is requested for an unknown block hash."""
 
     def __init__(self) -> None:
         super().__init__("header for hash not found")
@@ -32,8 +32,87 @@ class NotCanonical(RpcError):
         super().__init__("hash is not currently canonical")
 
 
+class TaggedBlockNotFound(RpcError):
+    """Raised when the safe or the finalized block is unknown.
+
+    A network without upstreams has both, because its head stands for them.
+    """
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(f"{tag} block not found")
+
+
+class PendingBlockNotAvailable(RpcError):
+    """Raised when no upstream responds to a request for the pending block."""
+
+    text = "pending block is not available"
+
+
+class TransactionRejected(RpcError):
+    """Raised when a submitted transaction is malformed or breaks a rule.
+
+    No upstream gets it. The message is geth's.
+    """
+
+
+class RelayedError(RpcError):
+    """Raised when an upstream returns an error, which is passed on unchanged.
+
+    code, message, data: those of the upstream's error object.
+    """
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self._data = data
+
+    @property
+    def data(self) -> object:
+        """The upstream's `data`, None if it is absent."""
+        return self._data
+
+
+class NoUpstream(RpcError):
+    """Raised when a transaction is sent to a network without enabled upstreams.
+
+    network: its slug.
+    """
+
+    reason = "no_upstream"
+
+    def __init__(self, network: str) -> None:
+        super().__init__(
+            f"{network} accepts no transactions, because it has no upstream node",
+            network=network,
+        )
+
+
+class UpstreamsUnavailable(RpcError):
+    """Raised when no upstream has responded to a submitted transaction.
+
+    An upstream may have accepted it, so the transaction may become part of a block.
+    """
+
+    code = -32603
+    reason = "upstreams_unavailable"
+    text = "no upstream has responded; the transaction may have been accepted"
+
+
+class TooManyRelayedCalls(RpcError):
+    """Raised when too many calls that upstreams answer are in flight.
+
+    The limit is for an API key in a process, or for the whole process.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_relayed_calls"
+    text = "too many calls that upstream nodes answer are in flight; try again"
+    headers = {"Retry-After": "1"}
+
+
 class BlockNotFound(RpcError):
-    """Raised when a block that is to be traced, or to be given raw, is not there.
+    """Raised when a block to be traced does not exist.
 
     block: its hash, or `#` and its number or tag.
     """
@@ -43,20 +122,31 @@ class BlockNotFound(RpcError):
         super().__init__(f"block {name} not found")
 
 
+class RawNotFound(RpcError):
+    """Raised when a block or header to be returned as RLP has an unknown hash.
+
+    kind: `block` or `header`. geth prints the hash's bytes as decimal numbers.
+    """
+
+    def __init__(self, kind: str, block_hash: bytes) -> None:
+        numbers = " ".join(map(str, block_hash))
+        super().__init__(f"{kind} #[{numbers}] not found")
+
+
 class GenesisNotTraceable(RpcError):
-    """Raised when block 0 is to be traced, which nothing was executed for."""
+    """Raised when block 0 is to be traced, which has no transactions to execute."""
 
     text = "genesis is not traceable"
 
 
 class TransactionNotFound(RpcError):
-    """Raised when no canonical block has the transaction that is to be traced."""
+    """Raised when a transaction to be traced is not in the canonical chain."""
 
     text = "transaction not found"
 
 
 class TooManySlots(RpcError):
-    """Raised when one call asks for more storage slots than are allowed."""
+    """Raised when one call requests more storage slots than allowed."""
 
     code = -38026
 
@@ -65,10 +155,10 @@ class TooManySlots(RpcError):
 
 
 class MethodNotEntitled(RpcError):
-    """Raised when a key was not granted what a method demands, or no longer.
+    """Raised when a key lacks the entitlement for a method, or the entitlement expired.
 
-    network: its slug. contact: whom to ask. expired_at: Unix seconds, when it was
-    granted once.
+    network: its slug. contact: for requests of access.
+    expired_at: Unix seconds, or None if the key never had the entitlement.
     """
 
     http_status = 403
@@ -99,7 +189,7 @@ _UNNAMED_TRACERS = {
     "structLog": "the struct logger (no tracer was named)",
     "javascript": "a JavaScript tracer",
 }
-"""How a tracer is called that a request does not name by its own name."""
+"""Descriptions of tracers that a request does not name."""
 
 
 def _spoken(tracer: str) -> str:
@@ -107,9 +197,9 @@ def _spoken(tracer: str) -> str:
 
 
 class TracerNotAvailable(RpcError):
-    """Raised when a network does not offer a tracer to anybody.
+    """Raised when a network does not offer a tracer.
 
-    network: its slug. available: what it does offer.
+    network: its slug. available: the tracers that it offers.
     """
 
     code = -32602
@@ -128,9 +218,9 @@ class TracerNotAvailable(RpcError):
 
 
 class TracerNotEntitled(RpcError):
-    """Raised when a network offers a tracer, and the key was granted others.
+    """Raised when a network offers a tracer, but the key's entitlement excludes it.
 
-    network: its slug. contact: whom to ask.
+    network: its slug. contact: for requests of access.
     """
 
     http_status = 403
@@ -147,9 +237,9 @@ class TracerNotEntitled(RpcError):
 
 
 class TraceTooLarge(RpcError):
-    """Raised when a transaction did more than is recorded of one.
+    """Raised when a transaction's trace record exceeded the size limit.
 
-    index: its place in the block.
+    index: the transaction's index in its block.
     """
 
     reason = "trace_too_large"
@@ -163,7 +253,7 @@ class TraceTooLarge(RpcError):
 
 
 class UnknownNetwork(RpcError):
-    """Raised when no network has the name in a base address."""
+    """Raised when a URL names an unknown network."""
 
     http_status = 404
     code = -32001
@@ -172,9 +262,75 @@ class UnknownNetwork(RpcError):
 
 
 class UnknownPath(RpcError):
-    """Raised when a path is no base address with a key behind it."""
+    """Raised when a path is not that of a network, optionally with a key."""
 
     http_status = 404
     code = -32001
     reason = "unknown_path"
     text = "no such path: POST to /v3/<API_KEY> or /<network>/v3/<API_KEY>"
+
+
+class NoSuchSubscription(RpcError):
+    """Raised when a kind of subscription does not exist.
+
+    kind: as it was sent.
+    """
+
+    code = -32601
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f'no "{kind}" subscription in eth namespace')
+
+
+class SubscriptionNotFound(RpcError):
+    """Raised when a socket has no subscription with an id."""
+
+    text = "subscription not found"
+
+
+class TooManySubscriptions(RpcError):
+    """Raised when a socket has the highest number of subscriptions.
+
+    limit: number of subscriptions.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_subscriptions"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"too many subscriptions on this socket: {limit}", limit=limit)
+
+
+class TooManyCalls(RpcError):
+    """Raised when too many calls of a socket, or too many bytes of them, are in progress.
+
+    calls: number of frames. size: their bytes.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_calls"
+
+    def __init__(self, calls: int, size: int) -> None:
+        super().__init__(
+            f"too many calls in progress on this socket: at most {calls} frames with "
+            f"{size} bytes",
+            calls=calls,
+            bytes=size,
+        )
+
+
+class NoPendingTransactions(RpcError):
+    """Raised when pending transactions of a network without upstreams are subscribed to.
+
+    network: its slug.
+    """
+
+    reason = "no_pending_transactions"
+
+    def __init__(self, network: str) -> None:
+        super().__init__(
+            f"{network} has no upstream node that reports pending transactions",
+            network=network,
+        )

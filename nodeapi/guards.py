@@ -1,6 +1,6 @@
-"""Methods as they are for keys with allowlists: checked before each call.
+"""Allowlist checks before the methods are called.
 
-Other keys are served from the registry as it is, and pay nothing for this.
+Keys without allowlists use a dispatcher without these checks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMING_ADDRESSES = (schemas.ADDRESS, schemas.POSITIONS_BY_ADDRESS)
 
 
 def guard(registry: MethodRegistry) -> MethodRegistry:
-    """Return methods that ask the key's allowlists first."""
+    """Return a registry whose methods check the key's allowlists before they run."""
     return registry.map(_guarded)
 
 

@@ -1,4 +1,4 @@
-"""The OpenRPC document, generated from the register of methods.
+"""The OpenRPC document, generated from the registry of methods.
 
 Source: https://spec.open-rpc.org/
 """
@@ -28,11 +28,12 @@ _OF_EVERY_METHOD: tuple[type[RpcError], ...] = (
 
 
 class Server(NamedTuple):
-    """A network as the document names it.
+    """A network in the document.
 
-    name: its slug. summary: what people call it. url: its base address, which calls are
-    posted to with the key in a header. tracers: those that it offers.
-    examples: arguments that find something on it, by the names of parameters.
+    name: its slug. summary: its display name.
+    url: its base URL. Calls are posted to it with the key in a header.
+    tracers: the tracers that it offers.
+    examples: parameter name → argument for which the network has data.
     """
 
     name: str
@@ -45,9 +46,9 @@ class Server(NamedTuple):
 def document(
     registry: MethodRegistry, servers: Sequence[Server] = ()
 ) -> dict[str, Any]:
-    """Return the document of what is registered.
+    """Return the document of all registered methods.
 
-    servers: the networks; each method has an example for each of them.
+    servers: the networks. Each method has an example for each of them.
     """
     described = {"servers": [_server(one) for one in servers]} if servers else {}
     return {
@@ -88,6 +89,8 @@ def _method(method: Method, servers: Sequence[Server]) -> dict[str, Any]:
     }
     if method.capability is not None:
         described["x-entitlement"] = method.capability
+    if method.needs_socket:
+        return described  # examples are for calls over HTTP
     pairings = (_example(method.signature.params, server) for server in servers)
     if examples := [pairing for pairing in pairings if pairing is not None]:
         described["examples"] = examples
@@ -95,7 +98,7 @@ def _method(method: Method, servers: Sequence[Server]) -> dict[str, Any]:
 
 
 def _example(params: Sequence[Param], server: Server) -> dict[str, Any] | None:
-    """Return a call that finds something on a network, None where nothing is known."""
+    """Return an example call for a network, or None without example arguments."""
     known = server.examples
     if any(param.required and param.name not in known for param in params):
         return None
@@ -123,7 +126,7 @@ def _reference(kind: type[RpcError]) -> dict[str, str]:
 
 
 def _error(kind: type[RpcError]) -> dict[str, Any]:
-    """Describe a kind of error; what it is raised for stands in its docstring."""
+    """Describe a class of errors, from its docstring."""
     summary = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
     described: dict[str, Any] = {"code": kind.code, "message": kind.text or summary}
     if kind.reason:

@@ -1,22 +1,24 @@
-"""What the HTTP edge and the methods want of the parts below them."""
+"""Interfaces of the parts that the endpoint and the methods use."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from keys.grants import Grant
 from keys.limiter.gcra import Limits
 from keys.metering import Use
-from keys.strangers import Strangers
+from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
 from nodeapi.encoding import MAX_INDEX, BlockReference
+from nodeapi.pending import PendingBlock
 from nodeapi.tracing.jobs import TraceJob
 
-Document = bytes | None | Awaitable[bytes | None]
-"""JSON, None when there is no such thing; at once when it is cached."""
+Document = Later[bytes | None]
+"""JSON; None if there is no such block or transaction."""
 
 RecordKind = Literal["calls", "prestate"]
 """A record that is a tracer's answer: callTracer's, prestateTracer's."""
@@ -26,28 +28,28 @@ MAX_SLOTS = 1024
 
 
 class Grants(Protocol):
-    """Lets keys in; see `keys.grants`."""
+    """Authenticates API keys; see `keys.grants`."""
 
-    def resolve(self, key: str) -> Grant | Awaitable[Grant]:
-        """Return what a key opens, or raise an RpcError, now or when awaited."""
+    def resolve(self, key: str, client: str | None = None) -> Later[Grant]:
+        """Return the grant of a key. Fails with an RpcError.
 
-    def remembers(self, key: str) -> bool:
-        """Return whether a key has been looked up and is remembered."""
+        client: the IP address that sent the key.
+        """
 
 
 class Directory(Protocol):
-    """Knows the networks; see `networks.directory`."""
+    """The networks; see `networks.directory`."""
 
     def by_slug(self, slug: str) -> NetworkView | None:
         """Return the network that a base address names."""
 
     def by_host(self, host: str) -> NetworkView | None:
-        """Return the network of a Host header, else the default one."""
+        """Return the network of a Host header, otherwise the default one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a transaction stands on the canonical chain."""
+    """The position of a transaction in the canonical chain."""
 
     block_hash: bytes
     block_number: int
@@ -56,10 +58,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTransaction:
-    """A transaction at its place in a block, with what its execution left.
+    """A transaction with its position in a block and its trace record.
 
-    The records are as `nodeapi.tracers.record` packs them; `calls` and `prestate` are
-    there if they were asked for, else empty.
+    The record's parts are packed as in `evm.tracers.record`. `calls` and `prestate` are
+    empty unless they were requested.
     """
 
     block_hash: bytes
@@ -75,69 +77,90 @@ class RecordedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class TraceSizes:
-    """How much there is to trace."""
+    """Sizes of a block's trace results."""
 
     transactions: int
-    """Of the whole block."""
+    """Number of the block's transactions."""
     calls: int
-    """Bytes of callTracer's answers, of the transactions that were asked about."""
+    """Bytes of callTracer's results for the requested transactions."""
     prestate: int
-    """The same of prestateTracer's."""
+    """Bytes of prestateTracer's results for the requested transactions."""
     largest: int
-    """Bytes of the longest single answer of either."""
+    """Size in bytes of the longest result for a single transaction, of either tracer.
+    """
 
 
 class Derivation(Protocol):
-    """Makes a tracer's answers out of records; see `nodeapi.tracers`."""
+    """Computes a tracer's results from trace records; see `evm.tracers`."""
 
     @property
     def name(self) -> str:
-        """The tracer and its options, the same for the same answers."""
+        """A key of the tracer and its options. Equal keys mean equal results."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """Which records it reads besides the details: `calls`, `prestate`."""
+        """The parts of the record besides `details` that the derivation reads.
+
+        A subset of `calls` and `prestate`.
+        """
 
     def derive(
         self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
     ) -> bytes:
-        """Return the answer as JSON.
+        """Return the result as JSON.
 
-        codes: what `prestate` leaves out, by hash, if that is needed.
+        codes: hash → code, for the placeholders of `prestate`, if it is needed.
         """
 
 
 Answer = bytes | Stream
-"""JSON; a stream when it is long."""
+"""JSON. A long result is a stream."""
 
-MaybeAnswer = Answer | None | Awaitable[Answer | None]
-"""None: there is no such block or transaction. At once when it is cached."""
+MaybeAnswer = Later[Answer | None]
+"""None if there is no such block or transaction."""
 
 
 class Records(Protocol):
-    """Reads what executions left; see `nodeapi.store.records`.
+    """Reads trace records, receipts and transactions; see `nodeapi.store.records`.
 
-    What is asked for by block hash may be a side block's. first, last: a slice of the
-    block's transactions, both included; it ends where the block ends.
-    Everything raises, now or when awaited, Unavailable; TraceTooLarge for a
-    transaction of which more would have had to be recorded than the limit;
-    ServiceUnavailable for a long answer while too much waits for other readers.
+    Blocks that are named by hash may be side blocks. first, last: indices of the first
+    and the last transaction, both included. last may exceed the block's last index.
+
+    Results are complete on a cache hit. They fail with Unavailable while the database
+    is unavailable; TraceTooLarge for a transaction whose trace record would have
+    exceeded the limit; ServiceUnavailable for a long result while too many bytes are
+    spooled for other readers.
     """
 
     def canonical_hash(
         self, network_id: int, number_or_tag: int | str
-    ) -> bytes | Awaitable[bytes | None] | None:
+    ) -> Later[bytes | None]:
         """Return the hash of the canonical block with a number or a tag."""
 
     def trace_sizes(
         self, network_id: int, block_hash: bytes, first: int = 0, last: int = MAX_INDEX
-    ) -> Awaitable[TraceSizes | None]:
-        """Return how many transactions a block has, and how long their answers are."""
+    ) -> Later[TraceSizes | None]:
+        """Return the number of a block's transactions, and the sizes of their results.
+
+        None if there is no such block.
+        """
+
+    def cached_derived_trace(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        derivation: Derivation,
+        index: int | None = None,
+    ) -> bytes | None:
+        """Return the cached result for a block or for one of its transactions, or None.
+
+        index: of the transaction, or None for the block.
+        """
 
     def find_transaction(
         self, network_id: int, transaction_hash: bytes
-    ) -> Place | Awaitable[Place | None]:
-        """Return where a transaction stands on the canonical chain."""
+    ) -> Later[Place | None]:
+        """Return the place of a transaction on the canonical chain."""
 
     def block_trace(
         self,
@@ -152,7 +175,7 @@ class Records(Protocol):
     def transaction_trace(
         self, network_id: int, block_hash: bytes, index: int, kind: RecordKind
     ) -> MaybeAnswer:
-        """Return a transaction's answer of a default tracer, as stored."""
+        """Return the result of a default tracer for one transaction."""
 
     def derived_block_trace(
         self,
@@ -161,13 +184,27 @@ class Records(Protocol):
         derivation: Derivation,
         first: int = 0,
         last: int = MAX_INDEX,
+        *,
+        owner: Hashable = None,
     ) -> MaybeAnswer:
-        """Return `[{"txHash":"0x…","result":…},…]` of a tracer that reads records."""
+        """Return `[{"txHash":"0x…","result":…},…]` of a tracer that reads records.
+
+        owner: the account that a long result counts for until it has been read.
+        """
 
     def derived_transaction_trace(
-        self, network_id: int, block_hash: bytes, index: int, derivation: Derivation
+        self,
+        network_id: int,
+        block_hash: bytes,
+        index: int,
+        derivation: Derivation,
+        *,
+        owner: Hashable = None,
     ) -> MaybeAnswer:
-        """Return a transaction's answer of a tracer that reads records."""
+        """Return one transaction's result of a tracer that reads records.
+
+        owner: the account that a long result counts for until it has been read.
+        """
 
     def transaction_by_hash(self, network_id: int, transaction_hash: bytes) -> Document:
         """Return the transaction object of a canonical block's transaction."""
@@ -175,25 +212,27 @@ class Records(Protocol):
     def receipt(self, network_id: int, transaction_hash: bytes) -> MaybeAnswer:
         """Return the receipt of a canonical block's transaction."""
 
-    def block_receipts(self, network_id: int, block_hash: bytes) -> MaybeAnswer:
-        """Return all receipts of a block as an array."""
+    def block_receipts(
+        self, network_id: int, block_hash: bytes, *, owner: Hashable = None
+    ) -> MaybeAnswer:
+        """Return all receipts of a block as an array.
 
-    def raw_block(self, network_id: int, block_hash: bytes) -> Awaitable[bytes | None]:
+        owner: the account that a long result counts for until it has been read.
+        """
+
+    def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:
         """Return a block's RLP."""
 
     def raw_transaction(
         self, network_id: int, transaction_hash: bytes
-    ) -> Awaitable[bytes | None]:
+    ) -> Later[bytes | None]:
         """Return a canonical block's transaction as EIP-2718 encodes it."""
 
 
 class Store(Records, Protocol):
-    """Reads blocks, state and records; see `nodeapi.store`.
+    """Reads blocks, state and trace records; see `nodeapi.store`."""
 
-    Raises now or when awaited.
-    """
-
-    def head_number(self, network_id: int) -> int | Awaitable[int]:
+    def head_number(self, network_id: int) -> Later[int]:
         """Return the number of the newest block."""
 
     def block_by_hash(
@@ -221,7 +260,7 @@ class Store(Records, Protocol):
 
     def storage_at(
         self, network_id: int, address: bytes, slot: int, block: BlockReference
-    ) -> bytes | Awaitable[bytes]:
+    ) -> Later[bytes]:
         """Return the 32 bytes of a slot after a block."""
 
     def storage_values(
@@ -229,34 +268,72 @@ class Store(Records, Protocol):
         network_id: int,
         slots: Sequence[tuple[bytes, int]],
         block: BlockReference,
-    ) -> Awaitable[list[bytes]]:
+    ) -> Later[list[bytes]]:
         """Return the values of many slots after the same block."""
 
-    def resolve_state(
-        self, network_id: int, block: BlockReference
-    ) -> Awaitable[object]:
-        """Return the state that a block parameter names, or raise what it lacks."""
+    def resolve_state(self, network_id: int, block: BlockReference) -> Later[object]:
+        """Return the state after the block that a block parameter names."""
 
-    def genesis_config(self, network_id: int) -> Awaitable[Mapping[str, Any]]:
-        """Return the `config` of a network's genesis.json: when its forks are."""
+    def syncing(self, network_id: int) -> Later[bytes]:
+        """Return geth's object while a network is behind its upstreams, else `false`."""
+
+    def genesis_config(self, network_id: int) -> Later[Mapping[str, Any]]:
+        """Return the `config` of a network's genesis.json, which schedules its forks."""
+
+
+class Relay(Protocol):
+    """Asks upstreams; see `nodeapi.relay`."""
+
+    async def send(
+        self,
+        network: NetworkView,
+        raw: bytes,
+        payer: int,
+        allow: Callable[[bytes], None],
+    ) -> bytes:
+        """Check a transaction, send it to every upstream, and return its hash.
+
+        allow: called with the recipient, empty for a creation. Its error ends the call.
+        """
+
+    async def pending_block(
+        self, network: NetworkView, payer: int
+    ) -> PendingBlock | None:
+        """Return the pending block of an upstream, None if it has none."""
+
+    async def pending_transaction(
+        self, network: NetworkView, transaction_hash: bytes, payer: int
+    ) -> bytes | None:
+        """Return the object of a transaction that an upstream has, None otherwise."""
 
 
 class Tracing(Protocol):
-    """Executes blocks again for tracers that want to; see `nodeapi.tracing`.
+    """Executes blocks again for tracers; see `nodeapi.tracing`.
 
-    `nodeapi.tracing.pool.TracePool` does it in processes of its own. Whatever takes its
-    place (a task queue, say) keeps the promises that stand here.
+    `nodeapi.tracing.pool.TracePool` implements it with worker processes. Another
+    implementation, such as a task queue, has to follow this contract.
     """
 
-    async def trace(self, job: TraceJob, owner: Hashable) -> Stream:
-        """Return the answer to a job, all of which is there by then.
+    async def trace(
+        self,
+        job: TraceJob,
+        key: Hashable,
+        *,
+        owner: Hashable = None,
+        request: Hashable = None,
+    ) -> Stream:
+        """Return the complete result of a job.
 
-        owner: who is counted for it, and may have only so many at once.
+        key: its number of concurrent traces is limited.
+        owner: the key's account, whose unread bytes are limited. If None, the key's are.
+        request: calls of the same request count as one trace. If None, the job counts as
+            a separate request.
+
         Raises: RpcError, see `nodeapi.tracing.errors`.
         """
 
     async def close(self) -> None:
-        """End what is going on."""
+        """Cancel all jobs."""
 
 
 class Limiter(Protocol):
@@ -264,72 +341,90 @@ class Limiter(Protocol):
 
     def charge(
         self, api_key_id: int, limits: Limits | None, credits: int
-    ) -> Awaitable[None] | None:
-        """Take what a request costs; at once, if there is enough at hand.
+    ) -> Later[None]:
+        """Charge the credits that a request costs.
 
-        Raises, when awaited: see `keys.limiter.errors`.
+        Fails with an error of `keys.limiter.errors`.
         """
 
     def refund(self, api_key_id: int, limits: Limits | None, credits: int) -> None:
-        """Give back what was charged too much."""
+        """Refund credits that were overcharged."""
 
 
 class Meter(Protocol):
     """Counts calls; see `keys.metering`."""
 
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
-        """Count a call; size: bytes of its answer."""
+        """Count a call. size: bytes of its response."""
 
     def refuse(
         self, api_key_id: int, network_id: int, method: str, reason: str
     ) -> None:
-        """Note why a call was refused."""
+        """Record a rejection and its reason."""
 
 
-class LateUses(Protocol):
-    """Puts attempts with revoked secrets on record; see `keys.late_use`."""
+class Notifier(Protocol):
+    """Opens and ends the subscriptions of a socket; see `nodeapi.sockets.peer`."""
+
+    async def subscribe(self, kind: str, options: Any) -> str:
+        """Open a subscription and return its id. It begins after the call's response.
+
+        kind: the first argument of eth_subscribe. options: the second one, or None.
+        Raises: NoSuchSubscription, InvalidParams, TooManySubscriptions, Unavailable.
+        """
+
+    def unsubscribe(self, subscription: str) -> bool:
+        """End a subscription. Return False if the socket has none with this id."""
+
+
+class UsesAfterRevocation(Protocol):
+    """Records uses of revoked secrets; see `keys.use_after_revocation`."""
 
     def note(self, version_id: int, ip: str | None) -> None:
-        """See to it that an attempt is on record; returns at once."""
+        """Start recording a use. Does not block."""
 
 
 class Service(Protocol):
-    """The parts together, to be opened and closed with the server."""
+    """The parts of the node, which start and stop with the server."""
 
     @property
     def grants(self) -> Grants:
-        """The keys."""
+        """Authenticates keys."""
 
     @property
     def directory(self) -> Directory:
-        """The networks."""
+        """The networks, by slug and by host name."""
 
     @property
     def store(self) -> Store:
-        """The blocks, the state and the records."""
+        """Reads blocks, state and trace records."""
 
     @property
     def tracing(self) -> Tracing:
-        """What executes blocks again."""
+        """Executes blocks again for traces on demand."""
+
+    @property
+    def relay(self) -> Relay | None:
+        """Asks upstreams, or None to ask none."""
 
     @property
     def limiter(self) -> Limiter | None:
-        """What keys are charged by."""
+        """Charges keys, or None to charge nothing."""
 
     @property
     def meter(self) -> Meter | None:
-        """What their calls are counted by."""
+        """Counts calls, or None to count nothing."""
 
     @property
-    def strangers(self) -> Strangers:
-        """The addresses that come with keys nobody has."""
+    def unknown_keys(self) -> UnknownKeys:
+        """The rate limit for requests with unknown keys."""
 
     @property
-    def late_uses(self) -> LateUses:
-        """The revoked secrets that are still tried."""
+    def uses_after_revocation(self) -> UsesAfterRevocation:
+        """Records uses of revoked secrets."""
 
     async def start(self) -> None:
-        """Open what answering needs."""
+        """Open the connections that requests need."""
 
     async def stop(self) -> None:
-        """Close it again."""
+        """Close the connections."""

@@ -1,9 +1,9 @@
-"""Receipts, packed: most of one is words that every receipt has.
+"""Packed receipts: compressed with a dictionary of the words that all receipts share.
 
-A packed receipt is the number of its dictionary, the number of its holes (see
-`nodeapi.receipts`), and a zstd frame, which begins with the bytes that are in it and
-ends with their checksum. What a dictionary says must never change; a better one is a
-second one, beside it.
+A packed receipt consists of the number of its dictionary, the number of its
+placeholders (see `nodeapi.receipts`), and a zstd frame with its uncompressed size and
+checksum. The text of a dictionary must never change. An improved one has to be added as
+a second dictionary.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from struct import Struct
 import zstandard
 
 HOLE = b"@"
-"""Where a log's place in the chain goes; nothing else in the JSON has such a sign."""
+"""Placeholder for a log's position in the chain. This character occurs nowhere else in
+the JSON."""
 
 _PIECE_BYTES = 2**14
-"""With its holes filled, which are a hundred bytes apart, it is 2**16 at most."""
+"""Size of decompressed pieces. Placeholders are at least a hundred bytes apart, so a
+piece is at most 2**16 bytes after they are filled."""
 
 _PREFIX = Struct("!BI")
 
@@ -64,15 +66,15 @@ _codec = _Codec()
 
 
 def pack(receipt: bytes) -> bytes:
-    """Return the receipt, packed."""
+    """Pack a receipt. receipt: JSON without the members of its transaction."""
     prefix = _PREFIX.pack(_DICTIONARY_1, receipt.count(HOLE))
     return prefix + _codec.compress(receipt)
 
 
 def unpack(packed: bytes) -> bytes:
-    """Return what `pack` was given.
+    """Return the JSON from a result of `pack`.
 
-    Raises: ValueError, like all that follow, for what `pack` can't have made.
+    Raises: ValueError if the packed receipt is malformed.
     """
     try:
         receipt = _codec.decompress(_frame(packed))
@@ -84,7 +86,10 @@ def unpack(packed: bytes) -> bytes:
 
 
 def unpack_pieces(packed: bytes) -> Iterator[bytes]:
-    """Yield the same in pieces of at most 16 KiB, in bounded memory."""
+    """Yield the JSON of a packed receipt in pieces of at most 16 KiB.
+
+    Raises: ValueError if the packed receipt is malformed.
+    """
     missing, _ = measure(packed)
     decompressor = zstandard.ZstdDecompressor(dict_data=_words)
     try:
@@ -98,7 +103,7 @@ def unpack_pieces(packed: bytes) -> Iterator[bytes]:
 
 
 def measure(packed: bytes) -> tuple[int, int]:
-    """Return how many bytes `unpack` returns, and how many of them are holes."""
+    """Return the size of the unpacked JSON, and the number of its placeholders."""
     frame = _frame(packed)
     try:
         size = zstandard.frame_content_size(frame)

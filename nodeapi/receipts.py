@@ -1,9 +1,9 @@
-"""Receipt objects as JSON, made once, when a block comes in.
+"""Receipt objects as JSON, created when a block is imported.
 
-What a receipt repeats of its transaction (the hashes, the place in the block, who to
-whom, the price) the transaction object holds already, and each log repeats it again.
-A stored receipt leaves it out, is packed besides, and is completed with the
-transaction's own words when it is answered.
+A receipt repeats members of its transaction: the hashes, the position in the block, the
+addresses, the price. Each log repeats some of them again. A stored receipt omits them
+and is compressed. It is completed from the transaction object when it is returned.
+
 Source: execution-apis src/schemas/receipt.yaml; go-ethereum internal/ethapi/api.go
 `MarshalReceipt`, core/types/gen_log_json.go
 """
@@ -15,27 +15,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nodeapi.evm import rlp
-from nodeapi.evm.blob_gas import blob_base_fee
-from nodeapi.evm.receipts import BLOOM_BYTES
-from nodeapi.evm.signatures import keccak
-from nodeapi.evm.transactions import BLOB
+from evm import rlp
+from evm.blob_gas import blob_base_fee
+from evm.receipts import BLOOM_BYTES
+from evm.signatures import keccak
+from evm.transactions import BLOB
 from nodeapi.receipt_codec import HOLE, measure, pack, unpack, unpack_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nodeapi.evm.blocks import Block
-    from nodeapi.evm.forks import Fork
-    from nodeapi.evm.headers import Header
-    from nodeapi.evm.receipts import Log, Receipt
-    from nodeapi.evm.transactions import Transaction
+    from evm.blocks import Block
+    from evm.fork import Fork
+    from evm.headers import Header
+    from evm.receipts import Log, Receipt
+    from evm.transactions import Transaction
 
 HEAD_BYTES = 640
-"""How much of a transaction object is enough to complete its receipt.
+"""Number of bytes of a transaction object that contain all members for its receipt.
 
-Nothing before its gasPrice is longer than its type allows, some 500 bytes in all.
-"""
+The members up to gasPrice have fixed maximum lengths, about 500 bytes in total."""
 
 _HEAD = re.compile(
     rb'\{(?P<block>"blockHash":"0x\w+","blockNumber":"0x\w+")'
@@ -51,10 +50,9 @@ _HEAD = re.compile(
 def stored_receipts(
     block: Block, receipts: Iterable[Receipt], fork: Fork
 ) -> list[bytes]:
-    """Return the receipts of a block's transactions, in order, as they are stored.
+    """Return the packed receipts of a block's transactions, in order.
 
-    They are packed already: `nodeapi.tracers.record` has nothing to do with them.
-    receipts: what the transactions' execution left, in the same order.
+    receipts: the results of the transactions' execution, in the same order.
     """
     price = _blob_gas_price(block.header, fork)
     stored = []
@@ -67,11 +65,12 @@ def stored_receipts(
 
 
 def receipt_document(stored: bytes, transaction: bytes) -> bytes:
-    """Return the receipt object, in its final form.
+    """Return the complete receipt object as JSON.
 
-    stored: from `stored_receipts`. transaction: the object of its transaction in the
-    block, or the first HEAD_BYTES of it.
-    Raises: ValueError, like all that follow, for anything else.
+    stored: a packed receipt from `stored_receipts`.
+    transaction: the transaction object as JSON, or its first HEAD_BYTES bytes.
+
+    Raises: ValueError if the packed receipt is malformed.
     """
     begin, place = _completion(transaction)
     with _naming(place):
@@ -79,7 +78,10 @@ def receipt_document(stored: bytes, transaction: bytes) -> bytes:
 
 
 def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:
-    """Yield the same in pieces of at most 64 KiB, in bounded memory."""
+    """Yield the complete receipt object in pieces of at most 64 KiB.
+
+    The parameters and errors are those of `receipt_document`.
+    """
     begin, place = _completion(transaction)
     yield begin
     with _naming(place):
@@ -88,7 +90,10 @@ def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:
 
 
 def receipt_size(stored: bytes, transaction: bytes) -> int:
-    """Return how many bytes that is, without making it."""
+    """Return the size in bytes of the complete receipt object, without creating it.
+
+    The parameters and errors are those of `receipt_document`.
+    """
     begin, place = _completion(transaction)
     with _naming(place):
         size, holes = measure(stored)
@@ -96,7 +101,7 @@ def receipt_size(stored: bytes, transaction: bytes) -> int:
 
 
 def _completion(transaction: bytes) -> tuple[bytes, bytes]:
-    """Return what stands before a receipt's own members, and in its logs' holes."""
+    """Return the text before a receipt's own members, and the placeholders' text."""
     found = _HEAD.match(transaction)
     if found is None:
         raise ValueError("this is no transaction object of a block")
@@ -107,7 +112,7 @@ def _completion(transaction: bytes) -> tuple[bytes, bytes]:
 
 @contextmanager
 def _naming(place: bytes) -> Iterator[None]:
-    """Tell whose receipt is damaged, for the log."""
+    """Add the name of a damaged receipt to an error, for the log."""
     try:
         yield
     except ValueError as error:
@@ -118,9 +123,9 @@ def _naming(place: bytes) -> Iterator[None]:
 def _own_members(
     transaction: Transaction, receipt: Receipt, log_index: int, blob_gas_price: int
 ) -> bytes:
-    """Return what only the receipt knows, from the comma before its first member on.
+    """Return the members that only the receipt has, beginning with a comma.
 
-    log_index: the number of its first log in the block.
+    log_index: index of its first log in the block.
     """
     contract = "null"
     if not transaction.to:
@@ -156,13 +161,13 @@ def _log(log: Log, index: int) -> str:
 
 
 def _created_address(transaction: Transaction) -> bytes:
-    """Return where a creation puts its contract, whether it succeeds or not."""
+    """Return the address of a creation's contract, whether it succeeds or not."""
     creator = [transaction.sender, rlp.encode_int(transaction.nonce)]
     return keccak(rlp.encode(creator))[12:]
 
 
 def _blob_gas_price(header: Header, fork: Fork) -> int:
-    """Return the wei that a unit of blob gas costs in a block; 0 before Cancun."""
+    """Return the price in wei per blob gas in a block, 0 before Cancun."""
     if fork.blob_parameters is None or header.excess_blob_gas is None:
         return 0
     return blob_base_fee(

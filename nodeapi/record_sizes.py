@@ -1,4 +1,4 @@
-"""What records take in the database, seen at the newest blocks."""
+"""Database size of trace records, estimated from the newest blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _COLUMNS = ("receipt", "calls", "prestate", "details")
 
 @dataclass(frozen=True, slots=True)
 class RecordSizes:
-    """Bytes of records, receipts among them, as they are stored."""
+    """Stored size of the trace records and receipts of some blocks.
+
+    blocks, transactions: their numbers. total: bytes.
+    """
 
     blocks: int
     transactions: int
@@ -35,7 +38,7 @@ class RecordSizes:
 
 
 def newest_record_sizes(network: Network) -> RecordSizes:
-    """Return what the records of a network's newest canonical blocks take."""
+    """Return the stored size of the records of a network's newest canonical blocks."""
     if network.head_number is None:
         return RecordSizes(0, 0, 0)
     newest = {"network": network, "number__gt": network.head_number - BLOCKS}

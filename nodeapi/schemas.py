@@ -1,6 +1,6 @@
 """JSON schemas of arguments and results, for the OpenRPC document.
 
-Objects that several methods share stand in COMPONENTS and are referred to.
+Objects that several methods share are in COMPONENTS, and are used by reference.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ COMPONENTS: dict[str, Schema] = {}
 
 
 def named(name: str, schema: Schema) -> Schema:
-    """Return what OpenRPC calls a content descriptor."""
+    """Return an OpenRPC content descriptor: a schema with a name."""
     return {"name": name, "schema": schema}
 
 
@@ -29,7 +29,7 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def _object(properties: dict[str, Schema], optional: str = "") -> Schema:
-    """Return an object's schema; `optional` names, by words, what may be missing."""
+    """Return an object's schema. optional: space-separated names of members."""
     required = [name for name in properties if name not in optional.split()]
     return {"type": "object", "required": required, "properties": properties}
 
@@ -73,6 +73,23 @@ POSITIONS_BY_ADDRESS = _component(
     "PositionsByAddress",
     {"type": "object", "additionalProperties": _array(HASH32)},
 )
+
+SUBSCRIPTION_KIND: Schema = {
+    "type": "string",
+    "enum": ["newHeads", "logs", "newPendingTransactions", "syncing"],
+}
+_TOPIC: Schema = {"oneOf": [HASH32, _array(HASH32), {"type": "null"}]}
+SUBSCRIPTION_OPTIONS = _component(
+    "SubscriptionOptions",
+    _object(
+        {
+            "address": {"oneOf": [ADDRESS, _array(ADDRESS)]},
+            "topics": {**_array(_TOPIC), "maxItems": 4},
+        },
+        optional="address topics",
+    ),
+)
+"""The filter of a subscription to logs."""
 
 _ACCESS_LIST = _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
 
@@ -130,42 +147,51 @@ TRANSACTION = _component(
     ),
 )
 
+_HEADER: dict[str, Schema] = {
+    "number": _or_null(QUANTITY),
+    "hash": _or_null(HASH32),
+    "parentHash": HASH32,
+    "nonce": _or_null(_data(8)),
+    "mixHash": HASH32,
+    "sha3Uncles": HASH32,
+    "logsBloom": _or_null(_data(256)),
+    "transactionsRoot": HASH32,
+    "stateRoot": HASH32,
+    "receiptsRoot": HASH32,
+    "miner": _or_null(ADDRESS),
+    "difficulty": QUANTITY,
+    "extraData": DATA,
+    "size": QUANTITY,
+    "gasLimit": QUANTITY,
+    "gasUsed": QUANTITY,
+    "timestamp": QUANTITY,
+    "uncles": _array(HASH32),
+    "baseFeePerGas": QUANTITY,
+    "withdrawalsRoot": HASH32,
+    "blobGasUsed": QUANTITY,
+    "excessBlobGas": QUANTITY,
+    "parentBeaconBlockRoot": HASH32,
+    "requestsHash": HASH32,
+}
+_FORK_MEMBERS = (
+    "baseFeePerGas withdrawalsRoot blobGasUsed excessBlobGas parentBeaconBlockRoot "
+    "requestsHash"
+)
+
 BLOCK = _component(
     "Block",
     _object(
         {
-            "number": _or_null(QUANTITY),
-            "hash": _or_null(HASH32),
-            "parentHash": HASH32,
-            "nonce": _or_null(_data(8)),
-            "mixHash": HASH32,
-            "sha3Uncles": HASH32,
-            "logsBloom": _or_null(_data(256)),
-            "transactionsRoot": HASH32,
-            "stateRoot": HASH32,
-            "receiptsRoot": HASH32,
-            "miner": ADDRESS,
-            "difficulty": QUANTITY,
+            **_HEADER,
             "totalDifficulty": QUANTITY,
-            "extraData": DATA,
-            "size": QUANTITY,
-            "gasLimit": QUANTITY,
-            "gasUsed": QUANTITY,
-            "timestamp": QUANTITY,
             "transactions": _array({"oneOf": [HASH32, TRANSACTION]}),
-            "uncles": _array(HASH32),
-            "baseFeePerGas": QUANTITY,
-            "withdrawalsRoot": HASH32,
             "withdrawals": _array(_WITHDRAWAL),
-            "blobGasUsed": QUANTITY,
-            "excessBlobGas": QUANTITY,
-            "parentBeaconBlockRoot": HASH32,
-            "requestsHash": HASH32,
         },
-        optional="totalDifficulty baseFeePerGas withdrawalsRoot withdrawals "
-        "blobGasUsed excessBlobGas parentBeaconBlockRoot requestsHash",
+        optional=f"totalDifficulty withdrawals {_FORK_MEMBERS}",
     ),
 )
+
+UNCLE = _component("Uncle", _object(_HEADER, optional=_FORK_MEMBERS))
 
 _STRING: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "integer", "minimum": 0}
@@ -181,7 +207,7 @@ TRACE_OPTIONS = _component(
             "disableStack": BOOLEAN,
             "disableStorage": BOOLEAN,
             "enableReturnData": BOOLEAN,
-            "limit": _NUMBER,
+            "limit": {"type": "integer"},
             "fromTx": {"oneOf": [QUANTITY, _NUMBER]},
             "toTx": {"oneOf": [QUANTITY, _NUMBER]},
         },
@@ -217,7 +243,19 @@ _FLAT_TRACE = _component(
 
 FLAT_TRACES_OR_NULL = _or_null(_array(_FLAT_TRACE))
 
+SYNCING: Schema = {
+    "oneOf": [
+        {"type": "boolean", "enum": [False]},
+        {
+            "type": "object",
+            "required": ["startingBlock", "currentBlock", "highestBlock"],
+            "additionalProperties": QUANTITY,
+        },
+    ]
+}
+
 BLOCK_OR_NULL = _or_null(BLOCK)
+UNCLE_OR_NULL = _or_null(UNCLE)
 TRANSACTION_OR_NULL = _or_null(TRANSACTION)
 
 _LOG = _object(

@@ -1,31 +1,36 @@
-"""What a serving process is made of, and how it is opened and closed."""
+"""The parts of a serving process, and how they are started and stopped."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from channels.layers import channel_layers
 from django.conf import settings
 from psycopg.conninfo import make_conninfo
 
 from jsonrpc.dispatch import Limits
 from keys.grants import Grants
-from keys.late_use import LateUses
 from keys.limiter.buckets import Buckets
 from keys.limiter.limiter import Limiter
 from keys.metering import Meter
-from keys.strangers import Strangers
+from keys.unknown_keys import UnknownKeys
+from keys.use_after_revocation import UsesAfterRevocation
 from networks.conf import default_network
 from networks.directory import Directory
 from nodeapi import conf
 from nodeapi.endpoint import Endpoint
+from nodeapi.feed import Feeds
 from nodeapi.methods import registry
+from nodeapi.pending_feed import PendingFeed
 from nodeapi.ports import Tracing
+from nodeapi.relay import Relay
 from nodeapi.store import Store
+from nodeapi.syncing import SyncingFeed
 from nodeapi.tracing.pool import TracePool
-from nodeapi.tracing.spool import SpoolCount
+from nodeapi.upstreams.pool import UpstreamPool
+from outbox.subscriber import Subscriber
 from postgres.connections import Connections
-from postgres.listener import Listener
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,42 +38,57 @@ class Service:
     """The parts that answer requests, without the HTTP edge."""
 
     connections: Connections
-    listener: Listener
+    subscriber: Subscriber
     directory: Directory
     grants: Grants
     store: Store
     tracing: Tracing
-    strangers: Strangers
-    late_uses: LateUses
+    upstreams: UpstreamPool
+    relay: Relay
+    pending_feed: PendingFeed
+    unknown_keys: UnknownKeys
+    uses_after_revocation: UsesAfterRevocation
     limiter: Limiter
     meter: Meter
+    feeds: Feeds
+    syncing: SyncingFeed
 
     async def start(self) -> None:
-        """Listen and read the networks; works as well while the database is down."""
-        await self.listener.start()
+        """Start reading the outbox, and read the networks.
+
+        Also works while the database is down.
+        """
+        await self.subscriber.start()
         await self.directory.start()
         await self.limiter.start()
         await self.meter.start()
+        await self.feeds.start()
 
     async def stop(self) -> None:
-        """Hang up."""
-        await self.listener.stop()
+        """Close all connections."""
+        await self.feeds.stop()
+        await self.syncing.close()
+        await self.subscriber.stop()
         await self.directory.stop()
         await self.tracing.close()
-        await self.late_uses.close()
+        await self.pending_feed.close()
+        await self.relay.close()
+        await self.upstreams.close()
+        await self.uses_after_revocation.close()
         await self.limiter.stop()
         await self.meter.stop()
         await self.connections.close()
 
 
 def build_endpoint(service: Service | None = None) -> Endpoint:
-    """Return the ASGI application for `/v3`, with the project's database behind it.
+    """Return the endpoint for `/v3`, with the project's database.
 
-    service: what answers, where others share it; made here when None.
+    service: the service to share with other parts. If None, a new one is created.
     """
     limits = Limits(
         batch_calls=conf.max_batch_calls(),
         response_bytes=conf.max_batch_response_bytes(),
+        in_progress_bytes=conf.batches_in_progress_bytes(),
         seconds=conf.request_timeout(),
         slow_seconds=conf.slow_request_timeout(),
     )
@@ -81,9 +101,9 @@ def build_endpoint(service: Service | None = None) -> Endpoint:
 
 
 def build_service(conninfo: str | None = None) -> Service:
-    """Put the parts together; nothing is connected before the start.
+    """Create all parts, without any connection before `start`.
 
-    conninfo: libpq's form of the database's address; None: the project's database.
+    conninfo: connection string of libpq. If None, the project's database is used.
     """
     address = database_conninfo() if conninfo is None else conninfo
     connections = Connections(
@@ -92,22 +112,31 @@ def build_service(conninfo: str | None = None) -> Service:
         query_timeout=conf.query_timeout(),
     )
     limits = conf.trace_limits()
-    spooled = SpoolCount(limits.spool_bytes)
-    listener = Listener(address)
-    directory = Directory(connections, listener, default_slug=default_network())
+    spooled = limits.spool_count()
+    unknown_keys = UnknownKeys(conf.failed_keys_per_minute())
+    # A layer of its own, because the subscriber closes all its connections after a failure.
+    subscriber = Subscriber(connections, channel_layers.make_backend("default"))
+    directory = Directory(connections, subscriber, default_slug=default_network())
+    store = Store(
+        connections, directory, cache_bytes=conf.cache_bytes(), spooled=spooled
+    )
+    upstreams = UpstreamPool(directory)
     return Service(
         connections=connections,
-        listener=listener,
+        subscriber=subscriber,
         directory=directory,
-        grants=Grants(connections, listener),
-        store=Store(
-            connections, directory, cache_bytes=conf.cache_bytes(), spooled=spooled
-        ),
+        grants=Grants(connections, subscriber, unknown_keys),
+        store=store,
         tracing=TracePool(address, limits, spooled),
-        strangers=Strangers(conf.failed_keys_per_minute()),
-        late_uses=LateUses(),
+        upstreams=upstreams,
+        relay=Relay(upstreams, store),
+        pending_feed=PendingFeed(upstreams, directory),
+        unknown_keys=unknown_keys,
+        uses_after_revocation=UsesAfterRevocation(),
         limiter=Limiter(Buckets(settings.REDIS_URL)),
         meter=Meter(address),
+        feeds=Feeds(connections, store, directory),
+        syncing=SyncingFeed(store, directory),
     )
 
 

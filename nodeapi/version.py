@@ -1,11 +1,11 @@
-"""What this software calls itself."""
+"""Name and version of this software."""
 
 from __future__ import annotations
 
 import platform
 
 VERSION = "0.1.0"
-"""As in pyproject.toml, which is not installed with the software."""
+"""Equal to the version in pyproject.toml, which is not installed with the software."""
 
 CLIENT_VERSION = (
     f"Portcullis/v{VERSION}/{platform.system().lower()}-{platform.machine()}"

@@ -1,4 +1,4 @@
-"""The little of Solidity's contract ABI that the sample contracts speak.
+"""The parts of Solidity's contract ABI that the sample contracts use.
 
 Source: https://docs.soliditylang.org/en/latest/abi-spec.html
 """
@@ -9,12 +9,12 @@ from sha3 import keccak_256
 
 
 def selector(signature: str) -> bytes:
-    """Return a function's or an error's four bytes, `transfer(address,uint256)`."""
+    """Return the 4-byte selector of a signature such as `transfer(address,uint256)`."""
     return topic(signature)[:4]
 
 
 def topic(signature: str) -> bytes:
-    """Return an event's first topic, the 32-byte hash of its signature."""
+    """Return an event's topic 0, the 32-byte hash of its signature."""
     digest: bytes = keccak_256(signature.encode()).digest()
     return digest
 
@@ -27,7 +27,7 @@ def word(value: int | bytes) -> bytes:
 
 
 def call_data(signature: str, *arguments: int | bytes) -> bytes:
-    """Return the input of a call whose parameters are all of static types."""
+    """Return the call data of a function with parameters of static types."""
     return selector(signature) + b"".join(map(word, arguments))
 
 
@@ -41,6 +41,6 @@ def mapping_slot(key: int | bytes, position: int) -> int:
 
 
 def error_reason(reason: str) -> bytes:
-    """Return the output of `revert(reason)`; reason: at most 32 bytes of ASCII."""
+    """Return the return data of `revert(reason)`. reason: at most 32 bytes of ASCII."""
     text = reason.encode()
     return call_data("Error(string)", 32, len(text)) + text.ljust(32, b"\0")

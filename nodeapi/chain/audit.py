@@ -1,7 +1,7 @@
-"""The rows held against the headers: a block's state root, rebuilt from rows alone.
+"""Verification of stored state: recompute a block's state root from version rows.
 
-No trie node and no cache takes part. PostgreSQL sorts, so that memory stays small
-whatever the size of the state.
+Neither trie nodes nor caches are used. PostgreSQL sorts the rows, so memory use does
+not depend on the size of the state.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from eth_typing import Address, Hash32
 
-from nodeapi.evm.changes import AccountValue
-from nodeapi.evm.state_trie import account_leaf, address_key, slot_key, slot_leaf
-from nodeapi.evm.trie import EMPTY_ROOT, build_root
-from nodeapi.evm.world import EMPTY_CODE_HASH
+from evm.changes import AccountValue
+from evm.state_trie import account_leaf, address_key, slot_key, slot_leaf
+from evm.trie import EMPTY_ROOT, build_root
+from evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
     import psycopg
@@ -25,15 +25,15 @@ _ROWS_PER_FETCH = 10_000
 
 
 class AuditFailure(Exception):
-    """Raised when rows don't lead to the root that they should; the message says where."""
+    """Raised when the rows do not give the expected root. The message names the place."""
 
 
 def audit_block(
     connection: psycopg.Connection[Any], network_id: int, number: int
 ) -> int:
-    """Rebuild the state root of a canonical block, and return how many rows it took.
+    """Recompute the state root of a canonical block. Return the number of rows read.
 
-    Raises: AuditFailure, LookupError when there is no such block.
+    Raises: AuditFailure; LookupError if there is no such block.
     """
     row = connection.execute(
         "SELECT state_root FROM nodeapi_block"
@@ -62,7 +62,10 @@ def audit_block(
 def _sort_accounts(
     connection: psycopg.Connection[Any], network_id: int, number: int
 ) -> int:
-    """Put the accounts as of a block into a table that is read in the trie's order."""
+    """Write the accounts as of a block to a temporary table in the trie's order.
+
+    Returns: their number.
+    """
     connection.execute(
         "CREATE TEMPORARY TABLE audit_account (key bytea, address bytea, nonce numeric,"
         " balance numeric, code_hash bytea, storage_root bytea) ON COMMIT DROP"
@@ -95,7 +98,10 @@ def _sort_accounts(
 def _sort_storage(
     connection: psycopg.Connection[Any], network_id: int, number: int
 ) -> int:
-    """The same for storage slots that are not zero."""
+    """Write the non-zero slots as of a block to a temporary table in the trie's order.
+
+    Returns: their number.
+    """
     connection.execute(
         "CREATE TEMPORARY TABLE audit_slot (owner bytea, key bytea, value bytea)"
         " ON COMMIT DROP"
@@ -143,7 +149,7 @@ def _account_leaves(
     roots: Iterator[tuple[bytes, Hash32]],
     number: int,
 ) -> Generator[tuple[bytes, bytes], None, None]:
-    """Yield each account's key and leaf, its storage root taken from its slots."""
+    """Yield each account's key and leaf. Storage roots are computed from the slots."""
     owner, root = next(roots, (None, EMPTY_ROOT))
     with connection.cursor("audit_sorted_accounts", binary=True) as cursor:
         cursor.itersize = _ROWS_PER_FETCH

@@ -1,4 +1,4 @@
-"""Blocks off the canonical chain: their states, and how the chain moves over to them."""
+"""Side blocks, their state diffs, and the move of the canonical chain to a branch."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from eth_typing import Address, Hash32
 
+from evm.blocks import Block, decode_body
+from evm.changes import AccountValue, Changes, decode_changes, encode_changes
+from evm.headers import Header, decode_header
+from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.forkchoice import forget_demoted
-from nodeapi.evm.blocks import Block, decode_body
-from nodeapi.evm.changes import AccountValue, Changes, decode_changes, encode_changes
-from nodeapi.evm.headers import Header, decode_header
-from nodeapi.evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
 
     import psycopg
 
 
 @dataclass(frozen=True, slots=True)
 class StoredBlock:
-    """A block of the database, without its transactions."""
+    """A block in the database, without its transactions."""
 
     id: int
     header: Header
@@ -30,9 +30,24 @@ class StoredBlock:
     body: bytes
 
     def block(self) -> Block:
-        """Return the whole block."""
+        """Return the complete block."""
         return decode_body(self.header, self.body)
 
+
+@dataclass(frozen=True, slots=True)
+class SideBlock:
+    """A stored block that is not canonical."""
+
+    id: int
+    number: int
+    hash: Hash32
+
+
+MOVED_AT_ONCE = 32
+"""Maximum number of blocks whose changes are in memory during a reorganisation."""
+
+_DELETED_AT_ONCE = 100
+"""Maximum number of side blocks that one call of `delete_side_blocks` deletes."""
 
 _COLUMNS = "id, header, total_difficulty, is_canonical, body"
 
@@ -52,7 +67,7 @@ class Branches:
         self._network_id = network_id
 
     def find(self, block_hash: bytes) -> StoredBlock | None:
-        """Return a block, None when there is none with this hash."""
+        """Return the block with this hash, or None."""
         row = self._connection.execute(
             f"SELECT {_COLUMNS} FROM nodeapi_block WHERE network_id = %b AND hash = %b",
             (self._network_id, block_hash),
@@ -60,8 +75,19 @@ class Branches:
         ).fetchone()
         return None if row is None else _stored_block(row)
 
+    def genesis_hash(self) -> Hash32:
+        """Return the hash of block 0."""
+        row = self._connection.execute(
+            "SELECT hash FROM nodeapi_block WHERE network_id = %b AND number = 0",
+            (self._network_id,),
+            binary=True,
+        ).fetchone()
+        if row is None:
+            raise LookupError(f"network {self._network_id} has no genesis block")
+        return Hash32(row[0])
+
     def ancestors(self, block: StoredBlock, count: int) -> list[StoredBlock]:
-        """Return the block and those before it, newest first, `count` in all at most."""
+        """Return the block and its ancestors, newest first. count: maximum number."""
         rows = self._connection.execute(
             "WITH RECURSIVE line AS ("
             "  SELECT *, 1 AS depth FROM nodeapi_block WHERE id = %b"
@@ -75,7 +101,10 @@ class Branches:
         return [_stored_block(row) for row in rows]
 
     def ancestor_hashes(self, block: StoredBlock, count: int) -> list[Hash32]:
-        """Return the hashes of the block and those before it, newest first."""
+        """Return the hashes of the block and its ancestors, newest first.
+
+        count: maximum number of hashes.
+        """
         rows = self._connection.execute(
             "WITH RECURSIVE line AS ("
             "  SELECT network_id, hash, parent_hash, 1 AS depth"
@@ -90,34 +119,44 @@ class Branches:
         ).fetchall()
         return [Hash32(row[0]) for row in rows]
 
-    def side_line(self, block: StoredBlock) -> tuple[StoredBlock, list[StoredBlock]]:
-        """Return where a block's line leaves the canonical chain, and the line from there.
+    def side_line(self, block: StoredBlock) -> tuple[int, list[SideBlock]]:
+        """Return the number of a block's fork point, and the side blocks above it.
 
-        The line is oldest first and ends with the block; it is empty for a canonical
-        block, which is its own fork point.
+        The side blocks are in ascending order and include the block. A canonical block
+        is its own fork point, without side blocks.
         """
-        line: list[StoredBlock] = []
-        while not block.is_canonical:
-            line.append(block)
-            parent = self.find(block.header.parent_hash)
-            if parent is None:
-                raise LookupError(f"no parent of 0x{block.header.hash.hex()}")
-            block = parent
-        return block, line[::-1]
+        if block.is_canonical:
+            return block.header.number, []
+        rows = self._connection.execute(
+            "WITH RECURSIVE line AS ("
+            "  SELECT id, network_id, number, hash, parent_hash, is_canonical"
+            "  FROM nodeapi_block WHERE id = %b"
+            "  UNION ALL SELECT parent.id, parent.network_id, parent.number,"
+            "  parent.hash, parent.parent_hash, parent.is_canonical FROM line"
+            "  JOIN nodeapi_block AS parent ON parent.network_id = line.network_id"
+            "  AND parent.hash = line.parent_hash WHERE NOT line.is_canonical"
+            ") SELECT is_canonical, id, number, hash FROM line ORDER BY number",
+            (block.id,),
+            binary=True,
+        ).fetchall()
+        (is_connected, _, fork_number, first), *line = rows
+        if not is_connected:
+            raise LookupError(f"no parent of side block 0x{first.hex()}")
+        return fork_number, [SideBlock(*row) for _, *row in line]
 
-    def side_changes(self, block: StoredBlock) -> Changes:
-        """Return what a side block changes in its parent's state."""
+    def side_changes(self, block: SideBlock) -> Changes:
+        """Return the changes of a side block relative to its parent's state."""
         row = self._connection.execute(
             "SELECT diff FROM nodeapi_sidediff WHERE block_id = %b",
             (block.id,),
             binary=True,
         ).fetchone()
         if row is None:
-            raise LookupError(f"no diff of side block 0x{block.header.hash.hex()}")
+            raise LookupError(f"no diff of side block 0x{block.hash.hex()}")
         return decode_changes(row[0])
 
     def rewind(self, number: int) -> Changes:
-        """Return the difference from the head's state back to that of a canonical block."""
+        """Return the changes that turn the head's state into a canonical block's state."""
         changes = Changes()
         for address, *account in self._connection.execute(
             "SELECT later.address, earlier.nonce, earlier.balance, earlier.code_hash,"
@@ -150,58 +189,127 @@ class Branches:
             values[int.from_bytes(slot, "big")] = int.from_bytes(value or b"", "big")
         return changes
 
-    def demote_after(self, number: int) -> None:
-        """Take the canonical blocks above a number off the chain; their diffs are kept.
+    def demote_after(self, number: int) -> int:
+        """Make the canonical blocks above a number side blocks, and store their diffs.
 
-        Nor do they count as safe or finalized any longer.
+        They also lose the tags safe and finalized. Returns: their number.
         """
-        versions = self._versions_after(number)
-        rows = self._connection.execute(
-            "UPDATE nodeapi_block SET is_canonical = false"
-            " WHERE network_id = %b AND is_canonical AND number > %b"
-            " RETURNING id, number",
-            (self._network_id, number),
-        ).fetchall()
-        with self._connection.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO nodeapi_sidediff (block_id, diff) VALUES (%b, %b)",
-                [
-                    (block_id, encode_changes(versions.get(block_number, Changes())))
-                    for block_id, block_number in rows
-                ],
-            )
+        row = self._connection.execute(
+            "SELECT max(number) FROM nodeapi_block"
+            " WHERE network_id = %b AND is_canonical",
+            (self._network_id,),
+        ).fetchone()
+        top = row[0] if row else number
+        for below in range(number, top, MOVED_AT_ONCE):
+            self._demote(below, min(below + MOVED_AT_ONCE, top))
         for table in ("nodeapi_accountversion", "nodeapi_storageversion"):
             self._connection.execute(
                 f"DELETE FROM {table} WHERE network_id = %b AND block_number > %b",
                 (self._network_id, number),
             )
-
         forget_demoted(self._connection, self._network_id)
+        return max(top - number, 0)
 
-    def promote(self, blocks: Iterable[StoredBlock]) -> None:
-        """Put side blocks on the canonical chain; their rows are their caller's."""
-        ids = [block.id for block in blocks]
-        self._connection.execute(
-            "DELETE FROM nodeapi_sidediff WHERE block_id = ANY(%b)", (ids,)
-        )
-        self._connection.execute(
-            "UPDATE nodeapi_block SET is_canonical = true WHERE id = ANY(%b)", (ids,)
-        )
+    def _demote(self, below: int, top: int) -> None:
+        """Demote the blocks above `below` up to `top`, and keep their versions."""
+        versions = self._versions_between(below, top)
+        rows = self._connection.execute(
+            "UPDATE nodeapi_block SET is_canonical = false WHERE network_id = %b"
+            " AND is_canonical AND number > %b AND number <= %b RETURNING id, number",
+            (self._network_id, below, top),
+        ).fetchall()
+        with self._connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO nodeapi_sidediff (block_id, diff) VALUES (%b, %b)",
+                [
+                    (block_id, encode_changes(versions.get(number, Changes())))
+                    for block_id, number in rows
+                ],
+            )
 
-    def _versions_after(self, number: int) -> dict[int, Changes]:
+    def promote(self, line: Sequence[SideBlock]) -> Iterator[list[tuple[int, Changes]]]:
+        """Make side blocks canonical.
+
+        Yields pairs (block number, changes) in portions, whose version rows the caller
+        writes before the next portion.
+        """
+        for start in range(0, len(line), MOVED_AT_ONCE):
+            part = line[start : start + MOVED_AT_ONCE]
+            ids = [block.id for block in part]
+            diffs = dict(
+                self._connection.execute(
+                    "DELETE FROM nodeapi_sidediff WHERE block_id = ANY(%b)"
+                    " RETURNING block_id, diff",
+                    (ids,),
+                    binary=True,
+                ).fetchall()
+            )
+            self._connection.execute(
+                "UPDATE nodeapi_block SET is_canonical = true WHERE id = ANY(%b)",
+                (ids,),
+            )
+            yield [(block.number, decode_changes(diffs[block.id])) for block in part]
+
+    def highest_side_block(self) -> int:
+        """Return the highest number of a side block, or -1 if there is none."""
+        row = self._connection.execute(
+            "SELECT max(number) FROM nodeapi_block"
+            " WHERE network_id = %b AND NOT is_canonical",
+            (self._network_id,),
+        ).fetchone()
+        return -1 if row is None or row[0] is None else int(row[0])
+
+    def delete_side_blocks(self, below: int) -> int:
+        """Delete side blocks below a number, with the side blocks that follow them.
+
+        At most _DELETED_AT_ONCE are deleted, the newest first, so that the parent of
+        each remaining block is stored. The caller has begun a transaction.
+
+        Returns: the number of deleted blocks.
+        """
+        ids = [
+            row[0]
+            for row in self._connection.execute(
+                "WITH RECURSIVE gone AS ("
+                "  SELECT id, hash, number FROM nodeapi_block"
+                "  WHERE network_id = %(network)b AND NOT is_canonical"
+                "  AND number < %(below)b"
+                "  UNION SELECT child.id, child.hash, child.number FROM gone"
+                "  JOIN nodeapi_block AS child ON child.network_id = %(network)b"
+                "  AND NOT child.is_canonical AND child.number = gone.number + 1"
+                "  AND child.parent_hash = gone.hash"
+                ") SELECT id FROM gone ORDER BY number DESC LIMIT %(limit)b",
+                {
+                    "network": self._network_id,
+                    "below": below,
+                    "limit": _DELETED_AT_ONCE,
+                },
+            ).fetchall()
+        ]
+        for table in ("transactionrecord", "transaction", "sidediff"):
+            self._connection.execute(
+                f"DELETE FROM nodeapi_{table} WHERE block_id = ANY(%b)", (ids,)
+            )
+        self._connection.execute("DELETE FROM nodeapi_block WHERE id = ANY(%b)", (ids,))
+        return len(ids)
+
+    def _versions_between(self, below: int, top: int) -> dict[int, Changes]:
+        """Return the changes of the canonical blocks above `below` up to `top`."""
         versions: dict[int, Changes] = {}
+        numbers = self._network_id, below, top
         for block_number, address, *account in self._connection.execute(
             "SELECT block_number, address, nonce, balance, code_hash, storage_root"
-            " FROM nodeapi_accountversion WHERE network_id = %b AND block_number > %b",
-            (self._network_id, number),
+            " FROM nodeapi_accountversion"
+            " WHERE network_id = %b AND block_number > %b AND block_number <= %b",
+            numbers,
             binary=True,
         ):
             changes = versions.setdefault(block_number, Changes())
             changes.accounts[Address(address)] = _account_value(*account)
         for block_number, address, slot, value in self._connection.execute(
             "SELECT block_number, address, slot, value FROM nodeapi_storageversion"
-            " WHERE network_id = %b AND block_number > %b",
-            (self._network_id, number),
+            " WHERE network_id = %b AND block_number > %b AND block_number <= %b",
+            numbers,
             binary=True,
         ):
             values = versions[block_number].storage.setdefault(Address(address), {})

@@ -1,7 +1,8 @@
-"""The importer's own connection to the database, and the lock that makes it the only one."""
+"""The importer's own database connection, and the lock that excludes other importers."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, LiteralString
@@ -13,14 +14,17 @@ _LOCK_SPACE = (
     0x504F5254  # "PORT": advisory locks of ours, the second key is the network
 )
 
+LOCK_POLL_SECONDS = 0.25
+"""Time between two attempts to get an import lock."""
+
 
 class ImportRunning(RuntimeError):
-    """Raised when another process imports into the same network."""
+    """Raised when another process is importing into the same network."""
 
 
 @contextmanager
 def importer_connection() -> Iterator[psycopg.Connection[Any]]:
-    """Give a connection beside Django's, to the same database."""
+    """Open a new connection to Django's database for a `with` block."""
     parameters = django_connection.get_connection_params()
     for name in ("cursor_factory", "context"):
         parameters.pop(name, None)
@@ -28,10 +32,11 @@ def importer_connection() -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-class Questions:
-    """A connection that is asked now and listened to later, of its own for that.
+class Pipeline:
+    """A connection in pipeline mode: queries are sent without waiting for their results.
 
-    PostgreSQL works meanwhile, and so does who asked.
+    PostgreSQL executes them while the caller computes.
+    Source: https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html
     """
 
     def __init__(
@@ -40,33 +45,38 @@ class Questions:
         self._connection = connection
         self._pipeline = pipeline
 
-    def ask(self, query: LiteralString, values: Sequence[Any]) -> psycopg.Cursor[Any]:
-        """Send a query; the cursor has its rows after `settle`."""
+    def send(self, query: LiteralString, values: Sequence[Any]) -> psycopg.Cursor[Any]:
+        """Send a query. The cursor has its rows after the next `sync`."""
         return self._connection.execute(query, values, binary=True, prepare=True)
 
-    def settle(self) -> None:
-        """Wait for the answers to all that was asked."""
+    def sync(self) -> None:
+        """Wait for the results of all queries that were sent."""
         self._pipeline.sync()
 
 
 @contextmanager
-def questions() -> Iterator[Questions]:
-    """Give a connection for questions."""
-    with importer_connection() as connection, connection.pipeline() as pipeline:
-        yield Questions(connection, pipeline)
+def pipeline() -> Iterator[Pipeline]:
+    """Open a connection in pipeline mode, and close it after the `with` block."""
+    with importer_connection() as connection, connection.pipeline() as opened:
+        yield Pipeline(connection, opened)
 
 
 @contextmanager
-def import_lock(connection: psycopg.Connection[Any], network_id: int) -> Iterator[None]:
-    """Hold a network's import lock; PostgreSQL frees it when the connection ends.
+def import_lock(
+    connection: psycopg.Connection[Any], network_id: int, *, wait: bool = False
+) -> Iterator[None]:
+    """Hold a network's import lock. PostgreSQL releases it when the connection ends.
 
-    Raises: ImportRunning when another connection holds it.
+    wait: try again every LOCK_POLL_SECONDS until the lock is free. A statement that
+        waits in PostgreSQL would hold a snapshot all the time, and CREATE INDEX
+        CONCURRENTLY would wait for it.
+
+    Raises: ImportRunning if another connection holds the lock, unless `wait` is set.
     """
-    row = connection.execute(
-        "SELECT pg_try_advisory_lock(%s, %s)", (_LOCK_SPACE, network_id)
-    ).fetchone()
-    if row is None or not row[0]:
-        raise ImportRunning("another import into this network is running")
+    while not _try_lock(connection, network_id):
+        if not wait:
+            raise ImportRunning("another import into this network is running")
+        time.sleep(LOCK_POLL_SECONDS)
     try:
         yield
     finally:
@@ -74,3 +84,10 @@ def import_lock(connection: psycopg.Connection[Any], network_id: int) -> Iterato
             connection.execute(
                 "SELECT pg_advisory_unlock(%s, %s)", (_LOCK_SPACE, network_id)
             )
+
+
+def _try_lock(connection: psycopg.Connection[Any], network_id: int) -> bool:
+    row = connection.execute(
+        "SELECT pg_try_advisory_lock(%s, %s)", (_LOCK_SPACE, network_id)
+    ).fetchone()
+    return row is not None and bool(row[0])

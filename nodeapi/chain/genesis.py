@@ -1,4 +1,4 @@
-"""Networks come into being: the genesis as block 0, its alloc as the first rows."""
+"""Creation of a chain: the genesis as block 0, its alloc as the first state rows."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 import sha3
 from eth_typing import Hash32
 
+from evm.chain_config import ChainConfig
+from evm.changes import AccountValue, Changes
+from evm.execution import Outcome
+from evm.genesis import genesis_accounts, genesis_block
+from evm.state_trie import StateTrie
+from evm.trie import NodeCache
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.rows import Rows, block_row
 from nodeapi.chain.verification import Verified
-from nodeapi.evm.chain_config import ChainConfig
-from nodeapi.evm.changes import AccountValue, Changes
-from nodeapi.evm.execution import Outcome
-from nodeapi.evm.genesis import genesis_accounts, genesis_block
-from nodeapi.evm.state_trie import StateTrie
-from nodeapi.evm.trie import NodeCache
 
 if TYPE_CHECKING:
     import psycopg
 
-    from nodeapi.evm.blocks import Block
+    from evm.blocks import Block
 
 
 def genesis_state(genesis: Mapping[str, Any]) -> tuple[Changes, StateTrie, Hash32]:
-    """Return the state that a genesis.json allots, its tries, and its root.
+    """Return the state of a genesis.json's alloc, its tries, and its state root.
 
-    Raises: GenesisError.
+    Raises: GenesisError if the alloc is malformed.
     """
     changes = Changes()
     for address, account in genesis_accounts(genesis).items():
@@ -47,7 +47,7 @@ def genesis_state(genesis: Mapping[str, Any]) -> tuple[Changes, StateTrie, Hash3
 def verified_genesis(
     genesis: Mapping[str, Any], config: ChainConfig
 ) -> tuple[Verified, StateTrie]:
-    """Return block 0 with its state, ready to be stored."""
+    """Return block 0 and its tries, to be stored."""
     changes, trie, root = genesis_state(genesis)
     block: Block = genesis_block(genesis, config, root)
     fork = config.genesis_fork(block.header.timestamp)
@@ -61,12 +61,12 @@ def store_genesis(
     verified: Verified,
     trie: StateTrie,
 ) -> None:
-    """Write block 0 and its state, and make it the head, in one transaction."""
+    """Write block 0 and its state and make it the head, in one transaction."""
     header = verified.block.header
     rows = Rows(connection, network_id)
-    with connection.transaction():
+    with rows.transaction():
         rows.insert_blocks([block_row(verified, is_canonical=True)])
         rows.insert_versions([(header.number, verified.changes)])
         rows.insert_codes(verified.changes.codes)
         rows.replace_nodes(trie.dirty_nodes())
-        rows.set_head(header.number, header.hash)
+        rows.set_head(header.number, header.hash, before=None)

@@ -1,22 +1,24 @@
-"""Opening a network for import: made from its genesis when it is new."""
+"""Opening a network for import. A new network is created from its genesis."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
 
+import psycopg
+from django.db import Error as DjangoDatabaseError
+
+from evm.chain_config import ChainConfig
 from networks.models import Network
-from networks.services import create_network
-from nodeapi.chain.database import import_lock
+from networks.services import create_network, delete_network
+from nodeapi.chain.database import ImportRunning, import_lock
 from nodeapi.chain.genesis import store_genesis, verified_genesis
-from nodeapi.evm.chain_config import ChainConfig
 from nodeapi.models import Block
-
-if TYPE_CHECKING:
-    import psycopg
 
 
 class NetworkMismatch(ValueError):
-    """Raised when a network can't be opened as it was asked for."""
+    """Raised when a network can't be opened with the given genesis."""
 
 
 def open_network(
@@ -26,20 +28,37 @@ def open_network(
     name: str | None = None,
     genesis: dict[str, Any] | None = None,
 ) -> int:
-    """Return a network's id; a new one is made, with its block 0.
+    """Return a network's id; see `network_to_import`."""
+    with network_to_import(connection, slug, name=name, genesis=genesis) as network_id:
+        return network_id
 
-    Raises: NetworkMismatch for a new network without genesis, and for an old one with
-    another genesis; ImportRunning for other forks than those that a running import
-    executes; InvalidChainConfig, GenesisError, ValidationError.
+
+@contextmanager
+def network_to_import(
+    connection: psycopg.Connection[Any],
+    slug: str,
+    *,
+    name: str | None = None,
+    genesis: dict[str, Any] | None = None,
+) -> Iterator[int]:
+    """Yield a network's id. A new network is created with its block 0.
+
+    If the `with` block fails, a new network without further blocks is removed again. If
+    the process is killed, the network remains and the next import continues it.
+
+    Raises: NetworkMismatch for a new network without genesis, and for an existing one
+        with another genesis; ImportRunning if the genesis changes the forks while an
+        import is running; InvalidChainConfig, GenesisError, ValidationError.
     """
     network = Network.objects.filter(slug=slug).first()
     if genesis is None:
         if network is None or network.head_hash is None:
             raise NetworkMismatch(f"network {slug} has no blocks: --genesis is needed")
-        return network.pk
+        yield network.pk
+        return
     config = ChainConfig.from_genesis(genesis)
     verified, trie = verified_genesis(genesis, config)
-    genesis_hash = verified.block.header.hash
+    is_new = network is None
     without_alloc = {key: value for key, value in genesis.items() if key != "alloc"}
     if network is None:
         network = create_network(
@@ -47,22 +66,49 @@ def open_network(
             name=name or slug,
             chain_id=config.chain_id,
             genesis=without_alloc,
-            genesis_hash=genesis_hash,
+            genesis_hash=verified.block.header.hash,
         )
-    elif bytes(network.genesis_hash) != genesis_hash:
+    _require_genesis(network, verified.block.header.hash)
+    with _removed_on_failure(connection, network) if is_new else nullcontext():
+        if network.head_hash is None:
+            store_genesis(connection, network.pk, verified, trie)
+        if network.genesis != without_alloc:
+            _change_config(connection, network, config, without_alloc)
+        yield network.pk
+
+
+def _require_genesis(network: Network, genesis_hash: bytes) -> None:
+    """Raise NetworkMismatch if a network has another genesis."""
+    if bytes(network.genesis_hash) != genesis_hash:
         raise NetworkMismatch(
-            f"network {slug} has the genesis 0x{bytes(network.genesis_hash).hex()}, "
-            f"this one is 0x{genesis_hash.hex()}"
+            f"network {network.slug} has the genesis "
+            f"0x{bytes(network.genesis_hash).hex()}, this one is 0x{genesis_hash.hex()}"
         )
-    if network.head_hash is None:
-        store_genesis(connection, network.pk, verified, trie)
-    if network.genesis != without_alloc:
-        _change_config(connection, network, config, without_alloc)
-    return network.pk
+
+
+@contextmanager
+def _removed_on_failure(
+    connection: psycopg.Connection[Any], network: Network
+) -> Iterator[None]:
+    """Delete a network if the `with` block fails.
+
+    It is kept if it has a block besides block 0, if another process is importing into
+    it, or if the database has failed.
+    """
+    try:
+        yield
+    except BaseException:
+        with (
+            suppress(ImportRunning, psycopg.Error, DjangoDatabaseError),
+            import_lock(connection, network.pk),
+        ):
+            if not Block.objects.filter(network=network, number__gt=0).exists():
+                delete_network(network)
+        raise
 
 
 def stored_config(network_id: int) -> ChainConfig:
-    """Return a network's rules; nobody changes them while its import lock is held."""
+    """Return a network's chain rules. Its import lock protects them from changes."""
     return ChainConfig.from_genesis(Network.objects.get(pk=network_id).genesis)
 
 
@@ -72,7 +118,7 @@ def _change_config(
     config: ChainConfig,
     genesis: dict[str, Any],
 ) -> None:
-    """Take a genesis that schedules other forks, if none of them is past.
+    """Replace the genesis by one with other forks, if no stored block is affected.
 
     Raises: NetworkMismatch, ImportRunning.
     """

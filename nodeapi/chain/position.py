@@ -1,4 +1,4 @@
-"""Where an importer stands: a block, and as much of its line as the next one needs."""
+"""The importer's position: a block, and the ancestors that the next block needs."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING
 
 from eth_typing import Hash32
 
+from evm.blocks import Block
+from evm.header_rules import UNCLE_DEPTH, Ancestry, Generation
 from nodeapi.chain.verification import Parent
-from nodeapi.evm.blocks import Block
-from nodeapi.evm.header_rules import UNCLE_DEPTH, Ancestry, Generation
 
 if TYPE_CHECKING:
-    from nodeapi.evm.state_trie import StateTrie
-    from nodeapi.evm.world import StateReader
+    from evm.state_trie import StateTrie
+    from evm.world import StateReader
 
 ANCESTORS_KEPT = 256
-"""As many hashes as BLOCKHASH can ask for."""
+"""Number of block hashes that BLOCKHASH can return."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The block that the next one is expected to follow, and its line."""
+    """The expected parent of the next block, and its ancestors."""
 
     block: Block
     total_difficulty: int
     hashes: Sequence[Hash32]
-    """Of the block and its ancestors, newest first."""
+    """Hashes of the block and its ancestors, newest first."""
     ancestry: Ancestry
-    """The same blocks, as many as the uncle rules look at."""
+    """The newest of these blocks, as many as the uncle rules need."""
 
     def followed_by(self, block: Block, total_difficulty: int) -> Position:
-        """Return the position of a block on top of this one."""
+        """Return the position at a child of this block."""
         return Position(
             block,
             total_difficulty,
@@ -40,8 +40,19 @@ class Position:
             (generation(block), *self.ancestry[:UNCLE_DEPTH]),
         )
 
+    def is_outweighed_by(self, total_difficulty: int, number: int) -> bool:
+        """Return whether a block with these properties should replace this one as head.
+
+        The higher total difficulty decides. After the merge it no longer grows, and the
+        height decides.
+        """
+        return (total_difficulty, number) > (
+            self.total_difficulty,
+            self.block.header.number,
+        )
+
     def parent(self, state: StateReader, trie: StateTrie) -> Parent:
-        """Return what a block on top of this one is executed on."""
+        """Return the data of this block that the execution of a child needs."""
         return Parent(
             self.block.header,
             self.total_difficulty,
@@ -53,5 +64,5 @@ class Position:
 
 
 def generation(block: Block) -> Generation:
-    """Return what the uncle rules ask of a block."""
+    """Return the properties of a block that the uncle rules need."""
     return Generation(block.header, [uncle.hash for uncle in block.uncles])

@@ -1,11 +1,11 @@
-"""A guess at what a block will read, so that it can be read in two questions.
+"""Predicts the accounts and slots that a block reads, so that two queries suffice.
 
-Which accounts a block needs stands in it. Which slots it needs follows from how Solidity
-lays out mappings: element `key` of the mapping at position `p` is at keccak(key ‖ p),
-and for tokens the keys are mostly the sender and the addresses in the call's data. At
-which positions a contract has mappings is learned from slots that were read and had
-not been guessed. A wrong guess costs a look into an index; what was not guessed is read
-when it is needed, as always.
+A block contains the accounts that it needs. The slots follow from Solidity's layout of
+mappings: element `key` of the mapping at position `p` is at keccak(key ‖ p). For
+tokens, the keys are mostly the sender and the addresses in the call data. The mappings'
+positions are learned for each contract from slots that were read without having been
+guessed. A wrong guess costs one index lookup. A slot that was not guessed is read
+individually when it is needed.
 """
 
 from __future__ import annotations
@@ -17,39 +17,41 @@ from eth_typing import Address
 from eth_utils.exceptions import ValidationError
 from lru import LRU
 
+from evm.transactions import CREATE_ADDRESS
 from nodeapi.chain.abi import mapping_slot
-from nodeapi.evm.transactions import CREATE_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from evm.blocks import Block
+    from evm.transactions import Transaction
     from nodeapi.chain.state_reader import Slot
-    from nodeapi.evm.blocks import Block
-    from nodeapi.evm.transactions import Transaction
 
 POSITIONS = range(16)
-"""Where mappings are looked for: contracts declare them among their first variables."""
+"""Possible positions of mappings. Contracts declare them among their first variables.
+"""
 
 WORDS = 4
-"""Parameters of a call that are looked at."""
+"""Number of parameters of a call that are considered."""
 
 LEARNED_FROM = 16
-"""Transactions of a block that are learned from, each costing 0.1 ms at most."""
+"""Maximum number of a block's transactions to learn from. Each costs 0.1 ms at most."""
 
 CONTRACTS_KNOWN = 10_000
 
 _ADDRESS_PADDING = bytes(12)
-"""Amounts have it too, but more zeros follow: below 2**128 a word is taken for one."""
+"""Zero bytes before an address in a word. Amounts have them, too, but usually with more
+zeros: a word below 2**128 is treated as an amount."""
 
 
 class Prefetch:
-    """Guesses, and learns from what the guess has missed."""
+    """Guesses slots, and learns from slots that it has not guessed."""
 
     def __init__(self) -> None:
         self._positions: LRU[Address, set[int]] = LRU(CONTRACTS_KNOWN)
 
     def accounts(self, block: Block) -> set[Address]:
-        """Return accounts that the block will read."""
+        """Return the accounts that the block will read."""
         addresses = {block.header.coinbase}
         addresses.update(w.address for w in block.withdrawals or ())
         for transaction in block.transactions:
@@ -60,7 +62,7 @@ class Prefetch:
         return addresses
 
     def slots(self, block: Block) -> set[Slot]:
-        """Return slots that the block will probably read."""
+        """Return the slots that the block will probably read."""
         return {
             (transaction.to, mapping_slot(key, position))
             for transaction in block.transactions
@@ -69,7 +71,7 @@ class Prefetch:
         }
 
     def learn(self, block: Block, missed: Collection[Slot]) -> None:
-        """Learn from the slots that the block has read and the guess did not name."""
+        """Learn mapping positions from slots that were read without being guessed."""
         if not missed:
             return
         contracts = {address for address, _ in missed}
@@ -88,7 +90,7 @@ class Prefetch:
 
 
 def _keys(transaction: Transaction) -> Iterator[Address]:
-    """Yield the addresses that a call is about: its sender's, and its parameters'."""
+    """Yield probable mapping keys: the sender, and the addresses in the call data."""
     with suppress(ValidationError):
         yield transaction.sender
     data = transaction.data

@@ -1,4 +1,4 @@
-"""How far an import is: a bar on a terminal, plain lines elsewhere."""
+"""Progress of an import: a bar on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECONDS_PER_LINE = 5.0
 
 
 class Progress:
-    """Shows a share of bytes read, blocks/s, Mgas/s and the time left."""
+    """Shows the share of bytes read, blocks/s, Mgas/s and the remaining time."""
 
     def __init__(self, stream: TextIO, total_bytes: int) -> None:
         self._stream = stream
@@ -21,11 +21,12 @@ class Progress:
         self._started = self._shown = time.monotonic()
         self.blocks = 0
         self.known_blocks = 0
-        """Blocks that were there already, for whoever imports to count."""
+        """Number of blocks that were imported before. The importing command counts
+        them."""
         self._gas = 0
 
     def add(self, number: int, gas_used: int, position: int) -> None:
-        """Count a block, and show it when it is time again.
+        """Count a block, and update the display at regular intervals.
 
         position: bytes read so far, of the total.
         """
@@ -37,7 +38,7 @@ class Progress:
             self._show(self._line(number, position, now))
 
     def finish(self, number: int) -> None:
-        """Show the final figures."""
+        """Show the final totals."""
         elapsed = max(time.monotonic() - self._started, 1e-9)
         known = f", {self.known_blocks} were there already" if self.known_blocks else ""
         line = (

@@ -1,7 +1,7 @@
-"""A stored block executed once more, for tracers that want to see each instruction.
+"""Repeated execution of a stored block, for tracers of instructions.
 
-The block may be canonical or not: the state of its parent is read from the rows of the
-canonical chain and, where it stands on a side branch, the differences kept with that.
+The block may be canonical or not. The state of its parent is read from the rows of the
+canonical chain and, on a side branch, from the diffs of the branch.
 """
 
 from __future__ import annotations
@@ -13,46 +13,46 @@ from typing import TYPE_CHECKING, Any
 
 from eth_typing import Hash32
 
+from evm.changes import Changes
+from evm.execution import BlockExecution
+from evm.executor import TransactionExecutor
+from evm.headers import ZERO_HASH
+from evm.tracers.frame_events import FrameEvents
+from evm.tracers.stepping import step_through, stepped
+from evm.tracers.steps import StepTracer, TracedTransaction, TracerError
+from evm.world import World
 from nodeapi.chain.branches import Branches, StoredBlock
 from nodeapi.chain.position import ANCESTORS_KEPT
 from nodeapi.chain.state_reader import CachedState, OverlayState, StoredState
-from nodeapi.evm.changes import Changes
-from nodeapi.evm.execution import BlockExecution
-from nodeapi.evm.executor import TransactionExecutor
-from nodeapi.evm.headers import ZERO_HASH
-from nodeapi.evm.intrinsic import intrinsic_gas
-from nodeapi.evm.world import World
-from nodeapi.tracers.frame_events import FrameEvents
-from nodeapi.tracers.stepping import step_through, stepped
-from nodeapi.tracers.steps import StepTracer, TracedTransaction, TracerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import psycopg
 
-    from nodeapi.evm.blocks import Block
-    from nodeapi.evm.chain_config import ChainConfig
-    from nodeapi.evm.forks import Fork
-    from nodeapi.evm.transactions import Transaction
-    from nodeapi.evm.world import StateReader
+    from evm.blocks import Block
+    from evm.chain_config import ChainConfig
+    from evm.fork import Fork
+    from evm.transactions import Transaction
+    from evm.world import StateReader
 
 
 class NotTraceable(Exception):
-    """A block that can't be executed again, in geth's words."""
+    """Raised when a block can't be executed again. The message is geth's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A block, and what it was executed on."""
+    """A block, and the state and ancestors for its execution."""
 
     block: Block
     fork: Fork
     config: ChainConfig
     state: StateReader
-    """The parent's."""
+    """The parent's state."""
     ancestor_hashes: Iterable[Hash32]
-    """The parent's first; read when BLOCKHASH asks."""
+    """Hashes from the parent on, newest first. They are read when BLOCKHASH needs them.
+    """
 
 
 def find_origin(
@@ -61,10 +61,12 @@ def find_origin(
     config: ChainConfig,
     block_hash: bytes,
 ) -> Origin:
-    """Look a block up, and what its execution needs.
+    """Return a block with everything that its execution needs.
 
-    The connection should show one moment (REPEATABLE READ): a reorganisation in
-    between would move the rows. Raises: NotTraceable.
+    The connection should have a consistent snapshot (REPEATABLE READ), because a
+    concurrent reorganisation would move the rows.
+
+    Raises: NotTraceable if the block is block 0, or if it or its parent is not stored.
     """
     branches = Branches(connection, network_id)
     stored = branches.find(block_hash)
@@ -92,8 +94,8 @@ def _state_after(
     network_id: int,
     block: StoredBlock,
 ) -> CachedState:
-    fork_point, line = branches.side_line(block)
-    state = StoredState(connection, network_id, fork_point.header.number)
+    fork_number, line = branches.side_line(block)
+    state = StoredState(connection, network_id, fork_number)
     if not line:
         return CachedState(state)
     changes = Changes()
@@ -107,10 +109,10 @@ def _ancestor_hashes(branches: Branches, block: StoredBlock) -> Iterator[Hash32]
 
 
 class Replay:
-    """A block's transactions, executed one after the other, traced or not."""
+    """Execution of a block's transactions in order, each with or without a tracer."""
 
     def __init__(self, origin: Origin) -> None:
-        """Stand before the first transaction, after the system calls of the start."""
+        """Start before the first transaction, after the initial system calls."""
         self._origin = origin
         self._fork = stepped(origin.fork)
         self._world = World(origin.state)
@@ -121,7 +123,7 @@ class Replay:
             origin.config,
             self._world,
             origin.ancestor_hashes,
-            lambda: ZERO_HASH,  # only in receipts, which nobody looks at here
+            lambda: ZERO_HASH,  # only in receipts, which are not used here
             self._events,
         )
         self._state = self._execution.state
@@ -130,15 +132,17 @@ class Replay:
         self._execution.begin()
 
     def skip(self) -> None:
-        """Execute the next transaction."""
+        """Execute the next transaction without a tracer."""
         self._catch_up()
         self._execution.apply_transaction(next(self._transactions)[1])
 
     def trace(self, tracer: StepTracer, timeout: float) -> None:
-        """Execute the next transaction for a tracer.
+        """Execute the next transaction with a tracer.
 
-        timeout: in seconds. Raises: TracerError; the transaction is executed all the
-        same, once there is a next one that has to find its state.
+        timeout: in seconds.
+
+        Raises: TracerError. Before a following transaction, the failed one is executed
+            without a tracer, because the state depends on it.
         """
         self._catch_up()
         index, transaction = next(self._transactions)
@@ -160,7 +164,7 @@ class Replay:
             self._state.stepping = self._events.tracer = None
 
     def _catch_up(self) -> None:
-        """Execute the transaction whose tracer failed."""
+        """Execute the transaction whose tracer has failed."""
         if self._undone is not None:
             transaction, self._undone = self._undone, None
             self._execution.apply_transaction(transaction)
@@ -169,6 +173,7 @@ class Replay:
         self, index: int, transaction: Transaction, deadline: float
     ) -> TracedTransaction:
         header = self._origin.block.header
+        price = TransactionExecutor(self._state).gas_price(transaction)
         return TracedTransaction(
             hash=transaction.hash,
             index=index,
@@ -179,9 +184,8 @@ class Replay:
             to=transaction.to or None,
             input=transaction.data,
             gas=transaction.gas,
-            gas_price=TransactionExecutor(self._state).gas_price(transaction),
+            gas_tip=price - (header.base_fee_per_gas or 0),
             value=transaction.value,
-            intrinsic_gas=intrinsic_gas(transaction, self._fork),
             precompiles=self._state.computation_class.get_precompiles(),
             state=self._state,
             deadline=deadline,

@@ -1,42 +1,51 @@
-"""What a batch of blocks becomes in the database: one transaction, mostly COPY."""
+"""Writing a batch of blocks to the database, in one transaction and mostly by COPY."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from networks.directory import CHANNEL
+from evm.blocks import encode_body
+from evm.tracers.record import NOTHING_RECORDED, compress_records
+from evm.world import EMPTY_CODE_HASH
 from nodeapi.documents import block_document, pack_full_block, transaction_document
-from nodeapi.evm.blocks import encode_body
-from nodeapi.evm.world import EMPTY_CODE_HASH
 from nodeapi.receipts import stored_receipts
-from nodeapi.tracers.record import NOTHING_RECORDED, compress_records
+from outbox import streams
+from outbox.append import Transaction, begin
 from postgres.statement import BYTEA, array
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     import psycopg
     from eth_typing import Hash32
 
+    from evm.changes import AccountValue, Changes
+    from evm.state_trie import DirtyNodes
+    from evm.tracers.record import TransactionRecord
     from nodeapi.chain.verification import Verified
-    from nodeapi.evm.changes import AccountValue, Changes
-    from nodeapi.evm.state_trie import DirtyNodes
-    from nodeapi.tracers.record import TransactionRecord
+
+
+class HeadMoved(RuntimeError):
+    """Raised when another process has changed the head since the importer started.
+
+    The import lock excludes that, except while PostgreSQL completes the last commit of
+    a killed process.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRow:
-    """A block as its row holds it."""
+    """A block in the form of its database row."""
 
     hash: Hash32
     number: int
     parent_hash: Hash32
     is_canonical: bool
-    timestamp: int
     total_difficulty: int
     state_root: Hash32
     gas_used: int
@@ -46,13 +55,13 @@ class BlockRow:
     transactions_offset: int
     full_document: bytes
     transactions: list[tuple[Hash32, bytes]]
-    """Hash and document of each transaction."""
+    """Hash and JSON document of each transaction."""
     records: list[tuple[bytes, TransactionRecord]]
-    """Receipt, packed, and record of each transaction."""
+    """Packed receipt and trace record of each transaction."""
 
 
 _BLOCK_COLUMNS = (
-    "id, network_id, hash, number, parent_hash, is_canonical, timestamp,"
+    "id, network_id, hash, number, parent_hash, is_canonical,"
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
     " document, transactions_offset, full_document"
 )
@@ -63,7 +72,6 @@ _BLOCK_TYPES = [
     "int8",
     "bytea",
     "bool",
-    "int8",
     "numeric",
     "bytea",
     "int8",
@@ -77,7 +85,7 @@ _BLOCK_TYPES = [
 
 
 class _ByteaArray(bytes):
-    """A bytea[] as PostgreSQL takes it: put together in one go, not value by value."""
+    """A bytea[] in PostgreSQL's binary format, encoded in one step."""
 
     @classmethod
     def of(cls, values: Collection[bytes]) -> _ByteaArray:
@@ -93,15 +101,25 @@ class _ByteaArrayDumper(Dumper):
 
 
 class Rows:
-    """Writes one network's rows within the transaction that its caller holds."""
+    """Writes one network's rows, in a transaction that `transaction` begins."""
 
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
+        self._outbox: Transaction | None = None
         connection.adapters.register_dumper(_ByteaArray, _ByteaArrayDumper)
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run a transaction. Its outbox entries are published after the commit."""
+        try:
+            with begin(self._connection) as self._outbox:
+                yield
+        finally:
+            self._outbox = None
+
     def insert_blocks(self, blocks: list[BlockRow]) -> dict[Hash32, int]:
-        """Insert blocks with their transactions, and return the blocks' ids."""
+        """Insert blocks with their transactions. Return the blocks' ids by hash."""
         with self._connection.cursor(binary=True) as cursor:
             cursor.execute(
                 "SELECT nextval(pg_get_serial_sequence('nodeapi_block', 'id'))"
@@ -131,7 +149,7 @@ class Rows:
     def _insert_records(
         self, cursor: psycopg.Cursor[Any], blocks: Iterable[tuple[int, BlockRow]]
     ) -> None:
-        """Insert the records of blocks that are there; triggers count them."""
+        """Insert the trace records of stored blocks. Triggers add up their sizes."""
         ids: list[int] = []
         indexes: list[int] = []
         receipts, held = [], []
@@ -157,7 +175,6 @@ class Rows:
             block.number,
             block.parent_hash,
             block.is_canonical,
-            block.timestamp,
             block.total_difficulty,
             block.state_root,
             block.gas_used,
@@ -170,7 +187,7 @@ class Rows:
         )
 
     def insert_versions(self, versions: Iterable[tuple[int, Changes]]) -> None:
-        """Insert the state after each (block number, changes)."""
+        """Insert changed accounts and slots for each pair (block number, changes)."""
         versions = list(versions)
         network_id = self._network_id
         with self._connection.cursor() as cursor:
@@ -205,7 +222,7 @@ class Rows:
                             )
 
     def insert_codes(self, codes: dict[Hash32, bytes]) -> None:
-        """Insert code that is not there yet."""
+        """Insert contract code that is not stored yet."""
         if codes:
             self._connection.execute(
                 "INSERT INTO nodeapi_code (hash, code)"
@@ -215,7 +232,7 @@ class Rows:
             )
 
     def replace_nodes(self, nodes: DirtyNodes) -> None:
-        """Write trie nodes, and remove those that are no more."""
+        """Write modified trie nodes, and delete removed ones."""
         kept: tuple[list[bytes], list[bytes], list[bytes]] = ([], [], [])
         removed: tuple[list[bytes], list[bytes]] = ([], [])
         for owner, rows in nodes.items():
@@ -247,31 +264,54 @@ class Rows:
             )
 
     def insert_side_diffs(self, diffs: Iterable[tuple[int, bytes]]) -> None:
-        """Insert what blocks that are not canonical would change (block id, diff)."""
+        """Insert the diffs of side blocks, as pairs of block id and encoded diff."""
         with self._connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO nodeapi_sidediff (block_id, diff) VALUES (%b, %b)",
                 list(diffs),
             )
 
-    def set_head(self, number: int, block_hash: Hash32) -> None:
-        """Move the network's head, and tell whoever listens, both with the commit."""
-        self._connection.execute(
+    def set_head(
+        self, number: int, block_hash: Hash32, *, before: Hash32 | None
+    ) -> None:
+        """Update the network's head, and publish it at the commit.
+
+        before: hash of the present head, None for a network without blocks.
+
+        Raises: HeadMoved if the present head is another block.
+        """
+        moved = self._connection.execute(
             "UPDATE networks_network SET head_number = %b, head_hash = %b"
-            " WHERE id = %b",
-            (number, block_hash, self._network_id),
+            " WHERE id = %b AND head_hash IS NOT DISTINCT FROM %b",
+            (number, block_hash, self._network_id, before),
         )
+        if moved.rowcount != 1:
+            raise HeadMoved(f"the head of network {self._network_id} has changed")
         self.announce()
 
-    def announce(self) -> None:
-        """Tell whoever listens, with the commit, that the network has changed."""
+    def insert_reorganisation(
+        self,
+        fork_number: int,
+        old_hash: Hash32,
+        new_hash: Hash32,
+        depth: int,
+        added: int,
+    ) -> None:
+        """Insert a reorganisation; see `nodeapi.models.Reorganisation`."""
         self._connection.execute(
-            "SELECT pg_notify(%s, %s)", (CHANNEL, str(self._network_id))
+            "INSERT INTO nodeapi_reorganisation (network_id, fork_number, old_hash,"
+            " new_hash, depth, added) VALUES (%b, %b, %b, %b, %b, %b)",
+            (self._network_id, fork_number, old_hash, new_hash, depth, added),
         )
+
+    def announce(self) -> None:
+        """Publish a change of the network's blocks, at the commit."""
+        assert self._outbox is not None, "announced within a transaction"
+        self._outbox.append(streams.blocks(self._network_id))
 
 
 def to_minimal_bytes(value: int) -> bytes:
-    """Return a storage value as its row holds it: without leading zeros."""
+    """Return a storage value as stored: big-endian, without leading zero bytes."""
     return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
 
@@ -290,7 +330,7 @@ def _account_columns(
 
 
 def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
-    """Return the row of a verified block, with its documents in their final form."""
+    """Return the row of a verified block, including its JSON documents."""
     block, outcome = verified.block, verified.outcome
     header = block.header
     receipts = stored_receipts(block, outcome.receipts, verified.fork)
@@ -308,7 +348,6 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
         number=header.number,
         parent_hash=header.parent_hash,
         is_canonical=is_canonical,
-        timestamp=header.timestamp,
         total_difficulty=verified.total_difficulty,
         state_root=header.state_root,
         gas_used=header.gas_used,

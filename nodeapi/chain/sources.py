@@ -1,4 +1,4 @@
-"""Where blocks come from: files of concatenated RLP, as geth exports them."""
+"""Sources of blocks: files of concatenated RLP, as exported by geth."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from nodeapi.evm.rlp import read_items
+from evm.rlp import read_items
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def with_next(items: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield each item with the one after it, None with the last.
+    """Yield each item with the item after it, or None for the last one.
 
-    An error of the source comes in its place: after the items before it.
+    An exception of `items` is raised after all preceding items were yielded.
     """
     iterator = iter(items)
     item = next(iterator, None)
@@ -33,20 +33,20 @@ def with_next(items: Iterable[bytes]) -> Iterator[tuple[bytes, bytes | None]]:
 
 
 class BlockFile:
-    """A file of blocks, compressed with gzip or not, read as a stream."""
+    """A file of blocks, optionally compressed with gzip, read as a stream."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.size = path.stat().st_size
-        """Bytes on disk."""
+        """Size on disk in bytes."""
         self._file: BinaryIO | None = None
 
     @contextmanager
     def open(self) -> Iterator[Iterator[bytes]]:
-        """Give the blocks, each as RLP.
+        """Yield an iterator over the blocks, each as RLP.
 
-        Raises: RlpError while they are read when the file is cut short or no RLP,
-        EOFError and OSError (BadGzipFile) when its compression is.
+        The iterator raises RlpError if the file is truncated or not RLP, and EOFError
+        or OSError (BadGzipFile) if the compressed data is truncated or invalid.
         """
         with self._path.open("rb") as file:
             self._file = file
@@ -60,5 +60,5 @@ class BlockFile:
 
     @property
     def position(self) -> int:
-        """How many bytes of the file have been read."""
+        """Number of bytes of the file that have been read."""
         return self._file.tell() if self._file and not self._file.closed else self.size

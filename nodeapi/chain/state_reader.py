@@ -1,4 +1,4 @@
-"""The state after a block, read from the version rows, and layers over it."""
+"""The state after a block: version rows, with layers of changes and caches above."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from eth_typing import Address, Hash32
 from lru import LRU
 
-from nodeapi.evm.changes import AccountValue, Changes
-from nodeapi.evm.world import EMPTY_CODE_HASH
+from evm.changes import AccountValue, Changes
+from evm.world import EMPTY_CODE_HASH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import psycopg
 
-    from nodeapi.chain.database import Questions
-    from nodeapi.evm.state_trie import DirtyNodes
+    from evm.state_trie import DirtyNodes
+    from nodeapi.chain.database import Pipeline
 
 ACCOUNTS_CACHED = 200_000
 SLOTS_CACHED = 400_000
-"""At 500 and 350 bytes each the two caches stay below 250 MB."""
+"""Maximum numbers of cached accounts and slots. An account takes 500 bytes and a slot
+350, so that both caches stay below 250 MB."""
 
 _CODES_CACHED = 2_000
 
@@ -31,7 +32,7 @@ Slot = tuple[Address, int]
 Accounts = dict[Address, AccountValue | None]
 Slots = dict[Slot, int]
 Answer = Callable[[], tuple[Accounts, Slots]]
-"""Waits for what was asked."""
+"""A function that waits for the results of queries in flight and returns them."""
 
 _ACCOUNTS: LiteralString = (
     "SELECT k.address, v.* FROM unnest(%b::bytea[]) AS k (address)"
@@ -54,14 +55,15 @@ _NODES_BELOW: LiteralString = (
     " AND path > top.path AND path < top.path || '\\x10' ORDER BY path LIMIT %b"
     ") AS below LIMIT %b"
 )
-_BELOW_ONE_PATH = 256
-"""Nodes at most, the first by path, leaves among them."""
-_BELOW_ALL_PATHS = 2**16
-"""Nodes at most, 40 MB: a block may lack nodes in thousands of places."""
+BELOW_ONE_PATH = 256
+"""Maximum number of nodes read below one path, in the order of their paths. Leaves count."""
+BELOW_ALL_PATHS = 2**16
+"""Maximum number of nodes read in one query, 40 MB. A block may need thousands of paths.
+"""
 
 
 class StoredState:
-    """The canonical state after block `number`, read row by row."""
+    """The canonical state after block `number`, read from version rows."""
 
     def __init__(
         self, connection: psycopg.Connection[Any], network_id: int, number: int
@@ -71,7 +73,7 @@ class StoredState:
         self._number = number
 
     def account(self, address: Address) -> AccountValue | None:
-        """Return an account, None when there is none."""
+        """Return an account, or None if it does not exist."""
         row = self._connection.execute(
             "SELECT nonce, balance, code_hash, storage_root"
             " FROM nodeapi_accountversion"
@@ -83,7 +85,7 @@ class StoredState:
         return None if row is None else _account_value(row)
 
     def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a storage slot, zero when never written."""
+        """Return the value of a storage slot, zero if it was never written."""
         row = self._connection.execute(
             "SELECT value FROM nodeapi_storageversion"
             " WHERE network_id = %b AND address = %b AND slot = %b"
@@ -97,25 +99,25 @@ class StoredState:
     def accounts(
         self, addresses: Collection[Address]
     ) -> dict[Address, AccountValue | None]:
-        """Return several accounts, in one question."""
+        """Return several accounts, in one query."""
         return _found_accounts(self._ask(_ACCOUNTS, self._account_keys(addresses)))
 
     def slots(self, keys: Collection[Slot]) -> dict[Slot, int]:
-        """Return the values of several slots, in one question."""
+        """Return the values of several slots, in one query."""
         return _found_slots(self._ask(_SLOTS, self._slot_keys(keys)))
 
     def ask(
         self,
-        questions: Questions,
+        pipeline: Pipeline,
         addresses: Collection[Address],
         keys: Collection[Slot],
     ) -> Answer:
-        """Ask for accounts and slots, for an answer that is wanted later."""
-        accounts = questions.ask(_ACCOUNTS, self._account_keys(addresses))
-        slots = questions.ask(_SLOTS, self._slot_keys(keys))
+        """Send queries for accounts and slots; the returned function waits for the rows."""
+        accounts = pipeline.send(_ACCOUNTS, self._account_keys(addresses))
+        slots = pipeline.send(_SLOTS, self._slot_keys(keys))
 
         def answer() -> tuple[Accounts, Slots]:
-            questions.settle()
+            pipeline.sync()
             return _found_accounts(accounts), _found_slots(slots)
 
         return answer
@@ -175,48 +177,48 @@ def _found_slots(rows: Iterable[Any]) -> Slots:
 
 
 class OverlayState:
-    """A state with a difference on top."""
+    """A state with changes on top."""
 
     def __init__(self, below: StoredState | OverlayState, changes: Changes) -> None:
         self._below = below
         self._changes = changes
 
     def account(self, address: Address) -> AccountValue | None:
-        """Return an account, None when there is none."""
+        """Return an account, or None if it does not exist."""
         if address in self._changes.accounts:
             return self._changes.accounts[address]
         return self._below.account(address)
 
     def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a storage slot, zero when never written."""
+        """Return the value of a storage slot, zero if it was never written."""
         value = self._changes.storage.get(address, {}).get(slot)
         return self._below.storage(address, slot) if value is None else value
 
     def accounts(self, addresses: Collection[Address]) -> Accounts:
-        """Return several accounts, in one question."""
+        """Return several accounts, in one query."""
         changed = self._changed_accounts(addresses)
         return (
             self._below.accounts([a for a in addresses if a not in changed]) | changed
         )
 
     def slots(self, keys: Collection[Slot]) -> Slots:
-        """Return the values of several slots, in one question."""
+        """Return the values of several slots, in one query."""
         changed = self._changed_slots(keys)
         return self._below.slots([key for key in keys if key not in changed]) | changed
 
     def ask(
         self,
-        questions: Questions,
+        pipeline: Pipeline,
         addresses: Collection[Address],
         keys: Collection[Slot],
     ) -> Answer:
-        """Ask for accounts and slots, for an answer that is wanted later."""
+        """Send queries for accounts and slots; the returned function waits for the rows."""
         changed, changed_slots = (
             self._changed_accounts(addresses),
             self._changed_slots(keys),
         )
         below = self._below.ask(
-            questions,
+            pipeline,
             [address for address in addresses if address not in changed],
             [key for key in keys if key not in changed_slots],
         )
@@ -253,29 +255,30 @@ class OverlayState:
 
 
 class CachedState:
-    """A stored state, moved on by the importer, with what was read kept in memory."""
+    """The state at the importer's head, with a cache of accounts, slots and code."""
 
     def __init__(
         self,
         below: StoredState | OverlayState,
-        questions: Questions | None = None,
+        pipeline: Pipeline | None = None,
     ) -> None:
-        """Stand on a state.
+        """Start from a state.
 
-        questions: over which `expect` asks; without it everything waits for `fetch`.
+        pipeline: used by `expect`. Without it, `expect` has no effect and `fetch` reads
+            everything.
         """
         self._below = below
-        self._questions = questions
+        self._pipeline = pipeline
         self._answer: Answer | None = None
-        """To what is expected."""
+        """The result of the prefetch in flight, or None."""
         self._accounts: Any = LRU(ACCOUNTS_CACHED)
         self._slots: Any = LRU(SLOTS_CACHED)
         self._codes: Any = LRU(_CODES_CACHED)
         self.missed_slots: set[Slot] = set()
-        """What had to be read on its own on top of this state."""
+        """Slots that had to be read individually since the last `absorb`."""
 
     def fetch(self, addresses: Iterable[Address], slots: Iterable[Slot]) -> None:
-        """Read what will be needed and is not known, in two questions at most."""
+        """Read accounts and slots that are not cached, in at most two queries."""
         unknown, unknown_slots = self._unknown(addresses, slots)
         if unknown:
             self._accounts.update(self._below.accounts(unknown))
@@ -283,15 +286,15 @@ class CachedState:
             self._slots.update(self._below.slots(unknown_slots))
 
     def expect(self, addresses: Iterable[Address], slots: Iterable[Slot]) -> bool:
-        """Have the same read in the background, to be there with the next state.
+        """Start to prefetch accounts and slots that are not cached, for the next state.
 
-        False: it can't be, or one such question is open already.
+        Return False without a pipeline, or if another prefetch is in flight.
         """
-        if self._questions is None or self._answer is not None:
+        if self._pipeline is None or self._answer is not None:
             return False
         unknown = self._unknown(addresses, slots)
         if any(unknown):
-            self._answer = self._below.ask(self._questions, *unknown)
+            self._answer = self._below.ask(self._pipeline, *unknown)
         return True
 
     def _unknown(
@@ -303,7 +306,7 @@ class CachedState:
         )
 
     def account(self, address: Address) -> AccountValue | None:
-        """Return an account, None when there is none."""
+        """Return an account, or None if it does not exist."""
         found = self._accounts.get(address, _UNKNOWN)
         if found is _UNKNOWN:
             found = self._accounts[address] = self._below.account(address)
@@ -311,7 +314,7 @@ class CachedState:
         return value
 
     def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a storage slot, zero when never written."""
+        """Return the value of a storage slot, zero if it was never written."""
         key = (address, slot)
         value: int | None = self._slots.get(key)
         if value is None:
@@ -331,7 +334,7 @@ class CachedState:
         return code
 
     def absorb(self, changes: Changes, below: StoredState | OverlayState) -> None:
-        """Stand on a later state, which differs from the last by the changes."""
+        """Move to a later state, which differs from the present one by the changes."""
         if self._answer is not None:  # which is about the state that is left here
             accounts, slots = self._answer()
             self._answer = None
@@ -347,16 +350,16 @@ class CachedState:
 
 
 class StoredNodes:
-    """The rows of the head's trie nodes."""
+    """The stored trie nodes of the head's state."""
 
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
         self.pending: DirtyNodes = {}
-        """Rows that are being written: they may or may not be visible yet."""
+        """Nodes of the running commit, whose rows may or may not be visible yet."""
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
-        """Return the nodes of one trie that stand at these paths, absent ones left out."""
+        """Return the nodes of one trie at these paths. Absent nodes are omitted."""
         written = self.pending.get(owner, {})
         pending = {path: written[path] for path in paths if path in written}
         stored = self._read(owner, [path for path in paths if path not in pending])
@@ -365,9 +368,9 @@ class StoredNodes:
         }
 
     def nodes_below(self, owner: bytes, paths: Collection[bytes]) -> list[bytes]:
-        """Return the nodes of one trie below these paths, of very many only some.
+        """Return the nodes of one trie below these paths, limited by BELOW_ONE_PATH.
 
-        Those that are being written may come as they were before.
+        Nodes of the running commit may be returned in their previous version.
         """
         rows = self._connection.execute(
             _NODES_BELOW,
@@ -375,8 +378,8 @@ class StoredNodes:
                 list(paths),
                 self._network_id,
                 owner,
-                _BELOW_ONE_PATH,
-                _BELOW_ALL_PATHS,
+                BELOW_ONE_PATH,
+                BELOW_ALL_PATHS,
             ),
             binary=True,
             prepare=True,

@@ -1,4 +1,4 @@
-"""A block held against its header: everything that needs no consensus client."""
+"""Verification of a block against its header, without a consensus client."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from typing import TYPE_CHECKING
 import sha3
 from eth_typing import Hash32
 
-from nodeapi.evm import rlp
-from nodeapi.evm.changes import Changes
-from nodeapi.evm.errors import InvalidBlock
-from nodeapi.evm.execution import Outcome, execute_block
-from nodeapi.evm.header_rules import validate_header, validate_uncles
-from nodeapi.evm.receipts import BLOOM_BYTES
-from nodeapi.evm.requests import requests_hash
-from nodeapi.evm.trie import ordered_root
-from nodeapi.evm.world import World
-from nodeapi.tracers.record import RECORD_LIMIT_BYTES
-from nodeapi.tracers.recorder import Recorder
+from evm import rlp
+from evm.changes import Changes
+from evm.errors import InvalidBlock
+from evm.execution import Outcome, execute_block
+from evm.header_rules import validate_header, validate_uncles
+from evm.receipts import BLOOM_BYTES
+from evm.requests import requests_hash
+from evm.tracers.record import RECORD_LIMIT_BYTES
+from evm.tracers.recorder import Recorder
+from evm.trie import ordered_root
+from evm.world import World
 
 if TYPE_CHECKING:
-    from nodeapi.evm.blocks import Block
-    from nodeapi.evm.chain_config import ChainConfig
-    from nodeapi.evm.forks import Fork
-    from nodeapi.evm.header_rules import Ancestry
-    from nodeapi.evm.headers import Header
-    from nodeapi.evm.state_trie import StateTrie
-    from nodeapi.evm.world import StateReader
+    from evm.blocks import Block
+    from evm.chain_config import ChainConfig
+    from evm.fork import Fork
+    from evm.header_rules import Ancestry
+    from evm.headers import Header
+    from evm.state_trie import StateTrie
+    from evm.world import StateReader
 
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What a block is executed on."""
+    """The parent of a block, with everything that the block's execution needs."""
 
     header: Header
     total_difficulty: int
     ancestor_hashes: Sequence[Hash32]
-    """Up to 256, the parent's own first."""
+    """Up to 256 hashes, newest first, beginning with the parent's."""
     ancestry: Ancestry
-    """The last generations, for the uncle rules."""
+    """The last generations of blocks, for the uncle rules."""
     state: StateReader
     trie: StateTrie
-    """Stands at the parent's state, and is moved on to the block's."""
+    """The trie at the parent's state. Verification moves it to the block's state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A block that keeps every promise of its header."""
+    """A block that matches its header, with the results of its execution."""
 
     block: Block
     fork: Fork
@@ -58,10 +58,10 @@ class Verified:
 
 
 class StateRoots:
-    """The roots of a world's state as its block goes on.
+    """Computes state roots during the execution of a block.
 
-    The trie is moved by what differs from its last position, be that a change or the
-    undoing of one: a slot that a later transaction of the block restores must go back.
+    The trie is updated by the differences from its last root. If a later transaction
+    restores a slot, the trie has to be updated back as well.
     """
 
     def __init__(self, world: World, parent: Parent, fork: Fork) -> None:
@@ -72,7 +72,10 @@ class StateRoots:
         self.changes = Changes()
 
     def __call__(self) -> Hash32:
-        """Return the root of the state as it stands; `changes` are the block's so far."""
+        """Return the root of the present state.
+
+        `changes` are the block's changes so far.
+        """
         changes = self._world.changes(clears_empty_accounts=self._clears_empty_accounts)
         moves = Changes()
         for address in self.changes.accounts.keys() - changes.accounts.keys():
@@ -98,10 +101,12 @@ def verify_block(
     *,
     record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
 ) -> Verified:
-    """Execute a block on its parent and hold the outcome against its header.
+    """Execute a block on its parent and compare the results with its header.
 
-    record_limit_bytes: what is recorded of one transaction at most; None: nothing is.
-    Raises: InvalidBlock, with the block's number, its hash and the differing field.
+    record_limit_bytes: size limit of one transaction's trace record. If None, no trace
+        records are created.
+
+    Raises: InvalidBlock, with the block's number, its hash and the mismatching field.
     """
     header = block.header
     is_merged = config.is_merged(parent.total_difficulty)
@@ -186,6 +191,6 @@ def _check_outcome(header: Header, outcome: Outcome) -> None:
 
 
 def _check(header: Header, field: str, promised: object, found: object) -> None:
-    """Hold what a header says against what was computed."""
+    """Compare a header's field with the computed value. Raises: InvalidBlock."""
     if promised != found:
         raise InvalidBlock(header, field, expected=found, actual=promised)

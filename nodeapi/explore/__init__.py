@@ -1,6 +1,14 @@
-"""Pages that show blocks and traces to people.
+"""Pages under `/explore/` that show blocks, reorganisations and traces.
 
-`words` puts values into words, `calls`, `flame` and `changes` lay out what was
-recorded, `rows` reads it, `access` says who may look, `views` are the pages. Nothing is
-executed, and whatever a transaction did, a page shows a bounded part of it.
+`words` formats values; `latest` and `reorganisations` read what a network's page shows;
+`states` has the states of blocks; `pending` reads pending transactions from upstreams;
+`calls`, `flame` and `changes` arrange the trace records that `rows` reads; `access`
+decides who can see a page; `views` are the pages. They are Django views in threads and
+execute nothing.
+
+A page shows the first 500 calls and changes and at most 1500 bars of the flame graph. It
+decompresses no record beyond 16 MiB, and at most two at a time. The content policy of
+blocks and transactions allows our style sheet and no scripts, because the pages show data
+that contract authors chose. The page of a network, which shows none, has a script that
+keeps it up to date.
 """

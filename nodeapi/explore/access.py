@@ -1,4 +1,4 @@
-"""Who may look at the blocks and traces of a network, and at what of them."""
+"""Access to the pages of a network, and to the traces on them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from networks.models import Network, Tracer
 
 
 def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
-    """Return a network, and the tracers whose answers may be shown.
+    """Return a network, and the tracers whose results the user may see.
 
-    Staff sees everything, a customer what one of his keys may trace.
-    Raises: Http404, the same for a network that is not there and for one that is not
-        to be seen.
+    Staff see all of them, customers those that one of their keys may use.
+    Raises: Http404, both for an unknown network and for one that the user may not see.
     """
     user = request.user
     network = Network.objects.filter(slug=slug).first()
@@ -29,7 +28,7 @@ def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
 
 
 def admitted_networks(request: HttpRequest) -> list[Network]:
-    """Return the networks that may be looked at and have blocks."""
+    """Return the networks with blocks that the user may see."""
     user = request.user
     if not isinstance(user, User):
         return []

@@ -1,28 +1,28 @@
-"""A transaction's calls as the lines of a tree that can be folded."""
+"""The call tree of a transaction, as lines for a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evm.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
+from evm.tracers.revert_reason import revert_reason
 from nodeapi.explore import words
-from nodeapi.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
-from nodeapi.tracers.revert_reason import revert_reason
 
 MAX_CALLS = 500
-"""Calls that a page shows: some 700 KB of HTML."""
+"""Calls that a page shows; they make about 700 KB of HTML."""
 MAX_LOGS = 500
 """Logs that a page shows."""
 MAX_NESTING = 150
-"""Levels that lie within each other in the HTML; browsers give up at 512. Deeper calls
-follow in their order, on the last level."""
+"""Levels of nested HTML elements; browsers stop at 512. Deeper calls follow in their
+order on the last level."""
 INDENTED = 10
-"""Levels that are indented; a phone has no room for more."""
+"""Levels that are indented; a phone has no space for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A log, in words."""
+    """A log, formatted as text."""
 
     index: str
     address: str
@@ -33,19 +33,19 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """A call, in words. `number` counts from 1, in the order in which calls began."""
+    """A call, formatted as text. `number` counts from 1, in the order of start."""
 
     number: int
     depth: int
     kind: str
-    """What kind of bar and badge it has: `call`, `delegate`, `static`, …"""
+    """The CSS class of its bar and badge: `call`, `delegate`, `static`, …"""
     type: str
     sender: str
     to: str
     to_label: str
     selector: str
     value: str
-    """Empty where nothing is paid."""
+    """Empty if no ether is sent."""
     gas: str
     gas_used: str
     input: str
@@ -53,18 +53,19 @@ class CallLine:
     output: str
     output_size: str
     error: str
-    """Empty when it went well."""
+    """Empty if the call succeeded."""
     reason: str
-    """What a revert says, decoded; empty when it says nothing that can be read."""
+    """The decoded revert reason; empty without one."""
     logs: list[LogLine]
     call_count: str
     is_indented: bool
     ends: str
-    """As many characters as there are calls that end behind this one."""
+    """One character for each call that ends after this line; the template closes an
+    HTML element for each."""
 
 
 def in_order(top: CallFrame) -> Iterator[CallFrame]:
-    """Yield the calls in the order in which they began."""
+    """Yield a call and all calls within it, in the order of their start."""
     waiting = [top]
     while waiting:
         frame = waiting.pop()
@@ -73,9 +74,9 @@ def in_order(top: CallFrame) -> Iterator[CallFrame]:
 
 
 def call_lines(frames: list[CallFrame]) -> list[CallLine]:
-    """Return the lines of calls, given in the order in which they began."""
+    """Format calls as lines for the page. frames: in the order of their start."""
     nesting = [min(frame.depth, MAX_NESTING) for frame in frames]
-    # What follows at its own level or above it closes a call; the end closes all.
+    # A line at the same or a higher level closes a call; the end closes all.
     following = [*nesting[1:], 0]
     logs_left = MAX_LOGS
     lines = []
@@ -89,7 +90,7 @@ def call_lines(frames: list[CallFrame]) -> list[CallLine]:
 
 
 def kind(frame: CallFrame) -> str:
-    """Return the word by which pages colour a call."""
+    """Return the CSS class of a call."""
     if frame.error is not None:
         return "failed"
     if frame.type in CREATIONS:
@@ -103,17 +104,17 @@ def kind(frame: CallFrame) -> str:
 
 
 def selector(frame: CallFrame) -> str:
-    """Return the four bytes that name a called function; init code names none."""
+    """Return a call's function selector as `0x…`, "" for init code or short input."""
     return "" if frame.type in CREATIONS else words.selector(frame.input)
 
 
 def error(frame: CallFrame) -> str:
-    """Return why a call failed; empty when it did not."""
+    """Return a call's error, "" if it succeeded."""
     return "" if frame.error is None else words.printable(frame.error)
 
 
 def reason(frame: CallFrame) -> str:
-    """Return what a revert says: a text, or the four bytes of an error of its own."""
+    """Return a call's revert reason: a text or a custom error's selector, else ""."""
     if frame.error != REVERTED or not frame.output:
         return ""
     text = revert_reason(frame.output)

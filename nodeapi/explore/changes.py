@@ -1,4 +1,4 @@
-"""What a transaction changed in the state, as the lines of a table."""
+"""The state changes of a transaction, as lines of a table."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from nodeapi.evm.world import EMPTY_CODE_HASH
+from evm.tracers.touched import EMPTY, TouchedAccount
+from evm.world import EMPTY_CODE_HASH
 from nodeapi.explore import words
-from nodeapi.tracers.touched import EMPTY, TouchedAccount
 
 MAX_CHANGES = 500
 """Lines that a page shows."""
@@ -21,22 +21,22 @@ class Change:
     """One value of an account, before and after."""
 
     address: str
-    """Empty where it is the one of the line above."""
+    """Empty if it is that of the line above."""
     what: str
     slot: str
-    """Empty unless it is a storage slot."""
+    """Empty except for a storage slot."""
     before: str
     after: str
     difference: str = ""
 
     @property
     def is_hexadecimal(self) -> bool:
-        """Return whether the values are words, rather than amounts or numbers."""
+        """Whether the values are 32-byte words and not amounts or numbers."""
         return self.what in (CODE_HASH, STORAGE)
 
 
 def change_lines(touched: Iterable[TouchedAccount]) -> tuple[list[Change], int]:
-    """Return the first lines, and how many more there would be."""
+    """Return the first MAX_CHANGES lines, and the number of further ones."""
     changes = _all(touched)
     return list(islice(changes, MAX_CHANGES)), sum(1 for _ in changes)
 
@@ -50,7 +50,7 @@ def _all(touched: Iterable[TouchedAccount]) -> Iterator[Change]:
 
 
 def _of_account(account: TouchedAccount) -> Iterator[tuple[str, ...]]:
-    """Yield the members of `Change`, but for the address."""
+    """Yield the members of `Change` after the address."""
     before, after = account.before, account.after
     if before != after and EMPTY in (before, after):
         was_there = before != EMPTY

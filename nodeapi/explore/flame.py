@@ -1,67 +1,68 @@
 """The gas flame graph: each call is a bar as wide as the gas that it used.
 
-Calls lie below their caller. What of a bar has no bar below it is the call's own gas.
-Source: https://www.brendangregg.com/flamegraphs.html, turned upside down
+Callees are drawn below their caller. The part of a bar without a bar below it is the
+gas of the call itself.
+Source: https://www.brendangregg.com/flamegraphs.html, upside down
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from evm.tracers.frames import CREATIONS, CallFrame
 from nodeapi.explore import calls, words
-from nodeapi.tracers.frames import CREATIONS, CallFrame
 
 ROW_HEIGHT = 22
-"""Pixels; the text in a bar has 12."""
+"""Pixels; the text of a bar takes 12."""
 MAX_ROWS = 40
 MAX_BARS = 1500
-"""Some 450 KB of SVG."""
+"""Most bars in a graph. They make about 450 KB of SVG."""
 
 _NARROW = 300
-"""Calls of less than this part of the whole are put together with their neighbours."""
+"""Adjacent calls narrower than 1/300 of the graph share one bar."""
 _LABELLED = 0.025, 0.12
-"""Parts of the whole from which on a bar has room for a word; the second on a phone."""
+"""Minimum widths of a bar with a label, as parts of the graph: on a screen, on a phone."""
 _VISIBLE = 0.006
-"""As wide as a bar is drawn at least, if it has room."""
+"""Minimum width of a drawn bar, as a part of the graph, if there is space."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A call, or several short ones beside each other."""
+    """A call, or several short adjacent ones."""
 
     x: str
     width: str
-    """Both in percent of the graph."""
+    """Width in percent of the graph, as is `x`."""
     y: int
     """Pixels."""
     kind: str
     label: str
     is_wide: bool
-    """Whether the label has room on a phone, too."""
+    """Whether the label fits on a phone as well."""
     title: str
     target: int
-    """The number of the call's line in the tree; 0: it has none there."""
+    """The number of the call's line in the tree; 0 if it has none."""
 
 
 @dataclass(slots=True)
 class Flame:
-    """The graph, from the top down."""
+    """The graph, from the outermost call down."""
 
     bars: list[Bar] = field(default_factory=list)
     height: int = 0
     """Pixels."""
     left_out: int = 0
-    """How many bars had no room: too many of them, or too deep."""
+    """The number of bars that were omitted: too many, or too deep."""
 
 
-def flame(frames: list[CallFrame], shown: int) -> Flame:
+def flame(frames: Sequence[CallFrame], shown: int) -> Flame:
     """Return the graph of a transaction.
 
-    frames: all its calls, in the order in which they began; the first `shown` have a
-    line in the tree.
+    frames: all its calls, in the order of their start; the first `shown` have a line in
+        the tree.
     """
     widths = _widths(frames)
     lines = {id(frame): number for number, frame in enumerate(frames[:shown], 1)}
@@ -71,14 +72,15 @@ def flame(frames: list[CallFrame], shown: int) -> Flame:
 
 
 def own_gas(frame: CallFrame) -> int:
-    """Return what a call used itself; refunds may have made it less than nothing."""
+    """Return the gas of a call without its callees, at least 0 despite refunds."""
     return max(0, frame.gas_used - sum([call.gas_used for call in frame.calls]))
 
 
-def _widths(frames: list[CallFrame]) -> dict[int, int]:
-    """Return the width of each call in gas, by its id.
+def _widths(frames: Sequence[CallFrame]) -> dict[int, int]:
+    """Return the width of each call in gas, by the `id` of its frame.
 
-    Refunds make the outermost call cheaper than what lies within it.
+    A caller is at least as wide as its callees together, although refunds may make its
+    gas less.
     """
     widths: dict[int, int] = {}
     for frame in reversed(frames):
@@ -88,7 +90,7 @@ def _widths(frames: list[CallFrame]) -> dict[int, int]:
 
 
 class _Graph:
-    """Lays bars out level by level, so that what has no room is what is deep."""
+    """Lays out bars level by level, so that the deepest ones are omitted first."""
 
     def __init__(
         self, total: int, widths: dict[int, int], lines: dict[int, int]
@@ -104,15 +106,15 @@ class _Graph:
         while waiting:
             frame, start, row = waiting.popleft()
             placed = list(self._groups(frame.calls, start))
-            # The wide ones first: what is drawn later lies above.
+            # Wide bars first, because later bars are drawn above earlier ones.
             for group, x, width in sorted(placed, key=lambda place: -place[2]):
                 if self._bar(group, x, width, row + 1) and len(group) == 1:
                     waiting.append((group[0], x, row + 1))
 
     def _groups(
-        self, frames: list[CallFrame], x: int
-    ) -> Iterator[tuple[list[CallFrame], int, int]]:
-        """Yield the calls with their places and widths, narrow neighbours together."""
+        self, frames: Sequence[CallFrame], x: int
+    ) -> Iterator[tuple[Sequence[CallFrame], int, int]]:
+        """Yield groups of calls with position and width; narrow neighbours are merged."""
         by_size = groupby(
             frames, lambda call: self._widths[id(call)] * _NARROW < self._total
         )
@@ -124,8 +126,8 @@ class _Graph:
                 yield group, x, width
                 x += width
 
-    def _bar(self, frames: list[CallFrame], x: int, width: int, row: int) -> bool:
-        """Draw a bar; False when there is no room for it."""
+    def _bar(self, frames: Sequence[CallFrame], x: int, width: int, row: int) -> bool:
+        """Add a bar; return False if it was omitted."""
         if row >= MAX_ROWS or len(self.flame.bars) >= MAX_BARS:
             self.flame.left_out += 1
             return False
@@ -170,7 +172,7 @@ def _label(frame: CallFrame) -> str:
     return f"{named} {calls.selector(frame)}".rstrip()
 
 
-def _merged(frames: list[CallFrame]) -> str:
+def _merged(frames: Sequence[CallFrame]) -> str:
     failed = sum([frame.error is not None for frame in frames])
     text = words.count(len(frames), "short call")
     return f"{text}, {words.number(failed)} of them failed" if failed else text

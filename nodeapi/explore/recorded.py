@@ -1,40 +1,37 @@
-"""What was recorded of a transaction, laid out for its page.
+"""The trace records of a transaction, prepared for its page.
 
-A record may unpack to gigabytes. Pages unpack what fits into memory several times over,
-a few at a time; what is longer is for programs, which get it as a stream.
+Decompressed records may have gigabytes. Pages decompress limited sizes, a few at a
+time; programs get longer results as a stream.
 """
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore
 
+from evm.tracers.derived import call_tree, touched_accounts
+from evm.tracers.record import RecordTooLarge, unpack_pieces
 from nodeapi.explore import words
 from nodeapi.explore.calls import MAX_CALLS, CallLine, call_lines, in_order
 from nodeapi.explore.changes import Change, change_lines
 from nodeapi.explore.flame import Flame, flame
 from nodeapi.ports import RecordedTransaction
-from nodeapi.tracers.derived import call_tree, touched_accounts
-from nodeapi.tracers.record import RecordTooLarge, unpack_pieces
 
 MAX_UNPACKED_BYTES = 16 * 2**20
-"""Of a record: some 40 000 calls, or 100 000 slots; a hundred megabytes in the end."""
+"""Limit of a decompressed record: about 40 000 calls or 100 000 slots, which take about
+100 MB as objects."""
 
-_AT_ONCE = 2
+_MAX_PAGES = 2
 """Pages whose records are in memory at the same time, in each process."""
-_WAIT_SECONDS = 10.0
+WAIT_SECONDS = 10.0
 
-_room = BoundedSemaphore(_AT_ONCE)
-
-_counting = Lock()
-_uncollected = 0
+_room = BoundedSemaphore(_MAX_PAGES)
 
 
 class Busy(Exception):
-    """Raised when others have looked at long records for too long."""
+    """Raised when no memory became free in time because of other pages."""
 
 
 class TooLong(Exception):
@@ -43,29 +40,29 @@ class TooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """A transaction's calls. `absence` says why there are none, if so."""
+    """A transaction's calls. `absence`: the reason why there are none, else ""."""
 
     lines: list[CallLine] = field(default_factory=list)
     flame: Flame = field(default_factory=Flame)
     hidden: list[str] = field(default_factory=list)
-    """How many calls and logs are not shown, if there are any."""
+    """The numbers of calls and logs that are not shown, as text."""
     absence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a transaction changed. `absence` says why that is not known, if so."""
+    """A transaction's state changes. `absence`: the reason why there are none, else ""."""
 
     lines: list[Change] = field(default_factory=list)
     hidden: str = ""
-    """How many lines are not shown, if there are any."""
+    """The number of lines that are not shown, as text; "" for none."""
     absence: str = ""
 
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Wait until there is memory for one more page. Raises: Busy."""
-    if not _room.acquire(timeout=_WAIT_SECONDS):
+    """Wait for the memory of one page, and hold it. Raises: Busy."""
+    if not _room.acquire(timeout=WAIT_SECONDS):
         raise Busy
     try:
         yield
@@ -73,29 +70,8 @@ def room() -> Iterator[None]:
         _room.release()
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put the search for cyclic garbage off while many calls are in memory.
-
-    It would look at all of them, and hold every other thread up meanwhile, the event
-    loop's too: 15 ms with 20 000 calls. They form no cycles.
-    """
-    global _uncollected
-    with _counting:
-        _uncollected += 1
-        gc.disable()
-    try:
-        yield
-    finally:
-        with _counting:
-            _uncollected -= 1
-            if not _uncollected:
-                gc.enable()
-
-
-@_uninterrupted()
 def shown_calls(recorded: RecordedTransaction, size: int) -> Calls:
-    """Return a transaction's calls; size: of callTracer's answer."""
+    """Return a transaction's calls for the page. size: bytes of callTracer's result."""
     try:
         if size > MAX_UNPACKED_BYTES:
             raise TooLong
@@ -117,9 +93,8 @@ def shown_calls(recorded: RecordedTransaction, size: int) -> Calls:
     )
 
 
-@_uninterrupted()
 def shown_changes(recorded: RecordedTransaction) -> Changes:
-    """Return what a transaction changed in the state."""
+    """Return a transaction's state changes."""
     try:
         _check(recorded.details)
         _check(recorded.prestate)
@@ -130,7 +105,7 @@ def shown_changes(recorded: RecordedTransaction) -> Changes:
 
 
 def _check(packed: bytes) -> None:
-    """See that a record fits into memory. Raises: TooLong, RecordTooLarge."""
+    """Check the decompressed size of a record. Raises: TooLong, RecordTooLarge."""
     size = 0
     for piece in unpack_pieces([packed]):
         size += len(piece)
@@ -140,5 +115,5 @@ def _check(packed: bytes) -> None:
 
 def _absence(reason: Exception) -> str:
     if isinstance(reason, TooLong):
-        return "This is too long for a page; debug_traceTransaction has all of it."
+        return "This is too long for a page; debug_traceTransaction returns all of it."
     return "The transaction did too much to be recorded."

@@ -12,8 +12,8 @@ from nodeapi.models import Block, Transaction, TransactionRecord
 from nodeapi.ports import RecordedTransaction
 from nodeapi.receipts import HEAD_BYTES
 
-_LONG_COLUMNS = ("header", "body", "full_document")
-"""Of a block, not shown on a page."""
+_LONG_COLUMNS = ("body", "full_document")
+"""Columns of a block that no page needs."""
 
 PAGE_SIZE = 100
 """Transactions on a page of a block."""
@@ -30,23 +30,23 @@ _SUMMARIES = """
 
 @dataclass(frozen=True, slots=True)
 class FoundTransaction:
-    """A transaction at its place in a block, with what was recorded of it."""
+    """A transaction in one of its blocks, with its trace records."""
 
     block: Block
     summary: Summary
     recorded: RecordedTransaction
     calls_size: int
-    """Bytes of callTracer's answer."""
+    """Bytes of callTracer's result."""
 
 
 def find_block(network: Network, block_hash: bytes) -> Block | None:
-    """Return a block, canonical or not, without its long columns."""
+    """Return a block, canonical or not, or None. Its long columns are deferred."""
     blocks = Block.objects.defer(*_LONG_COLUMNS)
     return blocks.filter(network=network, hash=block_hash).first()
 
 
 def relatives(block: Block) -> tuple[Block | None, list[Block]]:
-    """Return a block's parent, if it has one, and its children, the canonical first."""
+    """Return a block's parent, None for block 0, and its children, canonical first."""
     blocks = Block.objects.filter(network_id=block.network_id)
     blocks = blocks.only("hash", "number", "is_canonical")
     parent = blocks.filter(hash=block.parent_hash).first()
@@ -54,8 +54,33 @@ def relatives(block: Block) -> tuple[Block | None, list[Block]]:
     return parent, list(children.order_by("-is_canonical", "pk")[:10])
 
 
+def canonical_hash(network: Network, number: int) -> bytes | None:
+    """Return the hash of the canonical block of a height, or None."""
+    blocks = Block.objects.filter(network=network, number=number, is_canonical=True)
+    found = blocks.values_list("hash", flat=True).first()
+    return None if found is None else bytes(found)
+
+
+def including_block(network: Network, name: bytes) -> Block | None:
+    """Return the canonical block that contains a transaction, or None.
+
+    name: the transaction's hash.
+    """
+    places = Transaction.objects.filter(
+        hash=name, block__network=network, block__is_canonical=True
+    )
+    found = places.select_related("block").only(
+        "block__number", "block__hash", "block__is_canonical"
+    )
+    place = found.first()
+    return None if place is None else place.block
+
+
 def summaries(block: Block, page: int) -> list[Summary]:
-    """Return a page of a block's transactions; page: from 1."""
+    """Return summaries of a block's transactions, one page of them.
+
+    page: the number of the page, from 1.
+    """
     first = (page - 1) * PAGE_SIZE
     place = [block.pk, first, first + PAGE_SIZE - 1]
     with connection.cursor() as cursor:
@@ -69,10 +94,11 @@ def summaries(block: Block, page: int) -> list[Summary]:
 def find_transaction(
     network: Network, name: bytes, block_hash: bytes | None
 ) -> FoundTransaction | None:
-    """Return a transaction; name: its hash.
+    """Return a transaction in one of the blocks that contain it, or None.
 
-    block_hash: of the block that is meant; None: of its canonical one, or else of the
-    one that came last.
+    name: the transaction's hash.
+    block_hash: the block's hash. None selects the canonical block if it contains the
+        transaction, otherwise the block imported last.
     """
     places = Transaction.objects.filter(hash=name, block__network=network)
     if block_hash is not None:

@@ -1,7 +1,7 @@
-"""Blocks and transactions in a few words each.
+"""Summaries of blocks and transactions.
 
-They are read out of the stored objects with searches for single members: an object may
-be megabytes long, and what is wanted stands near its ends.
+Single members are found by searching the stored JSON: an object may have megabytes, and
+the members are near its ends.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from nodeapi.receipts import HEAD_BYTES
 
 TAIL_MARK = b'"value":"0x'
 TAIL_BYTES = 120
-"""The value, and behind it the input's first bytes; nothing longer than both."""
+"""Length of the end part: it contains the value and the input's selector."""
 
 _TAIL = re.compile(rb'"value":"(0x\w+)","input":"0x(\w{0,8})')
 
-_TYPES = {
+TYPES = {
     0: "legacy",
     1: "access list",
     2: "dynamic fee",
     3: "blob",
     4: "set code",
 }
+"""Names of the types of transactions."""
 
 _PLAIN_FIELDS = {
     "extraData": "extra data",
@@ -54,25 +55,25 @@ _NUMBER_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a receipt tells in a few words."""
+    """The members of a receipt that pages show."""
 
     status: str
-    """`success` or `failed`; before Byzantium receipts do not tell, and it is empty."""
+    """`success` or `failed`; empty before Byzantium, when receipts had no status."""
     gas_used: int
     contract: str
-    """The address of the contract that the transaction made, or was to make."""
+    """The address of the created contract, also if the creation failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A transaction in a few words."""
+    """A transaction, formatted as text."""
 
     index: int
     hash: str
     type: str
     sender: str
     to: str
-    """Empty for a creation."""
+    """Empty for a contract creation."""
     nonce: str
     value: str
     selector: str
@@ -85,7 +86,7 @@ class Summary:
 
 
 def outcome(stored_receipt: bytes) -> Outcome:
-    """Return what a receipt says before its logs.
+    """Return the outcome in a receipt.
 
     stored_receipt: as `nodeapi.receipts` packs it.
     """
@@ -101,9 +102,9 @@ def outcome(stored_receipt: bytes) -> Outcome:
 def summary(
     index: int, name: bytes, head: bytes, tail: bytes, stored_receipt: bytes
 ) -> Summary:
-    """Return a transaction in a few words.
+    """Return a transaction's summary.
 
-    name: its hash. head, tail: of its object, see `ends`.
+    name: its hash. head, tail: the parts of its JSON object that `ends` returns.
     """
     result = outcome(stored_receipt)
     price = int(_member(head, "gasPrice"), 16)
@@ -114,7 +115,7 @@ def summary(
     return Summary(
         index=index,
         hash="0x" + name.hex(),
-        type=f"{kind}, {_TYPES.get(kind, 'unknown')}",
+        type=f"{kind}, {TYPES.get(kind, 'unknown')}",
         sender=_member(head, "from"),
         to=to,
         nonce=words.number(int(_member(head, "nonce"), 16)),
@@ -136,9 +137,9 @@ def ends(document: bytes) -> tuple[bytes, bytes]:
 
 
 def header_fields(head: bytes) -> list[tuple[str, str]]:
-    """Return the members of a block object that stand in tables, with their names.
+    """Return names and values of a block's members, for a table.
 
-    head: the object up to its transactions.
+    head: the block object up to its transactions.
     """
     members: dict[str, Any] = orjson.loads(head + b"[]}")
     gas_used, gas_limit = (int(members[key], 16) for key in ("gasUsed", "gasLimit"))
@@ -161,6 +162,6 @@ def header_fields(head: bytes) -> list[tuple[str, str]]:
 
 
 def _member(text: bytes, name: str) -> str:
-    """Return a hexadecimal member, empty where it is null or not there."""
+    """Return a hexadecimal member of a JSON text, "" if it is null or missing."""
     found = re.search(rb'"%b":"(0x\w*)"' % name.encode(), text)
     return found[1].decode() if found else ""

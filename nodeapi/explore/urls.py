@@ -1,4 +1,4 @@
-"""Addresses of the pages: `/explore/`, `/explore/<network>/block/<hash>`, `…/tx/<hash>`."""
+"""URLs: `/explore/`, `/explore/<network>/`, `…/block/<hash>`, `…/tx/<hash>`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HashConverter:
         return bytes.fromhex(value[2:])
 
     def to_url(self, value: bytes | memoryview | str) -> str:
-        """Return the text; text is taken as it is."""
+        """Return a hash as 0x…; text is returned unchanged."""
         return value if isinstance(value, str) else f"0x{bytes(value).hex()}"
 
 
@@ -26,6 +26,7 @@ register_converter(HashConverter, "hash")
 app_name = "explore"
 urlpatterns = [
     path("", views.index, name="index"),
+    path("<slug:slug>/", views.latest, name="network"),
     path("<slug:slug>/block/<hash:block_hash>", views.block, name="block"),
     path("<slug:slug>/tx/<hash:name>", views.transaction, name="transaction"),
 ]

@@ -1,20 +1,31 @@
-"""The page of a block and the page of a transaction."""
+"""The pages of a network, of a block and of a transaction."""
 
 from __future__ import annotations
 
+import time
+from hashlib import sha256
 from http import HTTPStatus
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from keys.policy import without_scripts
+from keys.policy import with_own_calls, without_scripts
 from networks.models import Network, Tracer
 from nodeapi.explore import rows
 from nodeapi.explore.access import admitted, admitted_networks
+from nodeapi.explore.latest import PAGE_SIZE, block_lines
+from nodeapi.explore.pending import pending_count, pending_transaction
 from nodeapi.explore.recorded import Busy, room, shown_calls, shown_changes
+from nodeapi.explore.reorganisations import (
+    newest_reorganisation,
+    recent_reorganisations,
+)
+from nodeapi.explore.states import State, Tags, tags_of
 from nodeapi.explore.summaries import header_fields
 from nodeapi.explore.words import moment
 
@@ -31,6 +42,46 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "explore/index.html", {"networks": networks})
 
 
+@with_own_calls
+@_private
+@require_safe
+@login_required
+def latest(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a network's newest blocks and recent reorganisations.
+
+    `?before=N` shows the blocks below number N. The script of the page requests the
+    page again with the version that it has, and gets 304 while nothing has changed.
+    """
+    network, _ = admitted(request, slug)
+    before = _before(request)
+    tags = tags_of(network)
+    pending = pending_count(request, network) if before is None else None
+    version = _version(network, tags, pending)
+    etag = quote_etag(version)
+    unchanged = get_conditional_response(request, etag=etag)
+    if unchanged is not None:
+        return unchanged
+    now = time.time()
+    lines = block_lines(network, tags, now, before)
+    context = {
+        "network": network,
+        "tags": tags,
+        "pending": pending,
+        "lines": lines,
+        "newer": None if before is None else before + PAGE_SIZE,
+        "older": lines[-1].number if lines and lines[-1].number else None,
+        "reorganisations": recent_reorganisations(network, tags)
+        if before is None
+        else [],
+        "is_newest": before is None,
+        "now": int(now),
+        "version": version,
+    }
+    response = render(request, "explore/network.html", context)
+    response["ETag"] = etag
+    return response
+
+
 @without_scripts
 @_private
 @require_safe
@@ -45,9 +96,14 @@ def block(request: HttpRequest, slug: str, block_hash: bytes) -> HttpResponse:
     page = _page(request, last_page)
     parent, children = rows.relatives(found)
     head = bytes(found.document[: found.transactions_offset])
+    tags = tags_of(network)
     context = {
         "network": network,
         "found": found,
+        "state": tags.state(found.number, is_canonical=found.is_canonical),
+        "canonical_hash": None
+        if found.is_canonical
+        else rows.canonical_hash(network, found.number),
         "block_hash": _hex(found.hash),
         "parent_hash": _hex(found.parent_hash),
         "moment": moment(found.timestamp),
@@ -66,9 +122,9 @@ def block(request: HttpRequest, slug: str, block_hash: bytes) -> HttpResponse:
 @require_safe
 @login_required
 def transaction(request: HttpRequest, slug: str, name: bytes) -> HttpResponse:
-    """Show a transaction, its calls, and what it changed.
+    """Show a transaction, its calls and its state changes, or a pending transaction.
 
-    name: its hash. `?block=0x…` in the address chooses among the blocks that it is in.
+    name: its hash. `?block=0x…` selects one of the blocks that contain it.
     """
     network, tracers = admitted(request, slug)
     try:
@@ -83,13 +139,22 @@ def transaction(request: HttpRequest, slug: str, name: bytes) -> HttpResponse:
 def _transaction(
     request: HttpRequest, network: Network, name: bytes, tracers: frozenset[str]
 ) -> HttpResponse:
-    found = rows.find_transaction(network, name, _wanted_block(request))
+    wanted = _wanted_block(request)
+    found = rows.find_transaction(network, name, wanted)
     if found is None:
-        raise Http404
-    recorded = found.recorded
+        if wanted is not None:
+            raise Http404
+        return _pending(request, network, name)
+    recorded, is_canonical = found.recorded, found.block.is_canonical
+    tags = tags_of(network)
     context = {
         "network": network,
         "found": found.block,
+        "state": tags.state(found.block.number, is_canonical=is_canonical),
+        "canonical_hash": None
+        if is_canonical
+        else rows.canonical_hash(network, found.block.number),
+        "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
         "transaction": found.summary,
         "calls": shown_calls(recorded, found.calls_size)
@@ -100,13 +165,39 @@ def _transaction(
     return render(request, "explore/transaction.html", context)
 
 
+def _pending(request: HttpRequest, network: Network, name: bytes) -> HttpResponse:
+    """Show a pending transaction. Raises: Http404 if no upstream has it."""
+    found = pending_transaction(request, network, name)
+    if found is None:
+        raise Http404
+    context = {"network": network, "transaction": found, "state": State("pending")}
+    return render(request, "explore/pending.html", context)
+
+
 def _hex(value: bytes | memoryview) -> str:
-    """Return a hash as text: drivers give bytes as they like."""
+    """Return a hash as text; drivers return bytes or a memoryview."""
     return f"0x{bytes(value).hex()}"
 
 
+def _version(network: Network, tags: Tags, pending: int | None) -> str:
+    """Return a text that changes with the content of a network's page."""
+    newest = newest_reorganisation(network)
+    parts = (network.pk, network.name, network.head_hash, tags, newest, pending)
+    return sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _before(request: HttpRequest) -> int | None:
+    """Return the block number in the query, None without one. Raises: Http404."""
+    text = request.GET.get("before")
+    if text is None:
+        return None
+    if not text.isdecimal() or len(text) > 18 or int(text) == 0:
+        raise Http404
+    return int(text)
+
+
 def _wanted_block(request: HttpRequest) -> bytes | None:
-    """Return the hash in the query, None without one. Raises: Http404."""
+    """Return the block hash in the query, None without one. Raises: Http404."""
     text = request.GET.get("block")
     if text is None:
         return None
@@ -117,7 +208,7 @@ def _wanted_block(request: HttpRequest) -> bytes | None:
 
 
 def _page(request: HttpRequest, last_page: int) -> int:
-    """Return the page in the query, the first without one. Raises: Http404."""
+    """Return the page number in the query, 1 without one. Raises: Http404."""
     text = request.GET.get("page", "1")
     if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= last_page:
         raise Http404

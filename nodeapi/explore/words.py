@@ -1,17 +1,19 @@
-"""Values as people read them."""
+"""Formatting of values for pages."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from legible.text import visible
+
 MAX_TEXT = 300
-"""Characters of what a contract says, such as why it reverted."""
+"""Characters shown of a contract's text, such as a revert reason."""
 MAX_DATA = 128
-"""Bytes of input, output and logged data."""
+"""Bytes shown of input, output and logged data."""
 
 
 def ether(wei: int) -> str:
-    """Return an amount, exactly: `1.5 ether`; one below a gwei in wei."""
+    """Format an amount exactly: `1.5 ether`, or `12 wei` if it is below one gwei."""
     sign, amount = "−" if wei < 0 else "", abs(wei)
     if 0 < amount < 10**9:
         return f"{sign}{amount:,} wei"
@@ -20,49 +22,67 @@ def ether(wei: int) -> str:
 
 
 def gwei(wei: int) -> str:
-    """Return a price per gas."""
+    """Return an exact price per gas: `1.5 gwei`."""
     text = f"{wei // 10**9:,}.{wei % 10**9:09}".rstrip("0").rstrip(".")
     return f"{text} gwei"
 
 
+def short_gwei(wei: int) -> str:
+    """Return a price per gas with three decimals, small prices in wei: `7 wei`."""
+    return f"{wei:,} wei" if wei < 10**6 else f"{wei / 10**9:,.3f} gwei"
+
+
+def age(seconds: float) -> str:
+    """Return a duration in its largest whole unit: `12 s`, `3 min`, `5 h`, `2 d`.
+
+    Negative durations, which differing clocks cause, are `0 s`. The script of the pages
+    (static/portcullis/live.js) has the same units.
+    """
+    rest = max(0, int(seconds))
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if rest >= length:
+            return f"{rest // length:,} {unit}"
+    return f"{rest} s"
+
+
 def number(value: int) -> str:
-    """Return a number with its thousands apart."""
+    """Return a number with thousands separators: `1,234`."""
     return f"{value:,}"
 
 
 def count(value: int, singular: str, plural: str = "") -> str:
-    """Return `1 call`, `2,000 calls`."""
+    """Return a number with its noun: `1 call`, `2,000 calls`."""
     return f"{value:,} {singular if value == 1 else plural or singular + 's'}"
 
 
 def printable(text: str) -> str:
-    """Return what a contract says, without what could change the page's own words.
+    """Return a contract's text on one line, with hidden characters as `⟨U+202E⟩`.
 
-    Control characters and those that turn the direction of writing are replaced.
+    Line breaks and tabs become spaces.
     """
-    shown = "".join([c if c.isprintable() else "\ufffd" for c in text[:MAX_TEXT]])
+    shown = visible(" ".join(text[:MAX_TEXT].split()))
     return shown if len(text) <= MAX_TEXT else f"{shown}…"
 
 
 def hexadecimal(value: bytes) -> str:
-    """Return bytes as `0x…`, of long ones the beginning."""
+    """Return bytes as `0x…`, shortened to MAX_DATA bytes."""
     if len(value) <= MAX_DATA:
         return "0x" + value.hex()
     return f"0x{value[:MAX_DATA].hex()}…"
 
 
 def brief(address: bytes | None) -> str:
-    """Return the two ends of an address."""
+    """Return a shortened address such as `0x123456…abcd`, or "nowhere" for None."""
     return f"0x{address[:3].hex()}…{address[-2:].hex()}" if address else "nowhere"
 
 
 def selector(data: bytes) -> str:
-    """Return the four bytes that name a function, empty where none is named."""
+    """Return the function selector of an input, "" if the input is shorter."""
     return "0x" + data[:4].hex() if len(data) >= 4 else ""
 
 
 def moment(timestamp: int) -> str:
-    """Return a time, given in Unix seconds, in UTC; far ones stay a number."""
+    """Return Unix seconds as a time in UTC; years beyond 9999 stay a number."""
     try:
         time = datetime.fromtimestamp(timestamp, UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""The pages of the documentation, in the order in which they are read."""
+"""The pages of the documentation, in reading order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Page(NamedTuple):
-    """A page: its name among the addresses of `docs`, and its title."""
+    """A page: its URL name in `docs`, and its title."""
 
     name: str
     title: str
@@ -27,7 +27,7 @@ PAGES = [
 
 
 class Place(NamedTuple):
-    """Where a reader is: the page, and those before and after it."""
+    """A page with its neighbours, for navigation."""
 
     page: Page
     before: Page | None
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def place_of(name: str) -> Place:
-    """Return the place of a page that there is."""
+    """Return a page with its neighbours. Raises: ValueError for an unknown name."""
     number = [page.name for page in PAGES].index(name)
     before = PAGES[number - 1] if number else None
     after = PAGES[number + 1] if number + 1 < len(PAGES) else None

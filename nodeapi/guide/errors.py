@@ -1,4 +1,4 @@
-"""The table of errors, made from their classes."""
+"""The table of errors, generated from their classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import inspect
 from http import HTTPStatus
 from typing import NamedTuple
 
-import keys.errors  # brings its classes into the table
+import keys.errors  # defines error classes
 import keys.limiter.errors  # noqa: F401  # likewise
 import nodeapi.errors  # noqa: F401  # likewise
 from jsonrpc.errors import RpcError, error_classes
@@ -16,13 +16,13 @@ class ErrorEntry(NamedTuple):
     """A row of the table of errors."""
 
     reason: str
-    """The word in `data.reason`, empty where the words are geth's."""
+    """The value of `data.reason`; empty for errors with geth's messages."""
     code: int
     status: HTTPStatus
-    """Of the answer to a single call; in a batch it is 200."""
+    """The HTTP status of a single call; a batch always gets 200."""
     name: str
     when: str
-    """When it is raised, as a sentence."""
+    """The condition, as a sentence."""
 
 
 def error_entries() -> list[ErrorEntry]:
@@ -36,7 +36,7 @@ def error_entries() -> list[ErrorEntry]:
             _sentence(error),
         )
         for error in error_classes()
-        if not error.__name__.startswith("_")  # what several have in common
+        if not error.__name__.startswith("_")  # base classes
     ]
     return sorted(entries, key=lambda entry: (not entry.reason, entry))
 

@@ -1,4 +1,4 @@
-"""Arguments that find something on a network, for the OpenRPC document and its console."""
+"""Example arguments that exist on a network, for the OpenRPC document and the console."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from nodeapi.explore.summaries import Summary
 from nodeapi.models import Block, StorageVersion
 
 SEARCHED_BLOCKS = 1000
-"""How far below the head a block with transactions is looked for."""
+"""Blocks below the head in which a transaction is searched."""
 
 SEARCHED_ACCOUNTS = 10
-"""How many of that block's callees are asked for a slot."""
+"""Callees of that block whose storage is searched for a slot."""
 
-REMEMBERED = 128
-"""Heads whose arguments are kept, those asked for last."""
+CACHED_HEADS = 128
+"""Heads whose arguments are cached."""
 
 _TRACERS = (Tracer.CALL, Tracer.PRESTATE, Tracer.FLAT_CALL, Tracer.FOUR_BYTE)
-"""Whose answers are short, the most usual first."""
+"""Tracers with short results, the most usual first."""
 
 
 def examples(network: Network) -> Mapping[str, Any]:
-    """Return arguments by the names of parameters; few of them where no block is.
+    """Return example arguments by parameter name. Some require a network with blocks.
 
-    They are of the newest block with transactions. Anybody may ask for the document, as
-    often as he likes: they are read once for each head.
+    They are taken from the newest block with transactions. The document is public, so
+    they are cached for each head.
     """
     options = {"data": "0x", **_options(network)}
     if network.head_number is None or network.head_hash is None:
@@ -38,9 +38,9 @@ def examples(network: Network) -> Mapping[str, Any]:
     return options | _below(network.pk, network.head_number, head)
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHED_HEADS)
 def _below(network_id: int, head_number: int, head_hash: bytes) -> dict[str, Any]:
-    """Return arguments of the newest block with transactions."""
+    """Return example arguments from the newest block with transactions."""
     found: dict[str, Any] = {}
     block = _block(network_id, head_number)
     if block is not None:
@@ -57,7 +57,7 @@ def _options(network: Network) -> dict[str, Any]:
 
 
 def _block(network_id: int, head_number: int) -> Block | None:
-    """Return a network's newest block with transactions, without them its head."""
+    """Return a network's newest block with transactions, else its head."""
     canonical = Block.objects.filter(
         network=network_id,
         is_canonical=True,
@@ -68,7 +68,7 @@ def _block(network_id: int, head_number: int) -> Block | None:
 
 
 def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
-    """Return arguments of some transactions: of one that calls a contract, if it can be."""
+    """Return example arguments from a transaction, preferably a contract call."""
     if not found:
         return {}
     chosen, address, position = found[0], found[0].to or found[0].sender, "0x0"
@@ -77,7 +77,7 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
         if one.to:
             calls.setdefault(one.to, one)
     for account, call in islice(calls.items(), SEARCHED_ACCOUNTS):
-        slot = _first_slot(network_id, account)
+        slot = _lowest_slot(network_id, account)
         if slot is not None:
             chosen, address, position = call, account, slot
             break
@@ -90,11 +90,11 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
     }
 
 
-def _first_slot(network_id: int, account: str) -> str | None:
-    """Return a slot of an account, None where nothing was ever stored.
+def _lowest_slot(network_id: int, account: str) -> str | None:
+    """Return the lowest stored slot of an account, None without storage.
 
-    One account a query: asked for the first slot of several, PostgreSQL before 17 reads
-    all slots of all accounts on its way.
+    Each query has one account: for several accounts PostgreSQL before 17 reads all
+    their slots.
     """
     versions = StorageVersion.objects.filter(
         network=network_id, address=bytes.fromhex(account[2:])
@@ -104,5 +104,5 @@ def _first_slot(network_id: int, account: str) -> str | None:
 
 
 def _hex(value: bytes | memoryview[int]) -> str:
-    """Return what a column holds as clients write it."""
+    """Return a column's bytes as `0x…`."""
     return "0x" + bytes(value).hex()

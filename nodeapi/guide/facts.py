@@ -1,4 +1,4 @@
-"""What the documentation says that stands elsewhere: settings, addresses, releases."""
+"""Facts for the documentation pages: limits, API operations, releases."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from keys.api.schema import document
+from keys.api.documentation import document
 from nodeapi import conf
 
 
 class Bound(NamedTuple):
-    """Something that is limited for everybody, and the setting that says how."""
+    """A limit of all keys, with the name of its setting."""
 
     what: str
     value: str
@@ -22,39 +22,45 @@ class Bound(NamedTuple):
 
 
 def bounds() -> list[Bound]:
-    """Return what holds here for every request."""
+    """Return the limits of all requests."""
     return [*_of_requests(), *_of_traces()]
 
 
 def _of_requests() -> Iterator[Bound]:
-    yield Bound("Body of a request", _bytes(conf.max_body_bytes()), "MAX_BODY_BYTES")
-    yield Bound("Calls of a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS")
+    yield Bound(
+        "Size of a request body", _bytes(conf.max_body_bytes()), "MAX_BODY_BYTES"
+    )
+    yield Bound("Calls in a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS")
     size = _bytes(conf.max_batch_response_bytes())
-    yield Bound("Results of a batch", size, "MAX_BATCH_RESPONSE_BYTES")
+    yield Bound("Size of a batch's results", size, "MAX_BATCH_RESPONSE_BYTES")
     time = f"{conf.request_timeout():g} s"
-    yield Bound("Time of a request", time, "REQUEST_TIMEOUT")
-    what = "Requests a minute with keys that nobody has, from one address"
-    often = f"{conf.failed_keys_per_minute() or 'any number'}"
+    yield Bound("Timeout of a request", time, "REQUEST_TIMEOUT")
+    what = "Requests with invalid keys per minute, from one address"
+    often = f"{conf.failed_keys_per_minute() or 'no limit'}"
     yield Bound(what, often, "FAILED_KEYS_PER_MINUTE")
 
 
 def _of_traces() -> Iterator[Bound]:
     limits = conf.trace_limits()
-    what = "Time of a trace, until its first byte"
+    what = "Timeout of a trace, until its first byte"
     yield Bound(what, f"{conf.slow_request_timeout():g} s", "SLOW_REQUEST_TIMEOUT")
-    what = "Tracing a transaction again, without a timeout of your own"
+    what = "Executing a transaction again, unless timeout is passed"
     yield Bound(what, f"{conf.trace_timeout():g} s", "TRACE_TIMEOUT")
     what = "Executing a whole trace again"
     yield Bound(what, f"{limits.seconds:g} s", "TRACE_SECONDS")
-    what = "Traces of one key that are executed at once"
-    yield Bound(what, f"{limits.per_owner}", "TRACE_CONCURRENCY")
-    yield Bound("Answer of a trace", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES")
+    what = "Traces of one key that are executed or read at a time"
+    yield Bound(what, f"{limits.per_key}", "TRACE_CONCURRENCY")
+    yield Bound(
+        "Size of a trace's answer", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES"
+    )
     size = _bytes(conf.record_limit_bytes())
-    yield Bound("Recorded data of one transaction", size, "RECORD_LIMIT_BYTES")
+    yield Bound(
+        "Call data of one transaction in its trace record", size, "RECORD_LIMIT_BYTES"
+    )
 
 
 def _bytes(size: int) -> str:
-    """Return a size as people read it."""
+    """Return a size with its unit, such as "5 MiB"."""
     for unit, width in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= width and size % width == 0:
             return f"{size // width} {unit}"
@@ -69,11 +75,11 @@ class Operation(NamedTuple):
     scope: str
     summary: str
     fields: list[str]
-    """Of its body, or the parameters of its address."""
+    """The fields of its body, or its query parameters."""
 
 
 def operations() -> list[Operation]:
-    """Return every operation, by path."""
+    """Return every operation of the management API, ordered by path."""
     return list(_operations())
 
 
@@ -96,21 +102,40 @@ def _operations() -> Iterator[Operation]:
             )
 
 
+class Changes(NamedTuple):
+    """The changes of one kind in a version."""
+
+    kind: str
+    """"Added", "Changed", "Fixed", …"""
+    entries: list[list[str]]
+    """Each entry is split at its backticks: every second piece is code."""
+
+
 class Release(NamedTuple):
-    """A version, and what changed with it."""
+    """A version with its changes."""
 
     name: str
-    changes: list[list[str]]
-    """Each in pieces, of which every other one is code."""
+    """Its number and date, or "Unreleased"."""
+    changes: list[Changes]
 
 
 @cache
 def releases() -> list[Release]:
-    """Return what CHANGELOG.md says."""
+    """Return the versions in CHANGELOG.md, the newest first."""
     text = (settings.BASE_DIR / "CHANGELOG.md").read_text()
     found = []
-    for part in text.split("\n## ")[1:]:
-        name, _, rest = part.partition("\n")
-        changes = [" ".join(one.split()) for one in re.split(r"^- ", rest, flags=re.M)]
-        found.append(Release(name, [one.split("`") for one in changes if one]))
+    for release in text.split("\n## ")[1:]:
+        title, *kinds = release.split("\n### ")
+        name = title.strip().replace("[", "").replace("]", "").replace(" - ", ", ")
+        found.append(Release(name, [_changes(kind) for kind in kinds]))
     return found
+
+
+def _changes(section: str) -> Changes:
+    """Parse a section of CHANGELOG.md: its kind, and a list, perhaps in groups."""
+    kind, _, rest = section.partition("\n")
+    entries = re.findall(r"^- (.*(?:\n  .*)*)", rest, re.MULTILINE)
+    links = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+    return Changes(
+        kind, [links.sub(r"\1", " ".join(e.split())).split("`") for e in entries]
+    )

@@ -1,4 +1,4 @@
-"""Addresses of the documentation, below `/docs/`; `config.urls` adds the wallet's."""
+"""URLs of the documentation, below `/docs/`; `config.urls` adds the wallet's page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the document that programs read."""
+"""The pages of the documentation, and the OpenRPC document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nodeapi.methods import registry
 
 
 def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
-    """Render a page, `templates/docs/<name>.html`, with the way around it."""
+    """Render the page `templates/docs/<name>.html` with its navigation."""
     context = {
         "pages": PAGES,
         "place": place_of(name),
@@ -37,35 +37,35 @@ def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
 @without_scripts
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the way to a first call."""
+    """Show how to make a first call."""
     return show_page(request, "index", networks=_served())
 
 
 @without_scripts
 @require_safe
 def authentication(request: HttpRequest) -> HttpResponse:
-    """Show how a request says whose it is."""
+    """Show how a request is authenticated."""
     return show_page(request, "authentication")
 
 
 @without_scripts
 @require_safe
 def networks(request: HttpRequest) -> HttpResponse:
-    """Show what can be asked where."""
+    """Show the networks with their methods and tracers."""
     return show_page(request, "networks", networks=_served(), methods=list(registry))
 
 
 @with_own_calls
 @require_safe
 def console(request: HttpRequest) -> HttpResponse:
-    """Show where methods are tried; `?network=slug&method=name` chooses."""
+    """Show the console. The query `?network=slug&method=name` selects a method."""
     return show_page(request, "console")
 
 
 @without_scripts
 @require_safe
 def limits(request: HttpRequest) -> HttpResponse:
-    """Show what calls cost and what plans allow."""
+    """Show the price of calls and the limits of plans."""
     return show_page(
         request,
         "limits",
@@ -78,7 +78,7 @@ def limits(request: HttpRequest) -> HttpResponse:
 @without_scripts
 @require_safe
 def errors(request: HttpRequest) -> HttpResponse:
-    """Show every error that the API answers with; `data.see` points here."""
+    """Show all errors of the API. The member `data.see` of an error links here."""
     return show_page(request, "errors", entries=error_entries())
 
 
@@ -107,18 +107,18 @@ def management(request: HttpRequest) -> HttpResponse:
 @without_scripts
 @require_safe
 def changelog(request: HttpRequest) -> HttpResponse:
-    """Show what has changed."""
+    """Show the changelog."""
     return show_page(request, "changelog", releases=releases())
 
 
 def _served() -> list[Network]:
-    """Return the networks, with their host names."""
+    """Return all networks with their host names."""
     return list(Network.objects.prefetch_related("host_names"))
 
 
 @require_safe
 def openrpc(request: HttpRequest) -> HttpResponse:
-    """Answer with what `rpc.discover` answers with, and the networks, to anybody."""
+    """Return the OpenRPC document of `rpc.discover` with all networks; it is public."""
     base = base_url(request)
     servers = [
         document.Server(

@@ -1,16 +1,28 @@
 """The node's methods, one module for each namespace.
 
-Inside a method the order is always: decode, authorise, load, compute, encode.
+Each method has the same order: decode, authorise, load, compute, encode.
 """
 
 from __future__ import annotations
 
-from nodeapi.methods import debug, eth, eth_transactions, net, rpc, trace, web3
+from nodeapi.methods import (
+    debug,
+    eth,
+    eth_sending,
+    eth_subscriptions,
+    eth_transactions,
+    net,
+    rpc,
+    trace,
+    web3,
+)
 from nodeapi.methods.catalog import registry
 
 __all__ = [
     "debug",
     "eth",
+    "eth_sending",
+    "eth_subscriptions",
     "eth_transactions",
     "net",
     "registry",

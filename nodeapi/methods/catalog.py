@@ -1,4 +1,4 @@
-"""The one register of the node's methods; each namespace's module adds to it."""
+"""The registry of the node's methods. Each namespace's module adds its methods."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""What the methods know of a request."""
+"""The context of a request, which methods receive."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 
 from jsonrpc.errors import RpcError
+from jsonrpc.later import DONE, Later
 from jsonrpc.registry import Method
 from keys import permits
 from keys.grants import Grant
@@ -16,8 +16,8 @@ from keys.metering import OK, UNKNOWN_METHOD, outcome_of
 from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
-from nodeapi.http import RequestId
-from nodeapi.ports import Limiter, Meter, Store, Tracing
+from nodeapi.ports import Limiter, Meter, Notifier, Relay, Store, Tracing
+from nodeapi.request_id import RequestId
 
 TRACE = permits.TRACE
 """The capability to have blocks traced."""
@@ -25,12 +25,14 @@ TRACE = permits.TRACE
 
 @dataclass(slots=True)
 class Context:
-    """A request that was let in: by what key, to which network, and what it reads.
+    """An authenticated request: its key, its network, and the service's parts.
 
-    tracing: executes blocks again; None where nothing does.
-    limiter, meter: None where nothing is charged or counted.
-    started: when the request came, in nanoseconds of `time.perf_counter_ns`.
-    record: where each call's method and error are put down; None: nowhere.
+    tracing: executes blocks again, or None if the service does not.
+    limiter, meter: None to charge or count nothing.
+    started: arrival time, in nanoseconds of `time.perf_counter_ns`.
+    record: stores each call's method and error for the log, or None.
+    relay: asks upstreams, or None if the service does not.
+    notifier: the socket that the request has arrived on, None over HTTP.
     """
 
     request_id: RequestId
@@ -42,27 +44,39 @@ class Context:
     meter: Meter | None = None
     started: int = 0
     record: list[tuple[str | None, RpcError | None]] | None = None
+    relay: Relay | None = None
+    notifier: Notifier | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
 
     @property
     def turn(self) -> asyncio.Lock:
-        """What a request's calls take turns by, where each would take much."""
+        """Lock for the request's expensive calls, which are executed one at a time."""
         if self._turn is None:
             self._turn = asyncio.Lock()
         return self._turn
 
-    def charge(self, credits: int) -> Awaitable[None] | None:
-        """Take what a request costs from its key; at once, if there is enough at hand.
+    @property
+    def payer(self) -> int:
+        """The id of the API key."""
+        return self.grant.api_key_id
 
-        Raises, when awaited: see `keys.limiter.errors`.
+    @property
+    def pending(self) -> Relay | None:
+        """The relay, which knows what is pending. None if the network has no upstream."""
+        return self.relay if self.network.upstreams else None
+
+    def charge(self, credits: int) -> Later[None]:
+        """Charge the API key with the credits that a request costs.
+
+        Fails with an error of `keys.limiter.errors`.
         """
         grant, limiter = self.grant, self.limiter
         if limiter is None:
-            return None
+            return DONE
         return limiter.charge(grant.api_key_id, grant.limits, credits)
 
     def refund(self, credits: int) -> None:
-        """Give back to the key what a call was charged too much."""
+        """Refund credits that a call was overcharged."""
         if self.limiter is not None:
             self.limiter.refund(self.grant.api_key_id, self.grant.limits, credits)
 
@@ -90,7 +104,7 @@ class Context:
             )
 
     def authorise(self, method: Method) -> None:
-        """Raise MethodNotEntitled when the key lacks what a method demands."""
+        """Raise MethodNotEntitled if the key lacks the method's capability."""
         if method.capability is None:
             return
         permit = self.grant.permits.get((self.network.id, method.capability))
@@ -103,12 +117,13 @@ class Context:
             )
 
     def require_tracer(self, tracer: str) -> None:
-        """Refuse a tracer that is not for this key or this network.
+        """Check that the network offers a tracer and that the key may use it.
 
-        tracer: as in networks.models.Tracer. A mux is asked for itself and for each
-            of the tracers in it.
-        Raises: TracerNotAvailable when the network does not offer it;
-            TracerNotEntitled when the key was granted others.
+        tracer: as in networks.models.Tracer. For a mux, call this for the mux and for
+            each of its tracers.
+
+        Raises: TracerNotAvailable if the network does not offer it; TracerNotEntitled
+            if the key's entitlement excludes it.
         """
         network = self.network
         if tracer not in network.tracers:

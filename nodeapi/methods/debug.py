@@ -1,12 +1,12 @@
-"""`debug_`: traces, and blocks and transactions as they were signed and sealed.
+"""`debug_`: traces, and the RLP of blocks, headers and transactions.
 
 Source: go-ethereum eth/tracers/api.go, internal/ethapi/api.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
+from evm import rlp
+from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi import schemas
 from nodeapi.encoding import (
@@ -16,14 +16,12 @@ from nodeapi.encoding import (
     data,
     hash32,
 )
-from nodeapi.errors import BlockNotFound
-from nodeapi.evm import rlp
+from nodeapi.errors import BlockNotFound, RawNotFound
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.ports import Answer, MaybeAnswer
-from nodeapi.store.base import settled
 
 _OPTIONS = Param(
     "options",
@@ -32,6 +30,7 @@ _OPTIONS = Param(
     required=False,
     default=DEFAULT,
     summary="Which tracer, and what it is to show; the struct logger by default.",
+    reads_text=True,
 )
 _BLOCK = Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)
 _TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
@@ -66,24 +65,15 @@ def trace_block_by_number(
     context: Context, number_or_tag: int | str, options: TraceOptions
 ) -> MaybeAnswer:
     """Return the traces of a canonical block."""
-    # Before the block is looked for: nobody would wait for what is found.
+    # Before the block is looked up: its absence does not matter to callers without access.
     traces.require_tracers(context, options)
-    block_hash = context.store.canonical_hash(context.network.id, number_or_tag)
-    if isinstance(block_hash, bytes):
+
+    def trace(block_hash: bytes | None) -> Later[Answer]:
+        if block_hash is None:
+            raise BlockNotFound(number_or_tag)
         return traces.trace_block(context, block_hash, options)
-    return _trace_block_later(context, number_or_tag, block_hash, options)
 
-
-async def _trace_block_later(
-    context: Context,
-    number_or_tag: int | str,
-    block_hash: bytes | Awaitable[bytes | None] | None,
-    options: TraceOptions,
-) -> Answer | None:
-    found = await settled(block_hash)
-    if found is None:
-        raise BlockNotFound(number_or_tag)
-    return await settled(traces.trace_block(context, found, options))
+    return context.store.canonical_hash(context.network.id, number_or_tag).then(trace)
 
 
 @registry.method(
@@ -109,9 +99,12 @@ def trace_transaction(
     result=schemas.named("block", schemas.DATA),
     summary="Returns the RLP of a block.",
 )
-async def get_raw_block(context: Context, block: BlockReference) -> bytes:
-    """Return a block as it travels; nothing where no block has the number."""
-    return await _raw_block(context, block)
+def get_raw_block(context: Context, block: BlockReference) -> Later[bytes]:
+    """Return a block's RLP, empty if no block has the number.
+
+    Fails with RawNotFound for an unknown hash.
+    """
+    return _raw_block(context, block, "block")
 
 
 @registry.method(
@@ -121,10 +114,13 @@ async def get_raw_block(context: Context, block: BlockReference) -> bytes:
     result=schemas.named("header", schemas.DATA),
     summary="Returns the RLP of a block's header.",
 )
-async def get_raw_header(context: Context, block: BlockReference) -> bytes:
-    """Return what a block's hash is of; nothing where no block has the number."""
-    raw = await _raw_block(context, block)
-    return rlp.list_items(raw)[0] if raw else b""
+def get_raw_header(context: Context, block: BlockReference) -> Later[bytes]:
+    """Return a header's RLP, empty if no block has the number.
+
+    Fails with RawNotFound for an unknown hash.
+    """
+    raw = _raw_block(context, block, "header")
+    return raw.then(lambda found: rlp.list_items(found)[0] if found else b"")
 
 
 @registry.method(
@@ -134,21 +130,34 @@ async def get_raw_header(context: Context, block: BlockReference) -> bytes:
     result=schemas.named("transaction", schemas.DATA),
     summary="Returns the transaction with a hash as EIP-2718 encodes it.",
 )
-async def get_raw_transaction(context: Context, transaction_hash: bytes) -> bytes:
-    """Return a transaction of the canonical chain; nothing where there is none."""
+def get_raw_transaction(context: Context, transaction_hash: bytes) -> Later[bytes]:
+    """Return a transaction of the canonical chain, empty if there is none."""
     store, network_id = context.store, context.network.id
-    return await store.raw_transaction(network_id, transaction_hash) or b""
+    raw = store.raw_transaction(network_id, transaction_hash)
+    return raw.then(lambda found: found or b"")
 
 
-async def _raw_block(context: Context, block: BlockReference) -> bytes:
-    """Return a block's RLP, and geth's nothing where no block has the number.
+def _raw_block(context: Context, block: BlockReference, kind: str) -> Later[bytes]:
+    """Return a block's RLP, empty if no block has the number.
 
-    Raises: BlockNotFound for a hash that is no block's.
+    kind: `block` or `header`, for the error. Like geth, `requireCanonical` is ignored.
+    Fails with RawNotFound for an unknown hash.
     """
-    block_hash = await traces.named_block(context, block)
-    if block_hash is None:
-        return b""
-    raw = await context.store.raw_block(context.network.id, block_hash)
+    store, network_id = context.store, context.network.id
+
+    def read(block_hash: bytes | None) -> Later[bytes]:
+        if block_hash is None:
+            return Later(b"")
+        return store.raw_block(network_id, block_hash).then(
+            lambda raw: _existing(raw, kind, block_hash)
+        )
+
+    if block.hash is not None:
+        return read(block.hash)
+    return traces.named_block(context, block).then(read)
+
+
+def _existing(raw: bytes | None, kind: str, block_hash: bytes) -> bytes:
     if raw is None:
-        raise BlockNotFound(block_hash)
+        raise RawNotFound(kind, block_hash)
     return raw

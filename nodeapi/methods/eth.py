@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from functools import partial
 
 from jsonrpc.errors import InvalidParams
+from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi import schemas
 from nodeapi.encoding import (
@@ -25,6 +26,7 @@ from nodeapi.encoding import (
 from nodeapi.errors import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.pending import PendingBlock
 from nodeapi.ports import MAX_SLOTS, Document
 
 _BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
@@ -40,7 +42,8 @@ _BLOCK = Param(
     schemas.BLOCK_PARAMETER,
     required=False,
     default=LATEST,
-    summary="After which block; latest when it is left out.",
+    summary="After which block; latest when it is left out. The state at pending is "
+    "that at latest.",
 )
 
 
@@ -61,19 +64,21 @@ def chain_id(context: Context) -> int:
     encode=quantity,
     summary="Returns the number of the newest block.",
 )
-def get_block_number(context: Context) -> int | Awaitable[int]:
+def get_block_number(context: Context) -> Later[int]:
     """Return the head's number."""
     return context.store.head_number(context.network.id)
 
 
 @registry.method(
     "eth_syncing",
-    result=schemas.named("syncing", schemas.BOOLEAN),
-    summary="Returns whether blocks are still missing: always false.",
+    result=schemas.named("syncing", schemas.SYNCING),
+    summary="Returns false, or an object while the network is behind its upstream nodes.",
 )
-def syncing(context: Context) -> bytes:
-    """Return false: a block that is visible is complete."""
-    return b"false"
+def syncing(context: Context) -> bytes | Later[bytes]:
+    """Return geth's object while blocks are missing that upstreams have."""
+    if not context.network.upstreams:
+        return b"false"  # a block that is visible is complete
+    return context.store.syncing(context.network.id)
 
 
 @registry.method(
@@ -94,16 +99,26 @@ def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Docume
     "eth_getBlockByNumber",
     params=[Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG), _FULL],
     result=schemas.named("block", schemas.BLOCK_OR_NULL),
-    summary="Returns the block with a number or tag, null when there is none.",
+    summary="Returns the block with a number or tag, null when there is none. pending is "
+    "an upstream node's pending block, or latest on a network without upstreams.",
 )
 def get_block_by_number(
     context: Context, number_or_tag: int | str, full: bool
 ) -> Document:
-    """Return a canonical block."""
+    """Return a canonical block, or the pending block of an upstream."""
     network = context.network
+    if number_or_tag == "pending" and (relay := context.pending) is not None:
+        found = Later.from_coroutine(relay.pending_block(network, context.payer))
+        return found.then(partial(_pending_document, full))
     return context.store.block_by_number(
         network.id, number_or_tag, full, network.emit_total_difficulty
     )
+
+
+def _pending_document(full: bool, block: PendingBlock | None) -> bytes | None:
+    if block is None:
+        return None
+    return block.full if full else block.hashes
 
 
 @registry.method(
@@ -134,8 +149,8 @@ def get_transaction_by_block_hash_and_index(
 )
 def get_storage_at(
     context: Context, account: bytes, position: str, block: BlockReference
-) -> bytes | Awaitable[bytes]:
-    """Return a word of 32 bytes, zero when nothing was ever stored there."""
+) -> Later[bytes]:
+    """Return a slot's value as 32 bytes, zero if it was never written."""
     try:
         slot = storage_key(position)
     except ValueError as error:
@@ -143,12 +158,15 @@ def get_storage_at(
     return context.store.storage_at(context.network.id, account, slot, block)
 
 
-async def _refuse_position(
+def _refuse_position(
     context: Context, block: BlockReference, fault: str
-) -> bytes:
-    """Raise InvalidParams, unless the block is at fault: geth resolves it first."""
-    await context.store.resolve_state(context.network.id, block)
-    raise InvalidParams(fault)
+) -> Later[bytes]:
+    """Fail with InvalidParams, or with the block's error: geth looks it up first."""
+
+    def refuse(_: object) -> bytes:
+        raise InvalidParams(fault)
+
+    return context.store.resolve_state(context.network.id, block).then(refuse)
 
 
 @registry.method(
@@ -161,18 +179,23 @@ async def _refuse_position(
     summary="Returns the values at many storage positions after one block.",
     credits=10,
 )
-async def get_storage_values(
+def get_storage_values(
     context: Context, positions: dict[bytes, list[int]], block: BlockReference
-) -> bytes:
+) -> Later[bytes]:
     """Return each address with its words, in the order of the positions."""
     slots = [(account, slot) for account, many in positions.items() for slot in many]
     if len(slots) > MAX_SLOTS:
         raise TooManySlots(MAX_SLOTS)
     if not slots:
         raise InvalidParams("empty request")
-    words = iter(await context.store.storage_values(context.network.id, slots, block))
+    words = context.store.storage_values(context.network.id, slots, block)
+    return words.then(partial(_words_by_address, positions))
+
+
+def _words_by_address(positions: dict[bytes, list[int]], words: list[bytes]) -> bytes:
+    rest = iter(words)
     members = [
-        data(account) + b":[" + b",".join([data(next(words)) for _ in many]) + b"]"
+        data(account) + b":[" + b",".join([data(next(rest)) for _ in many]) + b"]"
         for account, many in positions.items()
     ]
     return b"{" + b",".join(members) + b"}"

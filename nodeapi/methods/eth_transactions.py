@@ -1,15 +1,22 @@
-"""`eth_`: transactions by their hash, their receipts, and how many a block has.
+"""`eth_`: transactions by hash, receipts, uncles, and counts.
 
-A block or transaction that there is not is null, never an error; so is a hash that
-only a side block's transaction has.
-Source: go-ethereum internal/ethapi/api.go, execution-apis src/eth/{block,transaction}.yaml
+The result for a missing block, transaction or uncle is null, not an error. A
+transaction that is only in side blocks counts as missing.
+
+Source: go-ethereum internal/ethapi/api.go, execution-apis
+src/eth/{block,transaction}.yaml
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from evm.blocks import decode_headers
+from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
 from nodeapi import schemas
-from nodeapi.documents import count_transactions, count_uncles
+from nodeapi.documents import count_transactions, count_uncles, uncle_document
 from nodeapi.encoding import (
     BlockReference,
     block_number,
@@ -18,14 +25,15 @@ from nodeapi.encoding import (
     index,
     quantity,
 )
-from nodeapi.errors import HeaderForHashNotFound, NotCanonical
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports import Answer, Document, MaybeAnswer
-from nodeapi.store.base import settled
+from nodeapi.methods.traces import named_block
+from nodeapi.pending import PendingBlock
+from nodeapi.ports import Document, MaybeAnswer, Relay
 
 _BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
 _BLOCK_NUMBER = Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG)
+_UNCLE_INDEX = Param("uncleIndex", index, schemas.QUANTITY)
 _TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
 
 
@@ -37,11 +45,24 @@ def _quantity_or_null(value: int | None) -> bytes:
     "eth_getTransactionByHash",
     params=[_TRANSACTION_HASH],
     result=schemas.named("transaction", schemas.TRANSACTION_OR_NULL),
-    summary="Returns the transaction with a hash, null when there is none.",
+    summary="Returns the transaction with a hash, null when there is none. It may be "
+    "pending at an upstream node of the network.",
 )
 def get_transaction_by_hash(context: Context, transaction_hash: bytes) -> Document:
-    """Return a transaction of the canonical chain."""
-    return context.store.transaction_by_hash(context.network.id, transaction_hash)
+    """Return a transaction of the canonical chain, or a pending one."""
+    network, relay = context.network, context.pending
+    found = context.store.transaction_by_hash(network.id, transaction_hash)
+    if relay is None:
+        return found
+
+    def look_further(document: bytes | None) -> Document:
+        if document is not None:
+            return Later(document)
+        return Later.from_coroutine(
+            relay.pending_transaction(network, transaction_hash, context.payer)
+        )
+
+    return found.then(look_further)
 
 
 @registry.method(
@@ -50,18 +71,20 @@ def get_transaction_by_hash(context: Context, transaction_hash: bytes) -> Docume
     result=schemas.named("transaction", schemas.TRANSACTION_OR_NULL),
     summary="Returns the transaction at a position in a block, null when there is none.",
 )
-async def get_transaction_by_block_number_and_index(
+def get_transaction_by_block_number_and_index(
     context: Context, number_or_tag: int | str, transaction_index: int
-) -> bytes | None:
-    """Return a transaction of a canonical block."""
-    store, network_id = context.store, context.network.id
-    block_hash = await settled(store.canonical_hash(network_id, number_or_tag))
-    if block_hash is None:
-        return None
-    return await settled(
-        store.transaction_by_block_hash_and_index(
-            network_id, block_hash, transaction_index
+) -> Document:
+    """Return a transaction of a canonical block, or of the pending block."""
+    if number_or_tag == "pending" and context.pending is not None:
+        return _pending_block(context.pending, context).then(
+            partial(_transaction_at, transaction_index)
         )
+    store, network_id = context.store, context.network.id
+    return if_found(
+        store.canonical_hash(network_id, number_or_tag),
+        lambda block_hash: store.transaction_by_block_hash_and_index(
+            network_id, block_hash, transaction_index
+        ),
     )
 
 
@@ -72,7 +95,7 @@ async def get_transaction_by_block_number_and_index(
     summary="Returns the receipt of a transaction, null when there is none.",
 )
 def get_transaction_receipt(context: Context, transaction_hash: bytes) -> MaybeAnswer:
-    """Return what a transaction of the canonical chain left behind."""
+    """Return the receipt of a transaction in the canonical chain."""
     return context.store.receipt(context.network.id, transaction_hash)
 
 
@@ -85,26 +108,12 @@ def get_transaction_receipt(context: Context, transaction_hash: bytes) -> MaybeA
 )
 def get_block_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     """Return the receipts of a block, canonical or not, in order."""
-    if block.hash is None or block.require_canonical:
-        return _receipts_of(context, block)
-    return context.store.block_receipts(context.network.id, block.hash)
-
-
-async def _receipts_of(context: Context, block: BlockReference) -> Answer | None:
-    """Return the receipts of a block that must be on the canonical chain."""
-    store, network_id = context.store, context.network.id
-    block_hash = block.hash
-    if block_hash is None:
-        number_or_tag = block.tag or block.number or 0
-        block_hash = await settled(store.canonical_hash(network_id, number_or_tag))
-        if block_hash is None:
-            return None
-    else:
-        try:
-            await store.resolve_state(network_id, block)
-        except (HeaderForHashNotFound, NotCanonical):
-            return None
-    return await settled(store.block_receipts(network_id, block_hash))
+    return if_found(
+        named_block(context, block),
+        lambda block_hash: context.store.block_receipts(
+            context.network.id, block_hash, owner=context.grant.owner_id
+        ),
+    )
 
 
 @registry.method(
@@ -114,10 +123,11 @@ async def _receipts_of(context: Context, block: BlockReference) -> Answer | None
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many transactions a block has, null without such a block.",
 )
-async def count_transactions_by_hash(context: Context, block_hash: bytes) -> int | None:
+def count_transactions_by_hash(
+    context: Context, block_hash: bytes
+) -> Later[int | None]:
     """Return the number of transactions of a block, canonical or not."""
-    document = await _block(context, block_hash)
-    return None if document is None else count_transactions(document)
+    return _block(context, block_hash).then(_counted(count_transactions))
 
 
 @registry.method(
@@ -127,12 +137,11 @@ async def count_transactions_by_hash(context: Context, block_hash: bytes) -> int
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many transactions a block has, null without such a block.",
 )
-async def count_transactions_by_number(
+def count_transactions_by_number(
     context: Context, number_or_tag: int | str
-) -> int | None:
-    """Return the number of transactions of a canonical block."""
-    document = await _canonical_block(context, number_or_tag)
-    return None if document is None else count_transactions(document)
+) -> Later[int | None]:
+    """Return the number of transactions of a canonical block, or of the pending one."""
+    return _canonical_block(context, number_or_tag).then(_counted(count_transactions))
 
 
 @registry.method(
@@ -142,10 +151,9 @@ async def count_transactions_by_number(
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many uncles a block names, null without such a block.",
 )
-async def count_uncles_by_hash(context: Context, block_hash: bytes) -> int | None:
+def count_uncles_by_hash(context: Context, block_hash: bytes) -> Later[int | None]:
     """Return the number of uncles of a block, canonical or not."""
-    document = await _block(context, block_hash)
-    return None if document is None else count_uncles(document)
+    return _block(context, block_hash).then(_counted(count_uncles))
 
 
 @registry.method(
@@ -155,28 +163,81 @@ async def count_uncles_by_hash(context: Context, block_hash: bytes) -> int | Non
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many uncles a block names, null without such a block.",
 )
-async def count_uncles_by_number(
+def count_uncles_by_number(
     context: Context, number_or_tag: int | str
-) -> int | None:
-    """Return the number of uncles of a canonical block."""
-    document = await _canonical_block(context, number_or_tag)
-    return None if document is None else count_uncles(document)
+) -> Later[int | None]:
+    """Return the number of uncles of a canonical block, or of the pending one."""
+    return _canonical_block(context, number_or_tag).then(_counted(count_uncles))
 
 
-async def _block(context: Context, block_hash: bytes) -> bytes | None:
-    """Return a block object with hashes in the transactions' place."""
+@registry.method(
+    "eth_getUncleByBlockHashAndIndex",
+    params=[_BLOCK_HASH, _UNCLE_INDEX],
+    result=schemas.named("uncle", schemas.UNCLE_OR_NULL),
+    summary="Returns the uncle at a position in a block, null when there is none.",
+)
+async def get_uncle_by_block_hash_and_index(
+    context: Context, block_hash: bytes, uncle_index: int
+) -> bytes | None:
+    """Return the object of an uncle of a block, canonical or not, or None."""
+    document = await _block(context, block_hash)
+    if document is None or uncle_index >= count_uncles(document):
+        return None
+    raw = await context.store.raw_block(context.network.id, block_hash)
+    return None if raw is None else uncle_document(decode_headers(raw)[1][uncle_index])
+
+
+@registry.method(
+    "eth_getUncleByBlockNumberAndIndex",
+    params=[_BLOCK_NUMBER, _UNCLE_INDEX],
+    result=schemas.named("uncle", schemas.UNCLE_OR_NULL),
+    summary="Returns the uncle at a position in a block, null when there is none.",
+)
+async def get_uncle_by_block_number_and_index(
+    context: Context, number_or_tag: int | str, uncle_index: int
+) -> bytes | None:
+    """Return the object of an uncle of a canonical block, or None.
+
+    The pending block has none.
+    """
+    if number_or_tag == "pending" and context.pending is not None:
+        return None
+    store, network_id = context.store, context.network.id
+    block_hash = await store.canonical_hash(network_id, number_or_tag)
+    if block_hash is None:
+        return None
+    return await get_uncle_by_block_hash_and_index(context, block_hash, uncle_index)
+
+
+def _block(context: Context, block_hash: bytes) -> Document:
+    """Return a block object that has its transactions' hashes."""
     network = context.network
-    return await settled(
-        context.store.block_by_hash(
-            network.id, block_hash, False, network.emit_total_difficulty
-        )
+    return context.store.block_by_hash(
+        network.id, block_hash, False, network.emit_total_difficulty
     )
 
 
-async def _canonical_block(context: Context, number_or_tag: int | str) -> bytes | None:
-    network = context.network
-    return await settled(
-        context.store.block_by_number(
-            network.id, number_or_tag, False, network.emit_total_difficulty
+def _canonical_block(context: Context, number_or_tag: int | str) -> Document:
+    network, relay = context.network, context.pending
+    if number_or_tag == "pending" and relay is not None:
+        return _pending_block(relay, context).then(
+            lambda block: None if block is None else block.hashes
         )
+    return context.store.block_by_number(
+        network.id, number_or_tag, False, network.emit_total_difficulty
     )
+
+
+def _pending_block(relay: Relay, context: Context) -> Later[PendingBlock | None]:
+    return Later.from_coroutine(relay.pending_block(context.network, context.payer))
+
+
+def _transaction_at(index: int, block: PendingBlock | None) -> bytes | None:
+    if block is None or index >= len(block.transactions):
+        return None
+    return block.transactions[index]
+
+
+def _counted(count: Callable[[bytes], int]) -> Callable[[bytes | None], int | None]:
+    """Return a function of a block object, or of None, which it returns."""
+    return lambda document: None if document is None else count(document)

@@ -1,4 +1,4 @@
-"""JSON objects decoded as Go's `encoding/json` decodes them, with its error texts.
+"""Decoding of JSON objects as by Go's `encoding/json`, with its error texts.
 
 Source: Go, encoding/json/decode.go; time/format.go for durations
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jsonrpc.text import Number, kind
+from nodeapi.encoding import index
 
 _MAX_INT = 2**63 - 1
 _NANOSECONDS = {
@@ -24,16 +25,17 @@ _NANOSECONDS = {
     "h": 3600 * 10**9,
 }
 _MAX_DURATION_LENGTH = 10_000
-"""Characters that are looked at, and told in an error: ours, Go has no such limit."""
+"""Most characters that are parsed and quoted in an error. Go has no such limit."""
 _TERM = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member of a Go struct.
+    """A field of a Go struct.
 
-    path: how Go calls it in an error: the struct, those embedded in it, the field.
-    type: what it may hold: `bool`, `int`, `string`; "" for whatever it is.
+    path: its name in Go's errors: the struct, embedded structs, the field.
+    type: `bool`, `int`, `string`, or a list such as `[]hexutil.Uint64`, whose elements
+        are not checked. "" for any type.
     """
 
     path: str
@@ -41,11 +43,12 @@ class Field:
 
 
 def struct(value: Any, go_type: str, fields: Mapping[str, Field]) -> dict[str, Any]:
-    """Return the members of an object that are fields, by the names given.
+    """Return the members of an object that are fields, under the names of `fields`.
 
-    fields: by their names on the wire. Capitals do not matter, other members are
-    ignored, and null counts as absent.
-    Raises: ValueError for the first fault.
+    fields: JSON name → field. Names are case-insensitive, unknown members are ignored,
+        and null counts as absent.
+
+    Raises: ValueError for the first error.
     """
     if value is None:
         return {}
@@ -62,12 +65,12 @@ def struct(value: Any, go_type: str, fields: Mapping[str, Field]) -> dict[str, A
 
 
 def mismatch(value: str, go_type: str) -> str:
-    """Return what Go says of a value that does not fit a type."""
+    """Return Go's error text for a value of another type."""
     return f"json: cannot unmarshal {value} into Go value of type {go_type}"
 
 
 def _check(value: Any, field: Field) -> None:
-    """Raise ValueError when a field can't hold a value."""
+    """Raise ValueError if a value does not have the field's type."""
     if not field.type:
         return
     found = kind(value)
@@ -75,7 +78,7 @@ def _check(value: Any, field: Field) -> None:
         if type(value) is int and abs(value) <= _MAX_INT:
             return
         found += f" {value.text if isinstance(value, Number) else value}"
-    elif found == field.type:
+    elif found == field.type or (found == "array" and field.type.startswith("[]")):
         return
     raise ValueError(
         f"json: cannot unmarshal {found} into Go struct field {field.path} "
@@ -83,10 +86,26 @@ def _check(value: Any, field: Field) -> None:
     )
 
 
+def uint64(value: Any, field: Field) -> int:
+    """Decode an element of a field with type `[]hexutil.Uint64`.
+
+    Raises: ValueError with Go's error text if it is not a hexadecimal quantity.
+    """
+    try:
+        return index(value)
+    except ValueError as error:
+        # The same but for where it stands, and the name of the type.
+        fault = str(error).removesuffix(" into Go value of type hexutil.Uint")
+        element = field.type.removeprefix("[]")
+        raise ValueError(
+            f"{fault} into Go struct field {field.path} of type {element}"
+        ) from error
+
+
 def duration(text: str) -> float:
     """Return the seconds of a duration such as `5s`, `300ms`, `1m30.5s`, `-1h`.
 
-    Raises: ValueError.
+    Raises: ValueError with Go's error text if the text is malformed.
     """
     if len(text) > _MAX_DURATION_LENGTH:
         raise ValueError(f"time: invalid duration of {len(text)} characters")
@@ -120,7 +139,10 @@ def duration(text: str) -> float:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes, with what is no printable ASCII as Go's escapes."""
+    """Return a text in quotes.
+
+    Other characters than printable ASCII are escaped as in Go.
+    """
     escaped = "".join(
         f"\\{chr(byte)}"
         if byte in b'"\\'

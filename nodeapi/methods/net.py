@@ -23,5 +23,5 @@ def version(context: Context) -> bytes:
     summary="Returns whether the node takes connections: always true.",
 )
 def listening(context: Context) -> bytes:
-    """Return true: whoever asks has connected."""
+    """Return true."""
     return b"true"

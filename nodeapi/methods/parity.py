@@ -1,7 +1,8 @@
-"""Parity's envelope for flat traces: one list for all transactions, rewards behind it.
+"""Parity's format of flat traces: one list for all transactions, then the rewards.
 
-The entries themselves are flatCallTracer's. They are cut out of its answer for a block,
-`[{"txHash":"0x…","result":[…]},…]`, as bytes, which takes no time and no memory.
+The entries are flatCallTracer's. They are cut out of its result for a block,
+`[{"txHash":"0x…","result":[…]},…]`, without parsing the JSON.
+
 Source: https://openethereum.github.io/JSONRPC-trace-module
 """
 
@@ -11,9 +12,9 @@ import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
+from evm.rewards import MiningReward
 from jsonrpc.stream import Stream
 from nodeapi.encoding import data, quantity
-from nodeapi.evm.rewards import MiningReward
 
 _HEAD = rb'\{"txHash":"0x[0-9a-f]{64}","result":\['
 _HEAD_BYTES = len('{"txHash":"0x","result":[') + 64
@@ -46,7 +47,7 @@ def reward_traces(
 
 
 def flat_list(answer: bytes, behind: bytes) -> bytes:
-    """Return the entries of a block's answer, and others behind them, in one list."""
+    """Return the entries of a block's result, followed by others, as one list."""
     if answer == b"[]":
         return b"[" + behind + b"]"
     answer = _BETWEEN.sub(b",", _FIRST_HEAD.sub(b"[", answer))
@@ -54,9 +55,9 @@ def flat_list(answer: bytes, behind: bytes) -> bytes:
 
 
 def flat_stream(answer: Stream, transactions: int, behind: bytes) -> Stream:
-    """Return the same of an answer that is a stream.
+    """Return the same as `flat_list` for a result that is a stream.
 
-    transactions: how many the answer is of, at least one.
+    transactions: number of transactions in the result, at least one.
     """
     wrapping = transactions * (_HEAD_BYTES + _TAIL_BYTES)
     size = answer.size - wrapping + len(_end(behind)) - 1
@@ -64,7 +65,10 @@ def flat_stream(answer: Stream, transactions: int, behind: bytes) -> Stream:
 
 
 async def _unwrapped(answer: Stream, behind: bytes) -> AsyncGenerator[bytes, None]:
-    """Yield a list's bytes; what may be the beginning of a boundary is held back."""
+    """Yield a list's bytes.
+
+    Bytes that may begin a boundary are kept for the next chunk.
+    """
     async with aclosing(answer):
         held = b""
         async for part in answer:

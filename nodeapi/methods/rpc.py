@@ -1,4 +1,4 @@
-"""`rpc`: what can be called."""
+"""`rpc_modules` and `rpc.discover`: the available namespaces and methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nodeapi.methods.context import Context
     summary="Returns the namespaces of methods with their versions.",
 )
 def modules(context: Context) -> bytes:
-    """Return the namespaces; every version is 1.0, as with geth."""
+    """Return the namespaces. Every version is 1.0, as in geth."""
     names = {re.split(r"[_.]", method.name)[0] for method in registry}
     return dump(dict.fromkeys(sorted(names), "1.0"))
 
@@ -30,7 +30,7 @@ def modules(context: Context) -> bytes:
     summary="Returns the OpenRPC document of this service.",
 )
 def discover(context: Context) -> bytes:
-    """Return the document that is generated from the register."""
+    """Return the OpenRPC document, which is generated from the registry of methods."""
     return _document()
 
 

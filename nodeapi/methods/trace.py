@@ -1,6 +1,7 @@
-"""`trace_`: flat traces as Parity gave them, with what miners were paid.
+"""`trace_`: flat traces in Parity's format, with mining rewards.
 
-The entries are flatCallTracer's, in Parity's words for errors.
+The entries are flatCallTracer's, with Parity's error texts.
+
 Source: https://openethereum.github.io/JSONRPC-trace-module
 """
 
@@ -9,28 +10,26 @@ from __future__ import annotations
 import re
 from contextlib import AsyncExitStack
 
+from evm.blocks import decode_headers
+from evm.rewards import mining_rewards
+from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
 from nodeapi import schemas
 from nodeapi.encoding import BlockReference, block_number_or_hash, hash32
 from nodeapi.errors import TransactionNotFound
-from nodeapi.evm import rlp
-from nodeapi.evm.headers import Header, header_from_items
-from nodeapi.evm.rewards import mining_rewards
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer
-from nodeapi.store.base import settled
-from nodeapi.tracers.native import FLAT_CALL, NativeTracer
 
 _FLAT = NativeTracer(FLAT_CALL, frozenset({"convertParityErrors"}))
 _OPTIONS = TraceOptions(_FLAT)
 
 _UNPAID = re.compile(rb'"(difficulty|number)":"0x0"')
-"""In the objects of blocks that nobody was paid for: the first, and all since the merge."""
+"""Matches block objects without rewards: block 0, and all blocks after the merge."""
 
 
 @registry.method(
@@ -49,7 +48,7 @@ async def trace_block(context: Context, block: BlockReference) -> Answer | None:
     block_hash = await traces.named_block(context, block)
     if block_hash is None:
         return None
-    answer = await settled(traces.block_answer(context, block_hash, _OPTIONS))
+    answer = await traces.block_answer(context, block_hash, _OPTIONS)
     if answer is None:
         return None
     if not isinstance(answer, Stream):
@@ -65,27 +64,18 @@ async def trace_block(context: Context, block: BlockReference) -> Answer | None:
 
 
 async def _rewards(context: Context, block_hash: bytes) -> bytes:
-    """Return the entries of what a block has paid for being mined."""
+    """Return the reward entries of a block."""
     store, network_id = context.store, context.network.id
-    document = await settled(store.block_by_hash(network_id, block_hash, False, False))
+    document = await store.block_by_hash(network_id, block_hash, False, False)
     if document is None or _UNPAID.search(document) is not None:
         return b""
     raw = await store.raw_block(network_id, block_hash)
     if raw is None:
         return b""
-    header, uncles = _headers(raw)
+    header, uncles = decode_headers(raw)
     config = await store.genesis_config(network_id)
     rewards = mining_rewards(header, uncles, config)
     return reward_traces(rewards, block_hash, header.number)
-
-
-def _headers(raw: bytes) -> tuple[Header, list[Header]]:
-    """Return the header of a block and those of its uncles."""
-    header, _, uncles = rlp.list_items(raw)[:3]
-    return (
-        header_from_items(rlp.decode(header)),
-        [header_from_items(items) for items in rlp.decode(uncles)],
-    )
 
 
 @registry.method(
@@ -100,8 +90,6 @@ def _headers(raw: bytes) -> tuple[Header, list[Header]]:
 async def trace_transaction(context: Context, transaction_hash: bytes) -> Answer | None:
     """Return the flat traces of a transaction of the canonical chain."""
     try:
-        return await settled(
-            traces.trace_transaction(context, transaction_hash, _OPTIONS)
-        )
+        return await traces.trace_transaction(context, transaction_hash, _OPTIONS)
     except TransactionNotFound:
         return None

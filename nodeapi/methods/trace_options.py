@@ -1,4 +1,4 @@
-"""What a caller may say about a trace: the second argument of the `debug_trace…` methods.
+"""Options of a trace: the second argument of the `debug_trace…` methods.
 
 Source: go-ethereum eth/tracers/api.go, TraceConfig, and native/*.go
 """
@@ -6,46 +6,55 @@ Source: go-ethereum eth/tracers/api.go, TraceConfig, and native/*.go
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
-from jsonrpc.errors import RpcError
-from jsonrpc.text import kind
-from nodeapi.encoding import MAX_INDEX, index
-from nodeapi.methods import go_json
-from nodeapi.methods.go_json import Field
-from nodeapi.tracers.native import (
+from evm.tracers.erc7562 import IGNORED_OPCODES
+from evm.tracers.native import (
     CALL,
+    ERC7562,
     FLAT_CALL,
     FOUR_BYTE,
+    KECCAK256_PREIMAGE,
     MUX,
     NOOP,
     PRESTATE,
     NativeTracer,
 )
-from nodeapi.tracers.struct_log import StructLogOptions
-from nodeapi.tracing.jobs import JavaScriptProgram
+from evm.tracers.struct_log import StructLogOptions
+from jsonrpc.errors import RpcError
+from jsonrpc.source import Text, members
+from jsonrpc.text import kind, parse_exactly
+from nodeapi.encoding import MAX_INDEX, index
+from nodeapi.methods import go_json
+from nodeapi.methods.go_json import Field
+from nodeapi.tracing.jobs import (
+    Executed,
+    JavaScriptProgram,
+    OpcodeTracer,
+    TracerGroup,
+)
 
 STRUCT_LOG, JAVASCRIPT = "structLog", "javascript"
-"""What networks offer and keys are granted beside the native tracers."""
+"""Names for entitlements of tracers that have no name of their own."""
 
 
 class BadTracerConfig(RpcError):
-    """Raised when a tracer does not take its `tracerConfig`, or a time-out is none."""
+    """Raised when a `tracerConfig` or a `timeout` is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
-    """A tracer, and how much of a block it is for.
+    """A tracer, and the transactions that it is for.
 
-    timeout: seconds for each transaction, None for as many as is usual.
-    first, last: a slice of the block's transactions, both included.
-    names: every tracer that is used, as networks offer and keys are granted them.
+    timeout: seconds for each transaction, or None for the default.
+    first, last: indices of the first and last transaction, both included.
+    names: all used tracers, by their names in entitlements.
     """
 
-    tracer: NativeTracer | StructLogOptions | JavaScriptProgram
+    tracer: NativeTracer | Executed
     timeout: float | None = None
     first: int = 0
     last: int = MAX_INDEX
@@ -55,11 +64,13 @@ class TraceOptions:
         object.__setattr__(self, "names", _names(self.tracer))
 
 
-def _names(
-    tracer: NativeTracer | StructLogOptions | JavaScriptProgram,
-) -> tuple[str, ...]:
+def _names(tracer: NativeTracer | Executed) -> tuple[str, ...]:
     if isinstance(tracer, NativeTracer):
-        return (tracer.name, *(inner.name for inner in tracer.inner))
+        return (tracer.name, *(name for each in tracer.inner for name in _names(each)))
+    if isinstance(tracer, TracerGroup):
+        return (MUX, *(name for _, each in tracer.members for name in _names(each)))
+    if isinstance(tracer, OpcodeTracer):
+        return (tracer.name,)
     return (JAVASCRIPT if isinstance(tracer, JavaScriptProgram) else STRUCT_LOG,)
 
 
@@ -84,6 +95,18 @@ _OPTIONS = {
 }
 """`fromTx` and `toTx` are this service's own."""
 
+_CONFIG = "tracerconfig"
+"""The option's name: capitals do not matter."""
+
+_MAX_MUX_DEPTH, _MAX_MUX_PROGRAMS = 16, 16
+"""Bounds of our own: each program has an engine, with memory and a limit of time."""
+
+_ERC7562_FIELDS = {
+    "stackTopItemsSize": Field("erc7562TracerConfig.stackTopItemsSize", "int"),
+    "ignoredOpcodes": Field("erc7562TracerConfig.ignoredOpcodes", "[]hexutil.Uint64"),
+    "withLog": Field("erc7562TracerConfig.withLog", "bool"),
+}
+
 _FLAGS = {
     CALL: ("callTracerConfig", ["onlyTopCall", "withLog"]),
     FLAT_CALL: (
@@ -91,23 +114,63 @@ _FLAGS = {
         ["convertParityErrors", "includePrecompiles"],
     ),
     PRESTATE: (
-        "prestateTracerConfig",
+        "PrestateTracerConfig",
         ["diffMode", "disableCode", "disableStorage", "includeEmpty"],
     ),
     FOUR_BYTE: ("", []),
     NOOP: ("", []),
 }
-"""Tracers by name: Go's type of their options, which are all flags, and the options.
-
-Where there is no type geth does not look at the options.
-"""
+"""Tracer → Go's type of its options, and the names of the options, which are all flags.
+Without a type, geth ignores the options."""
 
 
-def trace_options(value: Any) -> TraceOptions:
-    """Return the options that an object, or null, stands for.
+def trace_options(value: Any, source: Text | None = None) -> TraceOptions:
+    """Parse the options of a trace from an object or null.
 
-    Raises: ValueError; BadTracerConfig, which geth finds later and tells otherwise.
+    source: returns the object's text. A program's `setup` gets its `tracerConfig` in
+        the original text. Without it, the config is encoded again.
+
+    Raises: ValueError; BadTracerConfig, which geth reports with another error code.
     """
+    try:
+        options = _options(value)
+    except ValueError:
+        if source is None or (text := source()) is None:
+            raise
+        # Errors show numbers as they were sent.
+        options = _options(parse_exactly(text.encode()))
+    if source is None or JAVASCRIPT not in options.names:
+        return options
+    text = source()
+    return options if text is None else _with_config_of(options, text)
+
+
+def _with_config_of(options: TraceOptions, text: str) -> TraceOptions:
+    """Return the options with the programs' configs in their original text."""
+    config = None
+    for name, member in members(text):
+        if name.casefold() == _CONFIG:
+            config = member
+    if config is None:
+        return options
+    return replace(options, tracer=_with_config(options.tracer, config))
+
+
+def _with_config(tracer: Any, text: str) -> Any:
+    """Return a tracer with the configs of programs from the text of its own."""
+    if isinstance(tracer, JavaScriptProgram):
+        return replace(tracer, config=text)
+    if not isinstance(tracer, TracerGroup):
+        return tracer
+    configs = dict(members(text))
+    return TracerGroup(
+        tuple(
+            (name, _with_config(each, configs[name])) for name, each in tracer.members
+        )
+    )
+
+
+def _options(value: Any) -> TraceOptions:
     text = _json(value)
     found = _known.get(text)
     if found is None:
@@ -132,10 +195,19 @@ def _decode(value: Any) -> TraceOptions:
         timeout = go_json.duration(given["timeout"]) if "timeout" in given else None
         if "tracer" not in given:
             return TraceOptions(struct_log, timeout, first, last)
-        tracer = _tracer(given["tracer"], given.get("tracerConfig"))
+        tracer = _tracer(given["tracer"], _tracer_config(value))
     except ValueError as error:
         raise BadTracerConfig(str(error)) from error
     return TraceOptions(tracer, timeout, first, last)
+
+
+def _tracer_config(value: dict[str, Any]) -> Any:
+    """Return `tracerConfig`: None for null, an empty object if it is absent."""
+    found: Any = {}
+    for name, member in value.items():
+        if name.casefold() == _CONFIG:
+            found = member
+    return found
 
 
 def _position(given: dict[str, Any], name: str, default: int) -> int:
@@ -149,30 +221,48 @@ def _position(given: dict[str, Any], name: str, default: int) -> int:
 
 
 def _struct_log(given: dict[str, Any]) -> StructLogOptions:
-    limit = given.get("limit", 0)
-    if limit < 0:
-        raise ValueError("limit is negative")
     return StructLogOptions(
         enable_memory=given.get("enableMemory", False),
         disable_stack=given.get("disableStack", False),
         disable_storage=given.get("disableStorage", False),
         enable_return_data=given.get("enableReturnData", False),
-        limit=limit,
+        limit=given.get("limit", 0),
     )
 
 
-def _tracer(name: str, config: Any) -> NativeTracer | JavaScriptProgram:
-    """Return what a name, or a program, and its options stand for.
+def _tracer(
+    name: str, config: Any, depth: int = 0
+) -> NativeTracer | JavaScriptProgram | OpcodeTracer | TracerGroup:
+    """Return the tracer with this name or program, and these options.
 
     Raises: ValueError.
     """
     if name == MUX:
-        return _mux(config)
+        return _mux(config, depth)
+    if name == KECCAK256_PREIMAGE:
+        return OpcodeTracer(name)
+    if name == ERC7562:
+        return _erc7562(config)
     native = _native(name, config)
     if native is not None:
         return native
-    source = _well_formed(name)
-    return JavaScriptProgram(source, _json({} if config is None else config).decode())
+    return JavaScriptProgram(_well_formed(name), _json(config).decode())
+
+
+def _erc7562(config: Any) -> OpcodeTracer:
+    """Return an erc7562Tracer. As in geth, `stackTopItemsSize` has no effect."""
+    given = go_json.struct(config, "native.erc7562TracerConfig", _ERC7562_FIELDS)
+    if given.get("stackTopItemsSize", 0) < 0:
+        raise ValueError("stackTopItemsSize is negative")
+    ignored = IGNORED_OPCODES
+    if "ignoredOpcodes" in given:
+        # geth keeps the lowest byte.
+        found = {
+            go_json.uint64(each, _ERC7562_FIELDS["ignoredOpcodes"]) & 0xFF
+            for each in given["ignoredOpcodes"]
+        }
+        ignored = tuple(sorted(found))
+    return OpcodeTracer(ERC7562, ignored, given.get("withLog", False))
 
 
 def _native(name: str, config: Any) -> NativeTracer | None:
@@ -190,20 +280,25 @@ def _native(name: str, config: Any) -> NativeTracer | None:
     return NativeTracer(name, on)
 
 
-def _mux(config: Any) -> NativeTracer:
-    """Return several tracers in one; config: the options of each by its name."""
+def _mux(config: Any, depth: int) -> NativeTracer | TracerGroup:
+    """Return a muxTracer. config: name → options of each tracer."""
     if config is None:
-        raise ValueError("unexpected end of JSON input")
+        config = {}
     if type(config) is not dict:
         go_type = "map[string]json.RawMessage"
         raise ValueError(go_json.mismatch(kind(config), go_type))
-    inner = []
-    for name in sorted(config):
-        tracer = _native(name, config[name])
-        if tracer is None:
-            raise ValueError(f"{MUX} takes native tracers, and {name[:64]!r} is none")
-        inner.append(tracer)
-    return NativeTracer(MUX, inner=tuple(inner))
+    if depth == _MAX_MUX_DEPTH:
+        raise ValueError(f"{MUX} is nested more than {_MAX_MUX_DEPTH} times")
+    members = [
+        (name, _tracer(name, config[name], depth + 1)) for name in sorted(config)
+    ]
+    native = tuple(each for _, each in members if isinstance(each, NativeTracer))
+    if len(native) == len(members):
+        return NativeTracer(MUX, inner=native)
+    group = TracerGroup(tuple(members))
+    if _names(group).count(JAVASCRIPT) > _MAX_MUX_PROGRAMS:
+        raise ValueError(f"{MUX} takes at most {_MAX_MUX_PROGRAMS} JavaScript tracers")
+    return group
 
 
 def _json(value: Any) -> bytes:
@@ -219,5 +314,5 @@ def _json(value: Any) -> bytes:
 
 
 def _well_formed(text: str) -> str:
-    """Return a text with what is no character replaced, as Go's decoder does."""
+    """Return a text with lone surrogates replaced, as Go's decoder does."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

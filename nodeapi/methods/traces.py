@@ -1,19 +1,21 @@
-"""Traces of blocks and transactions, whatever the tracer, with geth's errors.
+"""Traces of blocks and transactions by all tracers, with geth's errors.
 
-Three kinds of tracers are answered alike: those whose answer is stored, those whose
-answer is made of what is stored, and those for which the block is executed again.
+There are three kinds of tracers: those whose result is stored, those whose result is
+derived from trace records, and those that need another execution of the block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
+from evm.tracers.native import CALL, PRESTATE, NativeTracer, derivation
 from jsonrpc.errors import ServiceUnavailable
-from jsonrpc.stream import Stream
+from jsonrpc.later import DONE, Later, if_found
 from nodeapi import conf
-from nodeapi.encoding import BlockReference
+from nodeapi.encoding import MAX_INDEX, BlockReference
 from nodeapi.errors import (
     BlockNotFound,
     GenesisNotTraceable,
@@ -24,15 +26,14 @@ from nodeapi.errors import (
 from nodeapi.methods.context import Context
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer, MaybeAnswer, Place, RecordKind, TraceSizes
-from nodeapi.store.base import settled
-from nodeapi.tracers.native import CALL, PRESTATE, NativeTracer, derivation
 from nodeapi.tracing.jobs import TraceJob
 
 _NO_ENTRIES = b"[]"
 
 _LONG_BYTES = {"calls": 2**20, "prestate": 2**23}
-"""Of a single transaction's default answers, for which some ten milliseconds are spent
-on a derived one. What makes `prestate` long is code, mostly, which takes no time."""
+"""Sizes of a transaction's default results above which a derived result is computed in
+a worker process. Below, it takes about ten milliseconds at most. `prestate` consists
+mostly of code, which takes no time."""
 
 _AS_STORED: dict[NativeTracer, RecordKind] = {
     NativeTracer(CALL): "calls",
@@ -42,36 +43,35 @@ _AS_STORED: dict[NativeTracer, RecordKind] = {
 
 def trace_block(
     context: Context, block_hash: bytes, options: TraceOptions
-) -> MaybeAnswer:
+) -> Later[Answer]:
     """Return an entry for each transaction of a block, canonical or not.
 
-    Raises, now or when awaited: BlockNotFound, GenesisNotTraceable, TraceTooLarge, what
-    `nodeapi.tracing.errors` has; TracerNotAvailable, TracerNotEntitled.
+    Fails with BlockNotFound, GenesisNotTraceable, TraceTooLarge, or an error of
+    `nodeapi.tracing.errors`. Raises: TracerNotAvailable, TracerNotEntitled.
     """
     require_tracers(context, options)
     answer = block_answer(context, block_hash, options)
-    if type(answer) is bytes and answer != _NO_ENTRIES:
-        return answer
-    return _found(context, block_hash, answer)
+    return answer.then(partial(_existing_block, context, block_hash))
 
 
 def trace_transaction(
     context: Context, transaction_hash: bytes, options: TraceOptions
-) -> MaybeAnswer:
-    """Return the answer for a transaction of the canonical chain.
+) -> Later[Answer]:
+    """Return the result for a transaction of the canonical chain.
 
-    Raises, now or when awaited: TransactionNotFound; what `trace_block` raises.
+    Fails with TransactionNotFound, and as `trace_block`. Raises: as `trace_block`.
     """
     require_tracers(context, options)
     place = context.store.find_transaction(context.network.id, transaction_hash)
-    if isinstance(place, Place):
-        answer = _transaction(context, place, options)
-        return answer if type(answer) is bytes else _existing(answer)
-    return _at_place(context, place, options)
+    answer = if_found(place, lambda found: _transaction(context, found, options))
+    return answer.then(_existing_transaction)
 
 
 def require_tracers(context: Context, options: TraceOptions) -> None:
-    """Raise the error of a tracer that is not for this network or this key."""
+    """Check that the network and the key permit all tracers of a request.
+
+    Raises: TracerNotAvailable, TracerNotEntitled.
+    """
     for name in options.names:
         context.require_tracer(name)
 
@@ -79,37 +79,55 @@ def require_tracers(context: Context, options: TraceOptions) -> None:
 def block_answer(
     context: Context, block_hash: bytes, options: TraceOptions
 ) -> MaybeAnswer:
-    """Return a block's answer as it is, None when there is no such block."""
+    """Return a block's result, or None if there is no such block."""
     tracer, first, last = options.tracer, options.first, options.last
     store, network_id = context.store, context.network.id
     if not isinstance(tracer, NativeTracer):
-        return _execute(context, _job(context, block_hash, options, first, last))
+        job = _job(context, block_hash, options, first, last)
+        return Later.from_coroutine(_execute(context, job))
     kind = _AS_STORED.get(tracer)
     if kind is not None:
         return store.block_trace(network_id, block_hash, kind, first, last)
-    answer = store.derived_block_trace(
-        network_id, block_hash, derivation(tracer), first, last
-    )
-    if answer is None or isinstance(answer, bytes | Stream):
-        return answer
-    return _derive(context, answer, _job(context, block_hash, options, first, last))
+    derived = derivation(tracer)
+    if first == 0 and last == MAX_INDEX:
+        cached = store.cached_derived_trace(network_id, block_hash, derived)
+        if cached is not None:
+            return Later(cached)
+
+    def derive() -> MaybeAnswer:
+        owner = context.grant.owner_id
+        return store.derived_block_trace(
+            network_id, block_hash, derived, first, last, owner=owner
+        )
+
+    job = _job(context, block_hash, options, first, last)
+    return Later.from_coroutine(_derive(context, derive, job))
 
 
 def _transaction(context: Context, place: Place, options: TraceOptions) -> MaybeAnswer:
-    """Return a transaction's answer as it is, None when there is no such place."""
+    """Return a transaction's answer, or None if its block was removed."""
     tracer, index = options.tracer, place.index
     store, network_id = context.store, context.network.id
     if not isinstance(tracer, NativeTracer):
-        return _execute(context, _single(context, place, options))
+        job = _single(context, place, options)
+        return Later.from_coroutine(_execute(context, job))
+    block_hash = place.block_hash
     kind = _AS_STORED.get(tracer)
     if kind is not None:
-        return store.transaction_trace(network_id, place.block_hash, index, kind)
-    answer = store.derived_transaction_trace(
-        network_id, place.block_hash, index, derivation(tracer)
-    )
-    if answer is None or isinstance(answer, bytes | Stream):
-        return answer
-    return _derive(context, answer, _single(context, place, options))
+        return store.transaction_trace(network_id, block_hash, index, kind)
+    derived = derivation(tracer)
+    cached = store.cached_derived_trace(network_id, block_hash, derived, index)
+    if cached is not None:
+        return Later(cached)
+
+    def derive() -> MaybeAnswer:
+        owner = context.grant.owner_id
+        return store.derived_transaction_trace(
+            network_id, block_hash, index, derived, owner=owner
+        )
+
+    job = _single(context, place, options)
+    return Later.from_coroutine(_derive(context, derive, job))
 
 
 def _job(
@@ -132,33 +150,36 @@ def _single(context: Context, place: Place, options: TraceOptions) -> TraceJob:
 
 
 async def _execute(context: Context, job: TraceJob) -> Answer:
-    """Have a worker process do a job.
+    """Execute a job in a worker process.
 
-    The calls of a batch take turns: they would use up what a key may have at once.
+    The calls of a batch are executed one after the other, so that one request occupies
+    one worker. The lock identifies the request, whose calls count as one trace of the
+    key.
     """
     if context.tracing is None:
         raise ServiceUnavailable
     async with context.turn:
-        return await context.tracing.trace(job, context.grant.api_key_id)
+        return await context.tracing.trace(
+            job,
+            context.grant.api_key_id,
+            owner=context.grant.owner_id,
+            request=context.turn,
+        )
 
 
 async def _derive(
-    context: Context, answer: Awaitable[Answer | None], job: TraceJob
+    context: Context, derive: Callable[[], MaybeAnswer], job: TraceJob
 ) -> Answer | None:
-    """Have an answer made of records here, or where nobody waits for it if it is long.
+    """Derive a result from trace records, in a worker process if it is long.
 
-    What a transaction has too much of would hold the event loop up, even in a thread.
+    Very long results would block the event loop, even from a thread.
     """
-    try:
-        sizes = await context.store.trace_sizes(
-            job.network_id, job.block_hash, job.first, job.last
-        )
-        if sizes is None or not _is_long(sizes, job.tracer) or context.tracing is None:
-            return await answer
-    finally:
-        if isinstance(answer, Coroutine):
-            answer.close()  # in case it has not begun
-    # A time-out is for what is executed, and nothing is.
+    sizes = await context.store.trace_sizes(
+        job.network_id, job.block_hash, job.first, job.last
+    )
+    if sizes is None or not _is_long(sizes, job.tracer) or context.tracing is None:
+        return await derive()
+    # The timeout is for executions, and nothing is executed.
     return await _execute(context, replace(job, timeout=math.inf))
 
 
@@ -172,53 +193,49 @@ def _is_long(sizes: TraceSizes, tracer: object) -> bool:
     )
 
 
-async def _found(context: Context, block_hash: bytes, answer: MaybeAnswer) -> Answer:
-    """Return a block's answer, if there is a block that can have one."""
-    answer = await settled(answer)
+def _existing_block(
+    context: Context, block_hash: bytes, answer: Answer | None
+) -> Later[Answer]:
+    """Return a block's answer. Raises: BlockNotFound. Fails with GenesisNotTraceable."""
     if answer is None:
         raise BlockNotFound(block_hash)
-    if answer == _NO_ENTRIES and await _is_genesis(context, block_hash):
-        raise GenesisNotTraceable
+    if answer != _NO_ENTRIES:
+        return Later(answer)
+
+    def unless_genesis(document: bytes | None) -> Answer:
+        if document is not None and b'"number":"0x0"' in document:
+            raise GenesisNotTraceable
+        return _NO_ENTRIES
+
+    block = context.store.block_by_hash(context.network.id, block_hash, False, False)
+    return block.then(unless_genesis)
+
+
+def _existing_transaction(answer: Answer | None) -> Answer:
+    """Return a transaction's answer. Raises: TransactionNotFound."""
+    if answer is None:
+        raise TransactionNotFound
     return answer
 
 
-async def _is_genesis(context: Context, block_hash: bytes) -> bool:
-    document = await settled(
-        context.store.block_by_hash(context.network.id, block_hash, False, False)
-    )
-    return document is not None and b'"number":"0x0"' in document
+def named_block(context: Context, block: BlockReference) -> Later[bytes | None]:
+    """Return the hash of the block that a parameter names, or None if there is none.
 
-
-async def _at_place(
-    context: Context, place: Awaitable[Place | None], options: TraceOptions
-) -> Answer:
-    """Return the answer for a transaction that has to be looked for."""
-    found = await place
-    if found is None:
-        raise TransactionNotFound
-    return await _existing(_transaction(context, found, options))
-
-
-async def _existing(answer: MaybeAnswer) -> Answer:
-    """Return the answer for a transaction that was found."""
-    found = await settled(answer)
-    if found is None:  # its block has gone since
-        raise TransactionNotFound
-    return found
-
-
-async def named_block(context: Context, block: BlockReference) -> bytes | None:
-    """Return the hash of the block that a parameter names, None when there is none.
-
-    A hash may be that of a block which is not there, unless it has to be canonical.
+    A hash is returned without a look-up, unless the block has to be canonical.
     """
     store, network_id = context.store, context.network.id
-    if block.require_canonical:
-        try:
-            await store.resolve_state(network_id, block)
-        except (HeaderForHashNotFound, NotCanonical):
-            return None
-    if block.hash is not None:
-        return block.hash
-    number_or_tag = block.tag or block.number or 0
-    return await settled(store.canonical_hash(network_id, number_or_tag))
+    if block.hash is None:
+        return store.canonical_hash(network_id, block.tag or block.number or 0)
+    if not block.require_canonical:
+        return Later(block.hash)
+    return store.resolve_state(network_id, block).handle(
+        partial(_hash_if_canonical, block.hash)
+    )
+
+
+def _hash_if_canonical(block_hash: bytes, state: Later[object]) -> Later[bytes | None]:
+    if isinstance(state.error, HeaderForHashNotFound | NotCanonical):
+        return DONE
+    if state.error is not None:
+        return Later.failed(state.error)
+    return Later(block_hash)

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('header', models.BinaryField(help_text='RLP of the header.')),
                 ('body', models.BinaryField(help_text='RLP of [transactions, uncles, withdrawals if there are any].')),
                 ('document', models.BinaryField(help_text='The block object as JSON: totalDifficulty first, and last the transactions, as hashes.')),
-                ('transactions_offset', models.IntegerField(help_text='Where in the document the array of transactions begins.')),
+                ('transactions_offset', models.IntegerField(help_text='Offset in the document at which the array of transactions begins.')),
                 ('network', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
             ],
         ),
@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
             name='SideDiff',
             fields=[
                 ('block', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='side_diff', serialize=False, to='nodeapi.block')),
-                ('diff', models.BinaryField(help_text='nodeapi.evm.changes, encoded.')),
+                ('diff', models.BinaryField(help_text='evm.changes, encoded.')),
             ],
         ),
         migrations.CreateModel(
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('pk', models.CompositePrimaryKey('network_id', 'owner', 'path', blank=True, editable=False, primary_key=True, serialize=False)),
                 ('owner', models.BinaryField(help_text="Empty: the state trie; keccak(address): that account's storage.", max_length=32)),
-                ('path', models.BinaryField(help_text='The nibbles from the root to the node, one a byte.', max_length=64)),
+                ('path', models.BinaryField(help_text='The nibbles from the root to the node, one per byte.', max_length=64)),
                 ('node', models.BinaryField(help_text='RLP of the node.')),
                 ('network', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
             ],
@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                 ('nonce', models.DecimalField(decimal_places=0, help_text='None: no account.', max_digits=20, null=True)),
                 ('balance', models.DecimalField(decimal_places=0, help_text='Wei.', max_digits=78, null=True)),
                 ('code_hash', models.BinaryField(help_text='None: no code.', max_length=32, null=True)),
-                ('storage_root', models.BinaryField(help_text="None: the empty trie's.", max_length=32, null=True)),
+                ('storage_root', models.BinaryField(help_text="None: the root of the empty trie.", max_length=32, null=True)),
                 ('network', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
             ],
             options={

@@ -32,12 +32,12 @@ class Migration(migrations.Migration):
             fields=[
                 ('pk', models.CompositePrimaryKey('block_id', 'index', blank=True, editable=False, primary_key=True, serialize=False)),
                 ('index', models.IntegerField(help_text="The transaction's place in the block.")),
-                ('calls_size', models.BigIntegerField(help_text='Bytes of the callTracer answer as it goes out.')),
-                ('prestate_size', models.BigIntegerField(help_text='Bytes of the prestateTracer answer as it goes out.')),
+                ('calls_size', models.BigIntegerField(help_text='Size in bytes of the callTracer answer.')),
+                ('prestate_size', models.BigIntegerField(help_text='Size in bytes of the prestateTracer answer.')),
                 ('receipt', models.BinaryField(help_text='The receipt object.')),
                 ('calls', models.BinaryField(help_text='The callTracer answer, without the input.')),
                 ('prestate', models.BinaryField(help_text="The prestateTracer answer, without the contracts' code.")),
-                ('details', models.BinaryField(help_text="What other tracers' answers need besides.")),
+                ('details', models.BinaryField(help_text="Additional data for the answers of other tracers.")),
                 ('block', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='records', to='nodeapi.block')),
             ],
             options={

@@ -6,7 +6,8 @@ commit. Records of one block have different indexes, from 0 on; so as many as th
 has transactions, all below that number, are one for each.
 
 Blocks that were imported before there were records can't get them here: a migration
-executes no blocks. A database that has such blocks is refused.
+executes no blocks. A database that has such blocks is refused, by `nodeapi.checks`
+before any migration is applied.
 """
 
 from django.core.management.base import CommandError
@@ -107,8 +108,8 @@ def refuse_blocks_without_records(apps, schema_editor):
     if old.exists():
         raise CommandError(
             "this database has blocks that were imported before traces were recorded; "
-            "import the chains again, into an empty database (after `make run`: remove "
-            "the folder var/)"
+            "run `manage.py flush_chains`, which keeps customers, keys and networks, "
+            "then migrate and import the chains again"
         )
 
 

@@ -1,8 +1,8 @@
-"""Full documents are LZ4 blocks, which are undone in half the time of zstd frames.
+"""Convert full documents from zstd frames to LZ4 blocks, which decompress twice as fast.
 
-Batch by batch, so that one that was interrupted goes on where it stopped. The version
-before can't read them: its web processes may not run meanwhile or afterwards. This one
-reads frames as well.
+The migration works in batches, so that an interrupted one continues where it stopped. The
+former version can't read LZ4 blocks: its web processes must not run during or after this
+migration. The new version reads both formats.
 """
 
 import lz4.block
@@ -23,7 +23,7 @@ _NEXT = """
 
 
 def pack_again(apps, schema_editor):
-    """Make LZ4 blocks of all frames."""
+    """Convert all zstd frames to LZ4 blocks."""
     connection = schema_editor.connection
     last_id = -1
     while True:
@@ -44,10 +44,10 @@ def pack_again(apps, schema_editor):
 
 
 def _packed(frame):
-    """Return an LZ4 block, None for a damaged frame.
+    """Convert a frame to an LZ4 block. Return None for a damaged frame.
 
-    It stays as it is, and an error to whoever asks for it: no block that is whole waits
-    for it.
+    A damaged frame stays as it is, so that it does not prevent the migration. Reading it
+    is an error before and afterwards.
     """
     try:
         return lz4.block.compress(zstandard.ZstdDecompressor().decompress(frame))

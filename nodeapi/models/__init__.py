@@ -1,6 +1,16 @@
-"""Tables: blocks, transactions and their records, the history of all state, the trie."""
+"""Tables: blocks, transactions, trace records, the history of the state, the trie.
+
+And what the followers report.
+"""
 
 from nodeapi.models.blocks import Block, SideDiff, Transaction
+from nodeapi.models.following import (
+    FollowerStatus,
+    ImportTiming,
+    QuarantinedBlock,
+    Reorganisation,
+    UpstreamStatus,
+)
 from nodeapi.models.records import TransactionRecord
 from nodeapi.models.state import AccountVersion, Code, StorageVersion, TrieNode
 
@@ -8,9 +18,14 @@ __all__ = [
     "AccountVersion",
     "Block",
     "Code",
+    "FollowerStatus",
+    "ImportTiming",
+    "QuarantinedBlock",
+    "Reorganisation",
     "SideDiff",
     "StorageVersion",
     "Transaction",
     "TransactionRecord",
     "TrieNode",
+    "UpstreamStatus",
 ]

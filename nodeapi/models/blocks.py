@@ -1,9 +1,10 @@
-"""Blocks and transactions, in the form in which they are answered."""
+"""Blocks and transactions, stored in the form of responses."""
 
 from __future__ import annotations
 
 from django.db import models
 
+from evm.headers import decode_header
 from networks.models import Network
 
 
@@ -15,7 +16,6 @@ class Block(models.Model):
     number = models.BigIntegerField()
     parent_hash = models.BinaryField(max_length=32)
     is_canonical = models.BooleanField()
-    timestamp = models.BigIntegerField(help_text="Unix seconds.")
     total_difficulty = models.DecimalField(max_digits=78, decimal_places=0)
     state_root = models.BinaryField(max_length=32)
     gas_used = models.BigIntegerField()
@@ -29,7 +29,7 @@ class Block(models.Model):
         "transactions, as hashes."
     )
     transactions_offset = models.IntegerField(
-        help_text="Where in the document the array of transactions begins."
+        help_text="Offset in the document at which the array of transactions begins."
     )
     full_document = models.BinaryField(
         help_text="The document with transaction objects, as an LZ4 block."
@@ -56,6 +56,11 @@ class Block(models.Model):
     def __str__(self) -> str:
         return f"{self.number} 0x{bytes(self.hash).hex()}"
 
+    @property
+    def timestamp(self) -> int:
+        """Unix seconds, up to 2**64 - 1, decoded from the header."""
+        return decode_header(bytes(self.header)).timestamp
+
 
 class Transaction(models.Model):
     """A transaction at its place in a block."""
@@ -80,12 +85,12 @@ class Transaction(models.Model):
 
 
 class SideDiff(models.Model):
-    """What a block that is not canonical would change in its parent's state."""
+    """The changes that a non-canonical block makes to its parent's state."""
 
     block = models.OneToOneField(
         Block, primary_key=True, on_delete=models.CASCADE, related_name="side_diff"
     )
-    diff = models.BinaryField(help_text="nodeapi.evm.changes, encoded.")
+    diff = models.BinaryField(help_text="evm.changes, encoded.")
 
     def __str__(self) -> str:
         return f"diff of {self.block_id}"

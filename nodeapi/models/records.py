@@ -1,4 +1,4 @@
-"""What the execution of each transaction left: the traces that are answered later."""
+"""Trace records: stored results of each transaction's execution."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from nodeapi.models.blocks import Block
 
 
 class TransactionRecord(models.Model):
-    """What executing a transaction in its block left, packed as `nodeapi.tracers` does.
+    """The trace record of a transaction in a block, packed by `evm.tracers`.
 
-    It belongs to the block, canonical or not, and goes with it from branch to branch.
-    Every transaction of a block has its record: triggers hold that, at the commit.
+    It belongs to the block, canonical or not. Every transaction of a block has a
+    record, which deferred triggers enforce at the commit.
     """
 
     pk = models.CompositePrimaryKey("block_id", "index")
@@ -24,17 +24,19 @@ class TransactionRecord(models.Model):
     )
     index = models.IntegerField(help_text="The transaction's place in the block.")
     calls_size = models.BigIntegerField(
-        help_text="Bytes of the callTracer answer as it goes out."
+        help_text="Size in bytes of the callTracer answer."
     )
     prestate_size = models.BigIntegerField(
-        help_text="Bytes of the prestateTracer answer as it goes out."
+        help_text="Size in bytes of the prestateTracer answer."
     )
     receipt = models.BinaryField(help_text="The receipt object.")
     calls = models.BinaryField(help_text="The callTracer answer, without the input.")
     prestate = models.BinaryField(
         help_text="The prestateTracer answer, without the contracts' code."
     )
-    details = models.BinaryField(help_text="What other tracers' answers need besides.")
+    details = models.BinaryField(
+        help_text="Additional data for the answers of other tracers."
+    )
 
     class Meta:
         verbose_name = "transaction record"

@@ -1,7 +1,7 @@
-"""The history of all state as flat rows, and the trie that proves its newest root.
+"""The history of the state as rows, and the trie of the head's state.
 
-A row holds the value *after* its block, so that the value at block N is the newest
-row at or below N: one index probe. Only the canonical chain stands here.
+A row contains a value after its block. The value at block N is that of the newest row at
+or below N, which one index look-up finds. Only the canonical chain has rows.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from networks.models import Network
 
 
 def _network_key() -> models.ForeignKey[Network, Network]:
-    """Return the reference to a row's network.
+    """Return a foreign key to the row's network, without a database constraint.
 
-    Without a constraint in the database: it would be checked for each of the
-    thousands of rows that a block brings, all of them the importer's own network.
+    A constraint would be checked for each of the thousands of rows of a block, all of
+    them of the importer's own network.
     """
     return models.ForeignKey(
         Network,
@@ -42,14 +42,20 @@ class AccountVersion(models.Model):
     )
     code_hash = models.BinaryField(max_length=32, null=True, help_text="None: no code.")
     storage_root = models.BinaryField(
-        max_length=32, null=True, help_text="None: the empty trie's."
+        max_length=32, null=True, help_text="None: the root of the empty trie."
     )
 
     class Meta:
         verbose_name = "account version"
         # Rows come in the order of blocks: a BRIN index finds a block's rows, which a
         # reorganisation takes out, and costs next to nothing.
-        indexes = [BrinIndex(fields=["block_number"], name="account_version_block")]
+        indexes = [
+            BrinIndex(
+                fields=["block_number"],
+                name="account_version_block",
+                autosummarize=True,
+            )
+        ]
 
     def __str__(self) -> str:
         return f"0x{bytes(self.address).hex()} after {self.block_number}"
@@ -69,7 +75,13 @@ class StorageVersion(models.Model):
 
     class Meta:
         verbose_name = "storage version"
-        indexes = [BrinIndex(fields=["block_number"], name="storage_version_block")]
+        indexes = [
+            BrinIndex(
+                fields=["block_number"],
+                name="storage_version_block",
+                autosummarize=True,
+            )
+        ]
 
     def __str__(self) -> str:
         return (
@@ -91,8 +103,8 @@ class Code(models.Model):
 class TrieNode(models.Model):
     """A node of the head's state trie, or of one of its storage tries.
 
-    Addressed by place, not by hash: a changed node replaces the old one, and nothing
-    needs to be collected. Nodes shorter than 32 bytes stand inside their parent.
+    The key is the node's path and not its hash: a changed node replaces the old one,
+    and no garbage remains. Nodes shorter than 32 bytes are part of their parent.
     """
 
     pk = models.CompositePrimaryKey("network_id", "owner", "path")
@@ -102,7 +114,7 @@ class TrieNode(models.Model):
         help_text="Empty: the state trie; keccak(address): that account's storage.",
     )
     path = models.BinaryField(
-        max_length=64, help_text="The nibbles from the root to the node, one a byte."
+        max_length=64, help_text="The nibbles from the root to the node, one per byte."
     )
     node = models.BinaryField(help_text="RLP of the node.")
 

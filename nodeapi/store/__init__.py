@@ -1,4 +1,23 @@
-"""The read side: everything that is answered, out of PostgreSQL or the cache."""
+"""Reads of blocks, state and traces, from the cache or PostgreSQL.
+
+Look-ups of concurrent requests are merged into one query. Answers that name their block by
+its hash are immutable and cached. Answers by number or tag are cached together with the
+head under which they were read.
+
+A block's row holds the block object twice: with transaction hashes as it is sent, and with
+transaction objects as a compressed document, because that one is long. Each transaction
+object also has a row of its own.
+
+Traces are answered from trace records in three ways. Up to 1 MiB, an answer is one query
+and is cached. A longer answer has a known length, and is read in groups of 256 KiB as the
+client reads; a record longer than that is read in parts with `substring`, which is fast
+because the columns have EXTERNAL storage. An answer that a tracer derives from records has
+a length that is known at its end only; beyond 1 MiB it is spooled to a file. No database
+connection is held while a client reads.
+
+Each column of a record has a checksum. A damaged record is an internal error, or breaks
+the connection if the answer has begun; the log names the record.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +26,7 @@ from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
+from nodeapi.store.following import FollowingReads
 from nodeapi.store.states import StateReads, StateRef
 from nodeapi.store.transactions import TransactionReads
 from nodeapi.tracing.spool import SpoolCount
@@ -16,12 +36,15 @@ from postgres.connections import Connections
 __all__ = ["StateRef", "Store"]
 
 
-class Store(BlockReads, StateReads, TransactionReads, DerivedReads, ConfigReads):
-    """Reads of blocks, states, transactions and records, with one cache.
+class Store(
+    BlockReads, StateReads, TransactionReads, DerivedReads, ConfigReads, FollowingReads
+):
+    """Reads of blocks, states, transactions and records, with a shared cache.
 
-    A method returns its answer at once when it is cached, else something to await.
-    cache_bytes: memory for answers that name their block by its hash; 0: none.
-    spooled: counts what waits in files, where others have some, too.
+    Results are complete on a cache hit.
+
+    cache_bytes: memory for answers that name their block by hash; 0: no cache.
+    spooled: counts the bytes of files, if other parts have some as well.
     """
 
     def __init__(
@@ -33,4 +56,4 @@ class Store(BlockReads, StateReads, TransactionReads, DerivedReads, ConfigReads)
         spooled: SpoolCount | None = None,
     ) -> None:
         super().__init__(connections, directory, BytesCache[CacheKey](cache_bytes))
-        self._spooled = spooled or SpoolCount()
+        self.spooled = spooled or SpoolCount()

@@ -1,11 +1,14 @@
-"""What reads of blocks and of states have in common: heads, numbers, the cache."""
+"""Functions shared by reads of blocks and states: heads, numbers, the cache."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
+from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
+from nodeapi.errors import TaggedBlockNotFound
 from nodeapi.store import queries
 from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
@@ -19,20 +22,19 @@ T = TypeVar("T")
 CacheKey = tuple[object, ...]
 """Begins with the kind of answer, and always names a block by its hash.
 
-What a block hash stands for never changes. Which block has a number changes with the
-head, hence such an entry names the head under which it was so: under another head it
-is not found.
+The data of a block hash never changes. The block with a number depends on the head. An
+entry by number therefore contains the head's hash, and is not found under another head.
 """
 
 
 class Reads:
-    """Resolves heads, tags and numbers to block hashes.
+    """Resolves tags and numbers to block hashes.
 
-    cache: of all reads together.
+    cache: shared by all reads.
     """
 
-    _spooled: SpoolCount
-    """Of what waits in files; the `Store`'s."""
+    spooled: SpoolCount
+    """Counts the bytes of spooled files. Shared by the whole `Store`."""
 
     def __init__(
         self,
@@ -50,63 +52,100 @@ class Reads:
             whole_row,
         )
 
-    def head_number(self, network_id: int) -> int | Awaitable[int]:
+    def head_number(self, network_id: int) -> Later[int]:
         """Return the number of the newest block.
 
-        Raises, now or when awaited: Unavailable, also while there is no block.
+        Fails with Unavailable, also if the network has no blocks.
         """
-        view = self._directory.current(network_id)
-        if isinstance(view, NetworkView):
-            return _head_number(view)
-        return self._head_number_later(view)
+        return self._directory.current(network_id).then(_head_number)
 
-    async def _head_number_later(self, view: Awaitable[NetworkView]) -> int:
-        return _head_number(await view)
+    def canonical_hash(
+        self, network_id: int, number_or_tag: int | str
+    ) -> Later[bytes | None]:
+        """Return the hash of the canonical block with a number or a tag."""
+        return self._directory.current(network_id).then(
+            lambda view: self._hash_in(view, number_or_tag)
+        )
 
-    def _remembered_hash(self, view: NetworkView, number: int) -> bytes | None:
-        """Return the hash of a canonical block, if it is known under this head."""
+    def _hash_in(
+        self, view: NetworkView, number_or_tag: int | str
+    ) -> Later[bytes | None]:
+        """Return the hash of a block of the chain with a view's head."""
+        if view.head_hash is None:
+            return DONE
+        if number_or_tag == "earliest":
+            number_or_tag = 0
+        if isinstance(number_or_tag, str):
+            return Later(tagged_hash(view, number_or_tag))
+        cached = self._cached_hash(view, number_or_tag)
+        if cached is not None:
+            return Later(cached)
+        return self._if_reached(
+            view, number_or_tag, partial(self._read_hash, view, number_or_tag)
+        )
+
+    def _read_hash(self, view: NetworkView, number: int) -> Later[bytes | None]:
+        found = Later.from_future(self._canonical_hashes.get((view.id, number)))
+        return found.then(partial(self._found_hash, view, number))
+
+    def _found_hash(
+        self, view: NetworkView, number: int, row: Row | None
+    ) -> bytes | None:
+        if row is None or row[0] is None:
+            return None
+        self._cache_hash(view, number, row[0], row[1])
+        return row[0]
+
+    def _cached_hash(self, view: NetworkView, number: int) -> bytes | None:
+        """Return the hash of a canonical block, if it is cached for this head."""
         if number == view.head_number:
             return view.head_hash
         return self._cache.get(("number", view.id, view.head_hash, number))
 
-    def _remember_hash(
+    def _cache_hash(
         self, view: NetworkView, number: int, block_hash: bytes, head_hash: bytes | None
     ) -> None:
-        """Remember what was read with the head that the database had then."""
+        """Cache a block hash together with the chain head it was read at."""
         if head_hash is not None:
             self._cache.put(("number", view.id, head_hash, number), block_hash)
 
-    async def _reaches(self, view: NetworkView, number: int) -> bool:
-        """Return whether a number that is above the known head has a block after all.
+    def _if_reached(
+        self, view: NetworkView, number: int, read: Callable[[], Later[T]]
+    ) -> Later[T | None]:
+        """Read a canonical block by its number; None if the chain is shorter.
 
-        Another process may have announced a newer head a moment before this one.
+        A number above the view's head is compared with the head in the database: another
+        process may have announced a newer head a moment before this one.
         """
-        newest = await self._directory.reread(view.id)
-        return newest.head_number is not None and number <= newest.head_number
+        if _has(view, number):
+            return read()
+        return self._directory.reread(view.id).then(
+            lambda newest: read() if _has(newest, number) else DONE
+        )
 
 
 def tagged_hash(view: NetworkView, tag: str) -> bytes | None:
     """Return the hash of the block with a tag other than `earliest`.
 
-    `pending` is the newest block as long as no blocks are built here.
+    `pending` is the newest block, because no blocks are built here.
+
+    Raises: TaggedBlockNotFound if the safe or the finalized block is unknown.
     """
-    if tag == "safe":
-        return view.safe_hash
-    if tag == "finalized":
-        return view.finalized_hash
-    return view.head_hash
-
-
-async def settled(value: T | Awaitable[T]) -> T:
-    """Return a value that may have to be waited for."""
-    if isinstance(value, Awaitable):
-        return await value
-    return value
+    if tag not in ("safe", "finalized"):
+        return view.head_hash
+    block_hash = view.safe_hash if tag == "safe" else view.finalized_hash
+    if block_hash is None and view.head_hash is not None:
+        raise TaggedBlockNotFound(tag)
+    return block_hash
 
 
 def whole_row(row: Row) -> Row:
-    """Return a row as it is."""
+    """Return a row unchanged."""
     return row
+
+
+def _has(view: NetworkView, number: int) -> bool:
+    return view.head_number is not None and number <= view.head_number
 
 
 def _head_number(view: NetworkView) -> int:

@@ -1,17 +1,15 @@
-"""Reads of blocks and transactions, as the bytes that are answered."""
+"""Reads of block and transaction objects, as the JSON of the response."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from functools import partial
 
-from jsonrpc.later import Later
+from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
 from nodeapi.documents import unpack_full_block
 from nodeapi.encoding import MAX_INDEX
-from nodeapi.ports import Document
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash
+from nodeapi.store.base import CacheKey, Reads, tagged_hash
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.lookup import Lookup
@@ -21,25 +19,26 @@ _Numbered = tuple[bytes, bytes, bytes | None]
 """Document, hash, and the head under which the block has its number."""
 
 _MAX_BATCH = {False: 64, True: 8}
-"""Blocks of one query, without and with transaction objects. The latter are a hundred
-times as large, and the first of a batch waits for the last."""
+"""Blocks read by one query, without and with transaction objects. The latter are a
+hundred times as large, and all results of a query arrive together."""
 
 _MAX_QUERIES = 1
-"""Of each kind at a time, for blocks as for transactions: what comes meanwhile joins the
-next one, and a query for eight takes a quarter of the processor time per key that one
-for one takes, here and in PostgreSQL."""
+"""Concurrent queries of each kind. Keys requested during a query are read by the
+next query. A query for eight keys takes a quarter of the processor time per key that a
+query for one key takes, here and in PostgreSQL."""
 
 
 class BlockReads(Reads):
-    """Answers with block and transaction objects.
+    """Reads of block and transaction objects.
 
-    full: with transaction objects, else with their hashes.
+    full: whether to return transaction objects instead of their hashes.
     with_total_difficulty: whether the object begins with totalDifficulty.
-    Everything raises, now or when awaited, Unavailable.
+
+    All results fail with Unavailable while the database is unavailable.
     """
 
     _unpacked: tuple[bytes | None, bytes] = None, b""
-    """The latest block with its transactions, as it was read and as it is sent."""
+    """The latest full block: packed and unpacked."""
 
     def __init__(
         self,
@@ -88,14 +87,14 @@ class BlockReads(Reads):
         block_hash: bytes,
         full: bool,
         with_total_difficulty: bool,
-    ) -> Document:
+    ) -> Later[bytes | None]:
         """Return a block, canonical or not."""
         cache_key = ("block", network_id, block_hash, full, with_total_difficulty)
         cached = self._cache.get(cache_key)
         if cached is not None:
-            return cached
+            return Later(cached)
         found = self._blocks_by_hash[full].get((network_id, block_hash))
-        return Later(found, partial(self._keep_block, cache_key))
+        return Later.from_future(found).then(partial(self._keep_block, cache_key))
 
     def block_by_number(
         self,
@@ -103,32 +102,33 @@ class BlockReads(Reads):
         number_or_tag: int | str,
         full: bool,
         with_total_difficulty: bool,
-    ) -> Document:
+    ) -> Later[bytes | None]:
         """Return the canonical block with a number or a tag."""
-        view = self._directory.current(network_id)
-        if isinstance(view, NetworkView):
-            return self._block_in(view, number_or_tag, full, with_total_difficulty)
-        return self._block_later(view, number_or_tag, full, with_total_difficulty)
+        return self._directory.current(network_id).then(
+            lambda view: self._block_in(
+                view, number_or_tag, full, with_total_difficulty
+            )
+        )
 
     def transaction_by_block_hash_and_index(
         self, network_id: int, block_hash: bytes, index: int
-    ) -> Document:
-        """Return the transaction at a place in a block, canonical or not."""
+    ) -> Later[bytes | None]:
+        """Return the transaction at an index of a block, canonical or not."""
         cache_key = ("transaction", network_id, block_hash, index)
         cached = self._cache.get(cache_key)
         if cached is not None or index > MAX_INDEX:
-            return cached
+            return Later(cached)
         found = self._transactions.get((network_id, block_hash, index))
-        return Later(found, partial(self._keep_transaction, cache_key))
+        return Later.from_future(found).then(partial(self._keep_transaction, cache_key))
 
     def _keep_block(
         self,
         cache_key: tuple[str, int, bytes, bool, bool],
         document: bytes | None,
     ) -> bytes | None:
-        """Make the answer of what was found, and keep it."""
+        """Build the answer from a stored document, and cache it."""
         if document is None:
-            return None  # not for ever: the block may come
+            return None  # not cached: the block may be imported later
         _, _, _, full, with_total_difficulty = cache_key
         if full:
             document = self._unpack(document)
@@ -145,9 +145,10 @@ class BlockReads(Reads):
         return document
 
     def _unpack(self, packed: bytes) -> bytes:
-        """Return a block with its transactions; once for all who asked for it together.
+        """Return the JSON of a packed full block, cached for concurrent requests.
 
-        Only here, not for a whole batch: it is sent from the processor's cache.
+        Blocks of a batch are unpacked one at a time, directly before they are sent,
+        because the text is then still in the processor's cache.
         """
         known, document = self._unpacked
         if packed is not known:
@@ -161,50 +162,36 @@ class BlockReads(Reads):
         number_or_tag: int | str,
         full: bool,
         with_total_difficulty: bool,
-    ) -> Document:
-        """Return a block of the chain whose head a view names."""
-        block_hash: bytes | None
+    ) -> Later[bytes | None]:
+        """Return the canonical block with a number or tag, as of the view's head."""
         if view.head_hash is None:
-            return None
+            return DONE
         if number_or_tag == "earliest":
             number_or_tag = 0
-        if isinstance(number_or_tag, int):
-            number = number_or_tag
-            block_hash = self._remembered_hash(view, number)
-            if block_hash is None:
-                is_new = view.head_number is None or number > view.head_number
-                read = self._read_new_number if is_new else self._read_number
-                return read(view, number, full, with_total_difficulty)
-        else:
+        if isinstance(number_or_tag, str):
             block_hash = tagged_hash(view, number_or_tag)
             if block_hash is None:
-                return None
+                return DONE
+        else:
+            block_hash = self._cached_hash(view, number_or_tag)
+            if block_hash is None:
+                number = number_or_tag
+                return self._if_reached(
+                    view,
+                    number,
+                    lambda: self._read_number(
+                        view, number, full, with_total_difficulty
+                    ),
+                )
         return self.block_by_hash(view.id, block_hash, full, with_total_difficulty)
-
-    async def _block_later(
-        self,
-        view: Awaitable[NetworkView],
-        number_or_tag: int | str,
-        full: bool,
-        with_total_difficulty: bool,
-    ) -> bytes | None:
-        return await settled(
-            self._block_in(await view, number_or_tag, full, with_total_difficulty)
-        )
-
-    async def _read_new_number(
-        self, view: NetworkView, number: int, full: bool, with_total_difficulty: bool
-    ) -> bytes | None:
-        if not await self._reaches(view, number):
-            return None
-        return await self._read_number(view, number, full, with_total_difficulty)
 
     def _read_number(
         self, view: NetworkView, number: int, full: bool, with_total_difficulty: bool
     ) -> Later[bytes | None]:
-        found = self._blocks_by_number[full].get((view.id, number))
-        keep = partial(self._keep_numbered, view, number, full, with_total_difficulty)
-        return Later(found, keep)
+        found = Later.from_future(self._blocks_by_number[full].get((view.id, number)))
+        return found.then(
+            partial(self._keep_numbered, view, number, full, with_total_difficulty)
+        )
 
     def _keep_numbered(
         self,
@@ -214,11 +201,11 @@ class BlockReads(Reads):
         with_total_difficulty: bool,
         row: _Numbered | None,
     ) -> bytes | None:
-        """Make the answer of what was found, and keep it and its hash."""
+        """Build the answer from a row. Cache the answer and the block's hash."""
         if row is None:
             return None
         document, block_hash, head_hash = row
-        self._remember_hash(view, number, block_hash, head_hash)
+        self._cache_hash(view, number, block_hash, head_hash)
         cache_key = ("block", view.id, block_hash, full, with_total_difficulty)
         return self._keep_block(cache_key, document)
 

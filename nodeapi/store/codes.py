@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
+from functools import partial
 
+from jsonrpc.later import Later, all_of
 from nodeapi.store import record_queries
 from nodeapi.store.base import CacheKey
 from postgres.cache import BytesCache
@@ -15,7 +16,7 @@ from postgres.statement import BYTEA, Row
 
 
 class Codes:
-    """Reads code; what was read lately is kept with the other answers."""
+    """Reads code, and caches it together with the answers."""
 
     def __init__(self, connections: Connections, cache: BytesCache[CacheKey]) -> None:
         self._cache = cache
@@ -28,21 +29,24 @@ class Codes:
             is_immutable=True,
         )
 
-    async def get(self, code_hash: bytes) -> bytes:
-        """Return the code with a hash. Raises: Unavailable."""
+    def get(self, code_hash: bytes) -> Later[bytes]:
+        """Return the code with a hash. Fails with Unavailable."""
         cached = self._cache.get(("code", code_hash))
         if cached is not None:
-            return cached
-        code = await self._lookup.get((code_hash,))
+            return Later(cached)
+        found = Later.from_future(self._lookup.get((code_hash,)))
+        return found.then(partial(self._keep, code_hash))
+
+    def get_all(self, code_hashes: Collection[bytes]) -> Later[dict[bytes, bytes]]:
+        """Return code by hash. Fails with Unavailable."""
+        codes = all_of([self.get(code_hash) for code_hash in code_hashes])
+        return codes.then(lambda found: dict(zip(code_hashes, found, strict=True)))
+
+    def _keep(self, code_hash: bytes, code: bytes | None) -> bytes:
         if code is None:
             raise Unavailable(f"the code 0x{code_hash.hex()} is missing")
         self._cache.put(("code", code_hash), code)
         return code
-
-    async def get_all(self, code_hashes: Collection[bytes]) -> dict[bytes, bytes]:
-        """Return code by hash. Raises: Unavailable."""
-        codes = await asyncio.gather(*map(self.get, code_hashes))
-        return dict(zip(code_hashes, codes, strict=True))
 
 
 def _code(row: Row) -> bytes:

@@ -1,4 +1,4 @@
-"""Reads of what a network was set up with."""
+"""Reads of a network's configuration."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 
+from jsonrpc.later import Later
 from nodeapi.store.base import Reads
-from postgres.statement import INT8, Statement, int8
+from postgres.statement import INT8, Row, Statement, int8
 
 _CONFIG = Statement(
     "SELECT convert_to((genesis -> 'config')::text, 'UTF8')"
@@ -17,13 +18,18 @@ _CONFIG = Statement(
 
 
 class ConfigReads(Reads):
-    """Answers about the rules of a network."""
+    """Reads of networks' fork schedules."""
 
-    async def genesis_config(self, network_id: int) -> dict[str, Any]:
-        """Return the `config` of the network's genesis.json: when its forks are.
+    def genesis_config(self, network_id: int) -> Later[dict[str, Any]]:
+        """Return the `config` of the network's genesis.json, with the fork schedule.
 
-        Raises: Unavailable.
+        Fails with Unavailable.
         """
-        ((config,),) = await self._connections.fetch(_CONFIG, [int8(network_id)])
-        found: dict[str, Any] = orjson.loads(config or b"{}")
-        return found
+        rows = self._connections.fetch(_CONFIG, [int8(network_id)])
+        return Later.from_future(rows).then(_config)
+
+
+def _config(rows: list[Row]) -> dict[str, Any]:
+    ((config,),) = rows
+    found: dict[str, Any] = orjson.loads(config or b"{}")
+    return found

@@ -1,21 +1,23 @@
-"""Answers of the tracers that read records instead of executing anything.
+"""Results of the tracers that read trace records instead of executing blocks.
 
-They are made transaction by transaction, kept when they are short, and put into a file
-when they are long: how long they will be nobody knows before.
+They are computed transaction by transaction. Short results are cached. Long ones are
+spooled to a file, because their length is not known in advance.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 
+from evm.tracers.derived import CALLS, PRESTATE, code_hashes
+from evm.tracers.record import RecordTooLarge
+from jsonrpc.later import DONE, Later
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors import TraceTooLarge
 from nodeapi.ports import (
     Answer,
     Derivation,
-    MaybeAnswer,
     RecordedTransaction,
     TraceSizes,
 )
@@ -24,8 +26,6 @@ from nodeapi.store.base import CacheKey, whole_row
 from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import ADVICE, Span, groups, record_name
 from nodeapi.store.traces import SHORT_BYTES, TraceReads
-from nodeapi.tracers.derived import CALLS, PRESTATE, code_hashes
-from nodeapi.tracers.record import RecordTooLarge
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -42,11 +42,11 @@ from postgres.statement import (
 )
 
 HEAVY_BYTES = 2**14
-"""Weight from which on a transaction's answer is made in a thread: more than this could
-hold the event loop up, as a record may have grown tenfold when it is unpacked."""
+"""Weight from which a transaction's result is computed in a thread. Unpacking may
+increase a record's size tenfold, and the computation would block the event loop."""
 
 TURN_SECONDS = 0.004
-"""After that long the event loop has its turn."""
+"""Longest computation before other tasks of the event loop may run."""
 
 _GROUP = Statement(record_queries.RECORDS_GROUP, [INT8.oid] * 5)
 
@@ -55,7 +55,10 @@ _Key = tuple[int, bytes, int, int]
 
 
 class DerivedReads(TraceReads):
-    """Answers that are derived from records. Raises: as `TraceReads`."""
+    """Reads of results that are computed from trace records.
+
+    All results fail with TraceTooLarge or Unavailable, like those of `TraceReads`.
+    """
 
     def __init__(
         self,
@@ -79,14 +82,28 @@ class DerivedReads(TraceReads):
             )
         )
 
-    async def trace_sizes(
+    def trace_sizes(
         self, network_id: int, block_hash: bytes, first: int = 0, last: int = MAX_INDEX
-    ) -> TraceSizes | None:
-        """Return how many transactions a block has, and how long their answers are."""
-        row = await self._trace_sizes.get((network_id, block_hash, first, last))
-        if row is None:
-            return None
-        return TraceSizes(*(read_int8(column or b"") for column in row))
+    ) -> Later[TraceSizes | None]:
+        """Return the number of a block's transactions, and the sizes of their results.
+
+        None if there is no such block.
+        """
+        key = (network_id, block_hash, first, last)
+        return Later.from_future(self._trace_sizes.get(key)).then(_sizes)
+
+    def cached_derived_trace(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        derivation: Derivation,
+        index: int | None = None,
+    ) -> bytes | None:
+        """Return the cached result for a block or for one of its transactions, or None.
+
+        index: of the transaction, or None for the block.
+        """
+        return self._cache.get(_cache_key(network_id, block_hash, derivation, index))
 
     def derived_block_trace(
         self,
@@ -95,37 +112,53 @@ class DerivedReads(TraceReads):
         derivation: Derivation,
         first: int = 0,
         last: int = MAX_INDEX,
-    ) -> MaybeAnswer:
+        *,
+        owner: Hashable = None,
+    ) -> Later[Answer | None]:
         """Return a block's entries; see `nodeapi.ports.Records`."""
         cache_key = None
         if first == 0 and last == MAX_INDEX:
-            cache_key = ("derived", derivation.name, network_id, block_hash)
+            cache_key = _cache_key(network_id, block_hash, derivation)
             cached = self._cache.get(cache_key)
             if cached is not None:
-                return cached
+                return Later(cached)
         key = (network_id, block_hash, first, min(last, MAX_INDEX))
-        return self._derive_block(key, derivation, cache_key)
+        return Later.from_coroutine(
+            self._derive_block(key, derivation, cache_key, owner)
+        )
 
     def derived_transaction_trace(
-        self, network_id: int, block_hash: bytes, index: int, derivation: Derivation
-    ) -> MaybeAnswer:
-        """Return one transaction's answer; None when the block has no such place."""
+        self,
+        network_id: int,
+        block_hash: bytes,
+        index: int,
+        derivation: Derivation,
+        *,
+        owner: Hashable = None,
+    ) -> Later[Answer | None]:
+        """Return one transaction's result, or None if the block does not contain it."""
         if index > MAX_INDEX:
-            return None
-        cache_key = ("derived", derivation.name, network_id, block_hash, index)
+            return DONE
+        cache_key = _cache_key(network_id, block_hash, derivation, index)
         cached = self._cache.get(cache_key)
         if cached is not None:
-            return cached
+            return Later(cached)
         key = (network_id, block_hash, index, index)
-        return self._derive_transaction(key, derivation, cache_key)
+        return Later.from_coroutine(
+            self._derive_transaction(key, derivation, cache_key, owner)
+        )
 
     async def _derive_block(
-        self, key: _Key, derivation: Derivation, cache_key: CacheKey | None
+        self,
+        key: _Key,
+        derivation: Derivation,
+        cache_key: CacheKey | None,
+        owner: Hashable,
     ) -> Answer | None:
         plan = await self._records_plan(key, derivation)
         if plan is None:
             return None
-        spool = Spool(SHORT_BYTES, self._spooled)
+        spool = Spool(SHORT_BYTES, self.spooled, owner)
         try:
             separator = b"["
             async for recorded, result in self._derived(key, plan, derivation):
@@ -138,12 +171,12 @@ class DerivedReads(TraceReads):
             raise
 
     async def _derive_transaction(
-        self, key: _Key, derivation: Derivation, cache_key: CacheKey
+        self, key: _Key, derivation: Derivation, cache_key: CacheKey, owner: Hashable
     ) -> Answer | None:
         plan = await self._records_plan(key, derivation)
         if plan is None or not plan[2]:
             return None
-        spool = Spool(SHORT_BYTES, self._spooled)
+        spool = Spool(SHORT_BYTES, self.spooled, owner)
         try:
             async for _, result in self._derived(key, plan, derivation):
                 spool.write(result)
@@ -161,7 +194,10 @@ class DerivedReads(TraceReads):
     async def _records_plan(
         self, key: _Key, derivation: Derivation
     ) -> tuple[int, int, list[int]] | None:
-        """Return the block's id, its number, and the weights of the transactions."""
+        """Return the block's id, its number, and the size of each transaction's records.
+
+        None if the block does not exist.
+        """
         needs = derivation.needs
         row = await self._records_plans.get(
             (*key, int(CALLS in needs), int(PRESTATE in needs))
@@ -221,3 +257,16 @@ class DerivedReads(TraceReads):
             columns = (read_array(column or b"") for column in rows[0])
             for index, members in enumerate(zip(*columns, strict=True), first):
                 yield RecordedTransaction(key[1], number, index, *members)
+
+
+def _cache_key(
+    network_id: int, block_hash: bytes, derivation: Derivation, index: int | None = None
+) -> CacheKey:
+    """Return the key of an answer for a transaction, or for a block without an index."""
+    return ("derived", derivation.name, network_id, block_hash, index)
+
+
+def _sizes(row: Row | None) -> TraceSizes | None:
+    if row is None:
+        return None
+    return TraceSizes(*(read_int8(column or b"") for column in row))

@@ -1,4 +1,4 @@
-"""The answer for a block's transactions: one entry for each, in their order."""
+"""Trace results for a block: a list with one entry for each transaction, in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENTRY_BYTES = len(_BEFORE_HASH) + 64 + len(_AFTER_HASH) + 1
 
 
 def entry_start(transaction_hash: bytes) -> bytes:
-    """Return what an entry begins with; its result and a brace follow."""
+    """Return the JSON of an entry before the transaction's result."""
     return b"%s%s%s" % (_BEFORE_HASH, transaction_hash.hex().encode(), _AFTER_HASH)
 
 
@@ -22,7 +22,7 @@ def entry(transaction_hash: bytes, result: bytes) -> bytes:
 
 
 def of_many(hashes: bytes, results: Iterable[bytes]) -> list[bytes]:
-    """Return the entries of transactions, whose hashes stand one after the other."""
+    """Return the entries of several transactions. hashes: concatenated."""
     digits = hashes.hex().encode()
     return [
         b"%s%s%s%s}" % (_BEFORE_HASH, digits[at : at + 64], _AFTER_HASH, result)
@@ -31,11 +31,14 @@ def of_many(hashes: bytes, results: Iterable[bytes]) -> list[bytes]:
 
 
 def array(entries: Iterable[bytes]) -> bytes:
-    """Return the answer that consists of these entries."""
+    """Return the JSON array of these entries."""
     return b"[" + b",".join(entries) + b"]"
 
 
 def array_size(length: int, results_size: int) -> int:
-    """Return the bytes of an answer of `length` entries, with so large results."""
+    """Return the size in bytes of an answer with `length` entries.
+
+    results_size: total bytes of the results.
+    """
     commas = max(length - 1, 0)
     return 2 + commas + length * _ENTRY_BYTES + results_size

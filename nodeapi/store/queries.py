@@ -1,13 +1,13 @@
-"""The store's SQL. `k` is the table of wanted keys, see `postgres.lookup.Lookup`.
+"""The store's SQL. `k` is the table of requested keys, see `postgres.lookup.Lookup`.
 
-Every query is a chain of index probes. Where an answer goes with a canonical block,
-`head_hash` is read in the same snapshot: it says under which head that was so.
+Every query is a chain of index probes. If a result depends on the canonical chain,
+`head_hash` is read in the same snapshot, as the head that the result is valid for.
 """
 
 from __future__ import annotations
 
 _DOCUMENT = {False: "b.document", True: "b.full_document"}
-"""By whether transaction objects are wanted; those are packed."""
+"""Column of the block object: without, and with transaction objects (packed)."""
 
 _BY_HASH = "nodeapi_block b ON b.network_id = k.network_id AND b.hash = k.hash"
 
@@ -56,8 +56,7 @@ STORAGE_BY_HASH = f"""
 """
 """(network_id, hash, address, slot) → value (NULL: never written), is_canonical.
 
-The value is of use only with is_canonical.
-"""
+The value is only valid if is_canonical is true."""
 
 STORAGE_BY_NUMBER = f"""
     SELECT k.n, v.value, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}
@@ -85,5 +84,5 @@ STORAGE_ON_BRANCH = f"""
     FROM branch b CROSS JOIN asked
     ORDER BY b.number DESC
 """
-"""network_id, hash, address, slot → a row for each block of the branch, newest first:
-is_canonical, diff, value. The last one is canonical, where the branch leaves it."""
+"""network_id, hash, address, slot → one row for each block of the branch, newest first:
+is_canonical, diff, value. The last row is the canonical fork point."""

@@ -1,7 +1,7 @@
-"""SQL of what belongs to transactions: records, receipts, the transactions themselves.
+"""SQL for transactions: trace records, receipts, and the transactions themselves.
 
-`k` is the table of wanted keys, see `postgres.lookup.Lookup`. Queries with $1 … run by
-themselves: they read parts of long answers, by the block's id.
+`k` is the table of requested keys, see `postgres.lookup.Lookup`. Queries with $1 … are
+executed separately. They read parts of long results by the block's id.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ _SPAN = "r.block_id = b.id AND r.index BETWEEN k.first AND k.last"
 _TRANSACTIONS_SPAN = "t.block_id = b.id AND t.index BETWEEN k.first AND k.last"
 
 _TRANSACTION = {"calls": "t.document", "prestate": "''::bytea"}
-"""What of the transaction a record is completed with."""
+"""Column of the transaction that completes a record."""
 
 
 def short_trace(kind: RecordKind, max_size: int) -> str:
     """Return the query (network_id, hash, first, last) → id, count, size, and arrays.
 
-    count, size: of the transactions first … last, and of their answers.
-    Of the rest, the hashes in one string, and arrays of the transactions' documents and
-    of the records, is nothing read when the answers are longer than max_size. Two ranges of rows
-    are read sooner than each row of the one is sought for those of the other.
+    count, size: number of the transactions first … last, and size of their results.
+
+    If the size exceeds `max_size`, the arrays `hashes`, `documents` and `records` are
+    NULL and not read. Both tables are read as ranges, which is faster than a look-up of
+    each row.
     """
     return f"""
         SELECT k.n, b.id, s.count, s.size, t.hashes, t.documents, r.records
@@ -55,9 +56,9 @@ def short_trace(kind: RecordKind, max_size: int) -> str:
 
 
 def plan(kind: RecordKind) -> str:
-    """Return the query $1 id, $2 first, $3 last → arrays: answers' sizes, rows' weights.
+    """Return the query ($1 id, $2 first, $3 last) → two arrays: result sizes, weights.
 
-    weight: bytes that a transaction's row of `group` has.
+    weight: bytes of the transaction's row in the result of `group`.
     """
     return f"""
         SELECT array_agg(r.{kind}_size ORDER BY r.index),
@@ -105,8 +106,8 @@ TRACE_SIZES = f"""
         FROM nodeapi_transactionrecord r WHERE {_SPAN}
     ) s
 """
-"""(network_id, hash, first, last) → how many transactions the block has; of first … last
-the bytes of callTracer's and of prestateTracer's answers, and of the longest one."""
+"""(network_id, hash, first, last) → number of the block's transactions; for first …
+last: bytes of callTracer's and of prestateTracer's results, and of the longest one."""
 
 RECORDS_PLAN = f"""
     SELECT k.n, b.id, b.number, (
@@ -119,8 +120,9 @@ RECORDS_PLAN = f"""
     )
     FROM k JOIN {_BY_HASH}
 """
-"""(network_id, hash, first, last, calls, prestate) → the block's id and number, array of
-weights of the rows of RECORDS_GROUP; calls, prestate: 1 with these records, 0 without."""
+"""(network_id, hash, first, last, calls, prestate) → block's id and number, array of
+weights of the rows of RECORDS_GROUP. calls, prestate: 1 to include these records,
+otherwise 0."""
 
 RECORDS_GROUP = f"""
     SELECT array_agg(t.hash ORDER BY r.index),
@@ -130,8 +132,8 @@ RECORDS_GROUP = f"""
         array_agg(r.details ORDER BY r.index)
     FROM {_RECORDS} WHERE r.block_id = $1 AND r.index BETWEEN $2 AND $3
 """
-"""$1 id, $2 first, $3 last, $4 and $5: 1 with calls, with prestate, else 0 → arrays:
-hashes, documents, calls, prestates, details."""
+"""$1 id, $2 first, $3 last, $4 and $5: 1 to include calls, prestate, otherwise 0 →
+arrays: hashes, documents, calls, prestates, details."""
 
 CODE = "SELECT k.n, c.code FROM k JOIN nodeapi_code c ON c.hash = k.hash"
 """(hash) → code."""
@@ -155,9 +157,10 @@ TRANSACTION_BY_HASH = f"""
 
 
 def receipt_by_hash(head_bytes: int) -> str:
-    """Return the query (network_id, hash of a transaction) → as PLACE, then two.
+    """Return the query (network_id, transaction hash) → PLACE, receipt, document.
 
-    They are the receipt as it is stored, and the head of the transaction's document.
+    PLACE stands for several columns. The receipt is packed. The document is the first
+    `head_bytes` bytes of the transaction object.
     """
     return f"""
         SELECT k.n, p.hash, p.number, p.index, {_HEAD_HASH}, r.receipt,
@@ -168,10 +171,11 @@ def receipt_by_hash(head_bytes: int) -> str:
 
 
 def short_receipts(head_bytes: int, max_weight: int) -> str:
-    """Return the query (network_id, hash) → id, weights, receipts, documents' heads.
+    """Return the query (network_id, hash) → id, weights, receipts, documents.
 
-    Three arrays: of each receipt the bytes as it is stored; and, unless they are more
-    than max_weight together, the receipts and the heads of the transactions' documents.
+    The last three are arrays. weights: sizes of the packed receipts. documents: their
+    first `head_bytes` bytes. If the total weight exceeds max_weight, receipts and
+    documents are NULL.
     """
     return f"""
         SELECT k.n, b.id, s.weights, w.receipts, w.heads

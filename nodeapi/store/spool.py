@@ -1,62 +1,69 @@
-"""Answers whose length is known only when they are finished."""
+"""Spooling of results whose length is not known in advance."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Hashable
 from tempfile import SpooledTemporaryFile
 
-from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.stream import CHUNK_BYTES, Stream
 from nodeapi.tracing.spool import SpoolCount
 
 _COUNTED_BYTES = 2**20
-"""So much of an answer is counted at once: its last part may go without."""
+"""Bytes that are counted at a time. The last part of a result may be uncounted."""
 
 
 class Spool:
-    """Takes an answer piece by piece; what is long goes into a file without a name.
+    """Collects a result in memory, and in an unnamed file if it is long.
 
-    The file is gone with the last who holds it, whatever happens to the process.
-    memory_bytes: what is kept without a file.
-    count: of all that is in files.
+    The file is deleted with its last reference, even if the process is killed.
+
+    memory_bytes: largest result without a file.
+    count: counts the bytes of all files.
+    owner: the account that the result counts for.
     """
 
-    def __init__(self, memory_bytes: int, count: SpoolCount) -> None:
+    def __init__(
+        self, memory_bytes: int, count: SpoolCount, owner: Hashable = None
+    ) -> None:
         self._memory_bytes = memory_bytes
         self._count = count
+        self._owner = owner
         self._counted = 0
-        self._file = SpooledTemporaryFile[bytes](max_size=memory_bytes)
-        weakref.finalize(self, self._file.close)  # of an answer that nobody began
+        self.file = SpooledTemporaryFile[bytes](max_size=memory_bytes)
+        weakref.finalize(self, self.file.close)  # if the answer was never started
         self.size = 0
 
     def write(self, piece: bytes) -> None:
-        """Add a piece. Raises: ServiceUnavailable when too much is in files."""
+        """Add a piece.
+
+        Raises: TooMuchUnread if the owner's results fill their share;
+            ServiceUnavailable if all results together fill the spool.
+        """
         size = self.size + len(piece)
         if size > self._memory_bytes and size - self._counted >= _COUNTED_BYTES:
-            if self._count.is_full:
-                raise ServiceUnavailable
-            self._count.add(self, size - self._counted)
+            self._count.check(self._owner)
+            self._count.add_part(self, self._owner, size - self._counted)
             self._counted = size
-        self._file.write(piece)
+        self.file.write(piece)
         self.size = size
 
     def answer(self, advice: str) -> bytes | Stream:
-        """Return the whole; the spool is at its end.
+        """Return the complete result. The spool can't be used afterwards.
 
-        advice: how a caller asks for less, see `Stream`.
+        advice: how a caller can request less, see `Stream`.
         """
-        self._file.seek(0)
+        self.file.seek(0)
         if self.size <= self._memory_bytes:
-            with self._file:
-                return self._file.read()
+            with self.file:
+                return self.file.read()
         return Stream(self.size, self._chunks(), advice)
 
     def close(self) -> None:
-        """Give up what was written."""
-        self._file.close()
+        """Discard the content."""
+        self.file.close()
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        with self._file:
-            while chunk := self._file.read(CHUNK_BYTES):
+        with self.file:
+            while chunk := self.file.read(CHUNK_BYTES):
                 yield chunk

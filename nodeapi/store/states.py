@@ -1,39 +1,39 @@
-"""Reads of storage, at any block that is there."""
+"""Reads of storage slots after a given block."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from eth_typing import Address
 
-from jsonrpc.later import Later
+from evm.changes import decode_changes
+from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
-from nodeapi.evm.changes import decode_changes
 from nodeapi.ports import MAX_SLOTS
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
+from nodeapi.store.base import CacheKey, Reads, tagged_hash, whole_row
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
 
-Word = bytes | Awaitable[bytes]
-"""32 bytes, at once when they are cached."""
+T = TypeVar("T")
 
 Slot = tuple[bytes, int]
 """An address and the number of a slot."""
 
 _StorageKey = tuple[str, int, bytes, bytes, int]
-"""Of the cache: "storage", network, hash of the block, address, slot."""
+"""Cache key: "storage", network id, block hash, address, slot."""
 
 _MAX_QUERIES = 1
-"""Of each kind at a time: what comes meanwhile joins the next one."""
+"""Concurrent queries of each kind. Slots requested during a query are read by the
+next query."""
 
 _ON_BRANCH = Statement(
     queries.STORAGE_ON_BRANCH, [INT8.oid, BYTEA.oid, BYTEA.oid, BYTEA.oid]
@@ -42,17 +42,17 @@ _ON_BRANCH = Statement(
 
 @dataclass(frozen=True, slots=True)
 class StateRef:
-    """The state after a block that is there."""
+    """The state after a block that is stored."""
 
     network_id: int
     block_hash: bytes
 
 
 class StateReads(Reads):
-    """Answers with values of storage slots.
+    """Reads of storage slots.
 
-    Everything raises, now or when awaited: HeaderNotFound, HeaderForHashNotFound,
-    NotCanonical; Unavailable.
+    All results fail with HeaderNotFound, HeaderForHashNotFound or NotCanonical,
+    depending on the block; and with Unavailable while the database is unavailable.
     """
 
     def __init__(
@@ -84,93 +84,66 @@ class StateReads(Reads):
 
     def storage_at(
         self, network_id: int, address: bytes, slot: int, block: BlockReference
-    ) -> Word:
-        """Return the value of a slot after a block, zero when it was never written."""
+    ) -> Later[bytes]:
+        """Return the 32 bytes of a slot after a block, zero if never written."""
         if block.hash is not None:
             return self._at_hash(
                 network_id, block.hash, address, slot, block.require_canonical
             )
-        view = self._directory.current(network_id)
-        if isinstance(view, NetworkView):
-            return self._storage_in(view, address, slot, block)
-        return self._storage_later(view, address, slot, block)
+        return self._directory.current(network_id).then(
+            lambda view: self._storage_in(view, address, slot, block)
+        )
 
-    async def storage_values(
+    def storage_values(
+        self, network_id: int, slots: Sequence[Slot], block: BlockReference
+    ) -> Later[list[bytes]]:
+        """Return the values of many slots after one block, with one query."""
+        return Later.from_coroutine(self._storage_values(network_id, slots, block))
+
+    async def _storage_values(
         self, network_id: int, slots: Sequence[Slot], block: BlockReference
     ) -> list[bytes]:
-        """Return the values of many slots after the same block, as one query."""
         block_hash = block.hash
         if block_hash is None or block.require_canonical or not slots:
-            block_hash = (await self._resolve(network_id, block)).block_hash
+            block_hash = (await self.resolve_state(network_id, block)).block_hash
         keys = [
             ("storage", network_id, block_hash, address, slot)
             for address, slot in slots
         ]
         words = [self._cache.get(key) for key in keys]
         missing = [place for place, word in enumerate(words) if word is None]
-        rows = await asyncio.gather(*(self._row(keys[place]) for place in missing))
+        rows = await all_of([self._row(keys[place]) for place in missing])
         for place, row in zip(missing, rows, strict=True):
-            words[place] = await settled(self._word(keys[place], False, row))
+            words[place] = await self._word(keys[place], False, row)
         return [word for word in words if word is not None]
 
-    def resolve_state(
-        self, network_id: int, block: BlockReference
-    ) -> Awaitable[StateRef]:
-        """Return the state that a block parameter names, or raise what it lacks."""
-        return self._resolve(network_id, block)
-
-    async def _resolve(self, network_id: int, block: BlockReference) -> StateRef:
+    def resolve_state(self, network_id: int, block: BlockReference) -> Later[StateRef]:
+        """Return the state after the block that a block parameter names."""
         if block.hash is not None:
-            row = await self._canonicity.get((network_id, block.hash))
-            if row is None:
-                raise HeaderForHashNotFound
-            if block.require_canonical and not read_bool(row[0] or b""):
-                raise NotCanonical
-            return StateRef(network_id, block.hash)
-        view = await settled(self._directory.current(network_id))
-        block_hash = self._hash_in(view, block)
-        if block_hash is None:
-            block_hash = await self._read_hash(view, _number(block))
-        return StateRef(network_id, block_hash)
-
-    def _hash_in(self, view: NetworkView, block: BlockReference) -> bytes | None:
-        """Return the hash of a block by tag or number, None when it must be read."""
-        if view.head_hash is None:
-            raise HeaderNotFound
-        if block.tag is not None and block.tag != "earliest":
-            return tagged_hash(view, block.tag)
-        return self._remembered_hash(view, _number(block))
-
-    async def _read_hash(self, view: NetworkView, number: int) -> bytes:
-        await self._require_reached(view, number)
-        row = await self._canonical_hashes.get((view.id, number))
-        if row is None or row[0] is None:
-            raise HeaderNotFound
-        self._remember_hash(view, number, row[0], row[1])
-        return row[0]
-
-    async def _require_reached(self, view: NetworkView, number: int) -> None:
-        above = view.head_number is None or number > view.head_number
-        if above and not await self._reaches(view, number):
-            raise HeaderNotFound
+            found = Later.from_future(self._canonicity.get((network_id, block.hash)))
+            return found.then(
+                partial(_state, network_id, block.hash, block.require_canonical)
+            )
+        found_hash = self.canonical_hash(network_id, block.tag or _number(block))
+        return found_hash.then(
+            lambda block_hash: StateRef(network_id, _existing(block_hash))
+        )
 
     def _storage_in(
         self, view: NetworkView, address: bytes, slot: int, block: BlockReference
-    ) -> Word:
-        """Return a slot's value in the chain whose head a view names."""
-        block_hash = self._hash_in(view, block)
-        if block_hash is None:
-            return self._at_number(view, _number(block), address, slot)
-        return self._at_hash(view.id, block_hash, address, slot, False)
-
-    async def _storage_later(
-        self,
-        view: Awaitable[NetworkView],
-        address: bytes,
-        slot: int,
-        block: BlockReference,
-    ) -> bytes:
-        return await settled(self._storage_in(await view, address, slot, block))
+    ) -> Later[bytes]:
+        """Return a slot's value in the chain with a view's head."""
+        if view.head_hash is None:
+            raise HeaderNotFound
+        if block.tag is not None and block.tag != "earliest":
+            block_hash = tagged_hash(view, block.tag)
+        else:
+            block_hash = self._cached_hash(view, _number(block))
+        if block_hash is not None:
+            return self._at_hash(view.id, block_hash, address, slot, False)
+        number = _number(block)
+        read = partial(self._at_number, view, number, address, slot)
+        return self._if_reached(view, number, read).then(_existing)
 
     def _at_hash(
         self,
@@ -179,36 +152,39 @@ class StateReads(Reads):
         address: bytes,
         slot: int,
         require_canonical: bool,
-    ) -> Word:
+    ) -> Later[bytes]:
         cache_key = ("storage", network_id, block_hash, address, slot)
         if not require_canonical:  # which depends on the head
             cached = self._cache.get(cache_key)
             if cached is not None:
-                return cached
-        make = partial(self._word, cache_key, require_canonical)
-        return Later(self._row(cache_key), make)
-
-    def _row(self, cache_key: _StorageKey) -> asyncio.Future[Row | None]:
-        _, network_id, block_hash, address, slot = cache_key
-        return self._storage_by_hash.get(
-            (network_id, block_hash, address, slot.to_bytes(32))
+                return Later(cached)
+        return self._row(cache_key).then(
+            partial(self._word, cache_key, require_canonical)
         )
+
+    def _row(self, cache_key: _StorageKey) -> Later[Row | None]:
+        _, network_id, block_hash, address, slot = cache_key
+        key = (network_id, block_hash, address, slot.to_bytes(32))
+        return Later.from_future(self._storage_by_hash.get(key))
 
     def _word(
         self, cache_key: _StorageKey, require_canonical: bool, row: Row | None
-    ) -> Word:
-        """Make the answer of what was read, and keep it."""
+    ) -> Later[bytes]:
+        """Return the slot's value in a row, and cache it."""
         if row is None:
             raise HeaderForHashNotFound
         value, is_canonical = row
         if read_bool(is_canonical or b""):
-            return self._keep(cache_key, value)
+            return Later(self._keep(cache_key, value))
         if require_canonical:
             raise NotCanonical
-        return self._word_on_branch(cache_key)
-
-    async def _word_on_branch(self, cache_key: _StorageKey) -> bytes:
-        return self._keep(cache_key, await self._on_branch(*cache_key[1:]))
+        _, network_id, block_hash, address, slot = cache_key
+        rows = self._connections.fetch(
+            _ON_BRANCH, [int8(network_id), block_hash, address, slot.to_bytes(32)]
+        )
+        return Later.from_future(rows).then(
+            lambda found: self._keep(cache_key, _on_branch(found, address, slot))
+        )
 
     def _keep(self, cache_key: _StorageKey, value: bytes | None) -> bytes:
         word = (value or b"").rjust(32, b"\0")
@@ -217,23 +193,10 @@ class StateReads(Reads):
 
     def _at_number(
         self, view: NetworkView, number: int, address: bytes, slot: int
-    ) -> Awaitable[bytes]:
-        if view.head_number is None or number > view.head_number:
-            return self._at_new_number(view, number, address, slot)
-        return self._at_known_number(view, number, address, slot)
-
-    async def _at_new_number(
-        self, view: NetworkView, number: int, address: bytes, slot: int
-    ) -> bytes:
-        await self._require_reached(view, number)
-        return await self._at_known_number(view, number, address, slot)
-
-    def _at_known_number(
-        self, view: NetworkView, number: int, address: bytes, slot: int
     ) -> Later[bytes]:
         key = (view.id, number, address, slot.to_bytes(32))
-        make = partial(self._numbered_word, view, number, address, slot)
-        return Later(self._storage_by_number.get(key), make)
+        found = Later.from_future(self._storage_by_number.get(key))
+        return found.then(partial(self._numbered_word, view, number, address, slot))
 
     def _numbered_word(
         self,
@@ -243,33 +206,46 @@ class StateReads(Reads):
         slot: int,
         row: Row | None,
     ) -> bytes:
-        """Make the answer of what was read, and keep it and the block's hash."""
-        if row is None:
-            raise HeaderNotFound
-        value, block_hash, head_hash = row
+        """Return the slot's value in a row, and cache it and the block's hash."""
+        value, block_hash, head_hash = _existing(row)
         assert block_hash is not None
-        self._remember_hash(view, number, block_hash, head_hash)
+        self._cache_hash(view, number, block_hash, head_hash)
         return self._keep(("storage", view.id, block_hash, address, slot), value)
 
-    async def _on_branch(
-        self, network_id: int, block_hash: bytes, address: bytes, slot: int
-    ) -> bytes | None:
-        """Return a slot's value after a side block.
 
-        It is what the newest block of the branch that wrote the slot has left, else
-        what stood there where the branch leaves the canonical chain.
-        """
-        rows = await self._connections.fetch(
-            _ON_BRANCH, [int8(network_id), block_hash, address, slot.to_bytes(32)]
-        )
-        for is_canonical, diff, value in rows:
-            if read_bool(is_canonical or b""):
-                return value
-            if diff is not None:
-                written = decode_changes(diff).storage.get(Address(address), {})
-                if slot in written:
-                    return written[slot].to_bytes(32)
-        raise Unavailable("the branch does not lead to the canonical chain")
+def _on_branch(rows: list[Row], address: bytes, slot: int) -> bytes | None:
+    """Return a slot's value after a side block.
+
+    rows: the blocks from the side block down to the canonical chain, the newest first.
+    The newest block of the branch that wrote the slot has the value. Without such a
+    block it is the value where the branch leaves the canonical chain.
+    """
+    for is_canonical, diff, value in rows:
+        if read_bool(is_canonical or b""):
+            return value
+        if diff is not None:
+            written = decode_changes(diff).storage.get(Address(address), {})
+            if slot in written:
+                return written[slot].to_bytes(32)
+    raise Unavailable("the branch does not lead to the canonical chain")
+
+
+def _state(
+    network_id: int, block_hash: bytes, require_canonical: bool, row: Row | None
+) -> StateRef:
+    """Return the state after a block. row: whether the block is canonical."""
+    if row is None:
+        raise HeaderForHashNotFound
+    if require_canonical and not read_bool(row[0] or b""):
+        raise NotCanonical
+    return StateRef(network_id, block_hash)
+
+
+def _existing(found: T | None) -> T:
+    """Return something that was looked up by number. Raises: HeaderNotFound."""
+    if found is None:
+        raise HeaderNotFound
+    return found
 
 
 def _number(block: BlockReference) -> int:

@@ -1,7 +1,7 @@
-"""Long answers of the default tracers, read while they are sent.
+"""Long results of the default tracers, read from the database while they are sent.
 
-What a stream holds at a time does not depend on the answer's length: one group of
-records, or one part of a record, and the code that goes into it.
+The memory of a stream does not depend on the result's length. It contains one group of
+records, or one part of a record, and the code for its placeholders.
 """
 
 from __future__ import annotations
@@ -10,12 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from dataclasses import dataclass
 
-from jsonrpc.stream import CHUNK_BYTES
-from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import RecordKind
-from nodeapi.store import entries, record_queries
-from nodeapi.store.codes import Codes
-from nodeapi.tracers.record import (
+from evm.tracers.record import (
     CodeHole,
     RecordDamaged,
     code_hashes,
@@ -25,6 +20,11 @@ from nodeapi.tracers.record import (
     stream_prestate,
     unpack,
 )
+from jsonrpc.stream import CHUNK_BYTES
+from nodeapi.errors import TraceTooLarge
+from nodeapi.ports import RecordKind
+from nodeapi.store import entries, record_queries
+from nodeapi.store.codes import Codes
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.statement import (
@@ -40,12 +40,12 @@ from postgres.statement import (
 ADVICE = 'ask for a part of the block: {"fromTx": …, "toTx": …} among the options'
 
 GROUP_BYTES = 2**18
-"""Weight of the transactions that are read together; large enough that the queries
-cost little beside the bytes."""
+"""Weight of the transactions that are read together. It is large enough that the
+overhead of queries is small."""
 GROUP_TRANSACTIONS = 512
 
 PART_BYTES = 2**18
-"""What is read at once of a transaction that weighs more than a group."""
+"""Size of one read from a transaction that exceeds a group."""
 
 _SPAN_TYPES = [INT8.oid] * 3
 _PART_TYPES = [INT8.oid] * 4
@@ -53,15 +53,15 @@ _PART_TYPES = [INT8.oid] * 4
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some transactions of a block, which is there."""
+    """A range of transactions of a stored block."""
 
     block_id: int
     first: int
     last: int
-    """Included."""
+    """Included in the span."""
 
     def parameters(self) -> list[bytes]:
-        """Return it as a query takes it."""
+        """Return the parameters of a query: id, first and last index, in binary form."""
         return [int8(self.block_id), int8(self.first), int8(self.last)]
 
 
@@ -83,12 +83,12 @@ def groups(weights: Iterable[int], first: int) -> Iterator[tuple[int, int, int]]
 
 
 def record_name(block_id: int, index: int, column: str) -> str:
-    """Return which record was damaged, for the log."""
+    """Return a text that identifies a damaged record in the log."""
     return f"nodeapi_transactionrecord: block_id {block_id}, index {index}, {column}"
 
 
 class TraceStreams:
-    """Makes the chunks of long answers."""
+    """Reads long results in chunks."""
 
     def __init__(self, connections: Connections, codes: Codes) -> None:
         self._connections = connections
@@ -119,9 +119,9 @@ class TraceStreams:
         yield b"]"
 
     async def result(self, kind: RecordKind, span: Span) -> AsyncGenerator[bytes, None]:
-        """Yield the answer of the one transaction of a span.
+        """Yield the result of a span with a single transaction.
 
-        Raises: TraceTooLarge before the first chunk; Unavailable at any.
+        Raises: TraceTooLarge before the first chunk; Unavailable at any chunk.
         """
         async for _, result in self._results(kind, span):
             async for piece in result:
@@ -161,7 +161,7 @@ class TraceStreams:
     async def _with_codes(
         self, pieces: Iterable[bytes | CodeHole]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield pieces, code in the place of its holes."""
+        """Yield the pieces, with code in place of the placeholders."""
         for piece in pieces:
             if isinstance(piece, bytes):
                 yield piece
@@ -194,7 +194,7 @@ class TraceStreams:
     async def _from_thread(
         self, pieces: Iterator[bytes | CodeHole]
     ) -> AsyncGenerator[bytes, None]:
-        """Have pieces made in a thread, about a chunk at a time, and yield them."""
+        """Produce the pieces in a thread, and yield them in chunks."""
         loop = asyncio.get_running_loop()
         while taken := await loop.run_in_executor(None, _take, pieces):
             try:
@@ -243,7 +243,7 @@ class TraceStreams:
 async def _named(
     pieces: AsyncGenerator[bytes, None], kind: RecordKind, block_id: int, index: int
 ) -> AsyncGenerator[bytes, None]:
-    """Yield pieces; what is damaged is told with its name."""
+    """Yield the pieces. Errors of damaged records name the record."""
     try:
         async for piece in pieces:
             yield piece
@@ -262,16 +262,16 @@ def _filled(
 
 
 def _read_to_the_end(pieces: Iterator[bytes | CodeHole]) -> None:
-    """Find out whether a record is damaged, of which code is said to be missing.
+    """Check whether a record with unknown code hashes is damaged.
 
-    The hash that nothing is found by may be what has changed. Raises: RecordDamaged.
+    A changed byte may be in the code hash itself. Raises: RecordDamaged.
     """
     for _ in pieces:
         pass
 
 
 def _take(pieces: Iterator[bytes | CodeHole]) -> list[bytes | CodeHole]:
-    """Return the next pieces, about a chunk in all; none at the end."""
+    """Return the next pieces, about one chunk in total; an empty list at the end."""
     taken: list[bytes | CodeHole] = []
     size = 0
     for piece in pieces:

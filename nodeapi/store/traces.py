@@ -1,24 +1,17 @@
-"""Answers of the default tracers, out of the bytes that are stored for them.
+"""Results of the default tracers, restored from trace records.
 
-A short answer is one query, put together in one go and kept. A long one is a plan,
-which tells its exact size, and a stream: it is read in groups of transactions, and what
-a single transaction has too much of in parts, each when the reader has taken the last.
+A short result is read by one query and cached. A long result is a stream with an exact
+size, which a query computes first. It is read in groups of transactions. Records of a
+single large transaction are read in parts. Each group or part is read after the client
+has received the one before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from jsonrpc.stream import Stream
-from networks.directory import Directory
-from nodeapi.encoding import MAX_INDEX
-from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import MaybeAnswer, RecordKind
-from nodeapi.store import entries, record_queries
-from nodeapi.store.base import CacheKey, Reads, whole_row
-from nodeapi.store.codes import Codes
-from nodeapi.store.trace_streams import ADVICE, Span, TraceStreams, record_name
-from nodeapi.tracers.record import (
+from evm.tracers.record import (
     RecordDamaged,
     RecordTooLarge,
     code_hashes,
@@ -26,6 +19,16 @@ from nodeapi.tracers.record import (
     fill_codes,
     unpack,
 )
+from jsonrpc.later import DONE, Later
+from jsonrpc.stream import Stream
+from networks.directory import Directory
+from nodeapi.encoding import MAX_INDEX
+from nodeapi.errors import TraceTooLarge
+from nodeapi.ports import Answer, RecordKind
+from nodeapi.store import entries, record_queries
+from nodeapi.store.base import CacheKey, Reads, whole_row
+from nodeapi.store.codes import Codes
+from nodeapi.store.trace_streams import ADVICE, Span, TraceStreams, record_name
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.lookup import Lookup
@@ -34,20 +37,20 @@ from postgres.statement import BYTEA, INT8, Row, read_array, read_int8
 KINDS: tuple[RecordKind, ...] = ("calls", "prestate")
 
 SHORT_BYTES = 2**20
-"""Longest answers that are put together in one go: that takes some milliseconds, and
-as much memory as the answer for each request."""
+"""Largest result that is not streamed. Completing it takes some milliseconds, and its
+size in memory for each request."""
 
 _MAX_BATCH = 4
-"""Short answers of one query; the first waits for the last."""
+"""Short results read by one query, which arrive together."""
 
 _Key = tuple[int, bytes, int, int]
-"""Network, hash of the block, first and last transaction."""
+"""Network, block hash, and index of the first and the last transaction."""
 
 
 class TraceReads(Reads):
-    """Answers of callTracer and prestateTracer in their default configuration.
+    """Reads of callTracer's and prestateTracer's results with default options.
 
-    Everything raises, now or when awaited: TraceTooLarge, Unavailable.
+    All results fail with TraceTooLarge, Unavailable.
     """
 
     def __init__(
@@ -79,76 +82,89 @@ class TraceReads(Reads):
         kind: RecordKind,
         first: int = 0,
         last: int = MAX_INDEX,
-    ) -> MaybeAnswer:
+    ) -> Later[Answer | None]:
         """Return a block's entries; see `nodeapi.ports.Records`."""
         cache_key = None
         if first == 0 and last == MAX_INDEX:
             cache_key = ("trace", kind, network_id, block_hash)
             cached = self._cache.get(cache_key)
             if cached is not None:
-                return cached
+                return Later(cached)
         key = (network_id, block_hash, first, min(last, MAX_INDEX))
-        return self._read_block_trace(kind, key, cache_key)
+        found = Later.from_future(self._short_traces[kind].get(key))
+        return found.then(partial(self._block_answer, kind, first, last, cache_key))
 
     def transaction_trace(
         self, network_id: int, block_hash: bytes, index: int, kind: RecordKind
-    ) -> MaybeAnswer:
-        """Return one transaction's answer; None when the block has no such place."""
+    ) -> Later[Answer | None]:
+        """Return one transaction's result, or None if the block does not contain it."""
         if index > MAX_INDEX:
-            return None
+            return DONE
         cache_key = ("trace", kind, network_id, block_hash, index)
         cached = self._cache.get(cache_key)
         if cached is not None:
-            return cached
+            return Later(cached)
         key = (network_id, block_hash, index, index)
-        return self._read_transaction_trace(kind, key, cache_key)
+        found = Later.from_future(self._short_traces[kind].get(key))
+        return found.then(partial(self._transaction_answer, kind, index, cache_key))
 
-    async def _read_block_trace(
-        self, kind: RecordKind, key: _Key, cache_key: CacheKey | None
-    ) -> bytes | Stream | None:
-        row = await self._short_traces[kind].get(key)
+    def _block_answer(
+        self,
+        kind: RecordKind,
+        first: int,
+        last: int,
+        cache_key: CacheKey | None,
+        row: Row | None,
+    ) -> Later[Answer | None]:
+        """Return the answer made of a row of `record_queries.short_trace`."""
         if row is None:
-            return None  # not for ever: the block may come
+            return DONE  # not cached: the block may be imported later
         block_id, count, size = (read_int8(column or b"") for column in row[:3])
-        first, last = key[2:]
         if size > SHORT_BYTES:
             span = Span(block_id, first, min(last, first + count - 1))
-            return Stream(
-                entries.array_size(count, size),
-                self._streams.entries(kind, span),
-                ADVICE,
-            )
+            chunks = self._streams.entries(kind, span)
+            return Later(Stream(entries.array_size(count, size), chunks, ADVICE))
         texts = self._texts(kind, row, first)
         answer = entries.array(entries.of_many(row[3] or b"", texts))
-        if kind == "prestate":
-            answer = await self._with_code(answer)
-        if cache_key is not None:
-            self._cache.put(cache_key, answer)
-        return answer
+        return self._completed(kind, answer, cache_key)
 
-    async def _read_transaction_trace(
-        self, kind: RecordKind, key: _Key, cache_key: CacheKey
-    ) -> bytes | Stream | None:
-        row = await self._short_traces[kind].get(key)
+    def _transaction_answer(
+        self, kind: RecordKind, index: int, cache_key: CacheKey, row: Row | None
+    ) -> Later[Answer | None]:
+        """Return the answer made of a row of `record_queries.short_trace`."""
         if row is None:
-            return None
+            return DONE
         block_id, count, size = (read_int8(column or b"") for column in row[:3])
         if count == 0:
-            return None
-        index = key[2]
+            return DONE
         if size > SHORT_BYTES:
             span = Span(block_id, index, index)
-            return Stream(size, self._streams.result(kind, span))
+            return Later(Stream(size, self._streams.result(kind, span)))
         (answer,) = self._texts(kind, row, index)
-        if kind == "prestate":
-            answer = await self._with_code(answer)
-        self._cache.put(cache_key, answer)
-        return answer
+        return self._completed(kind, answer, cache_key)
+
+    def _completed(
+        self, kind: RecordKind, answer: bytes, cache_key: CacheKey | None
+    ) -> Later[bytes]:
+        """Insert code into prestateTracer's results, and cache the result.
+
+        The code is read once for all transactions, which share much of it.
+        """
+
+        def keep(answer: bytes) -> bytes:
+            if cache_key is not None:
+                self._cache.put(cache_key, answer)
+            return answer
+
+        if kind == "calls":
+            return Later(keep(answer))
+        codes = self._codes.get_all(code_hashes(answer))
+        return codes.then(lambda found: keep(fill_codes(answer, found)))
 
     def _texts(self, kind: RecordKind, row: Row, first: int) -> list[bytes]:
-        """Return the answers of a row whose first transaction has a number.
+        """Return the results of a row's transactions. first: index of the first one.
 
-        In those of prestateTracer the code is still missing.
+        Results of prestateTracer still lack the code.
         """
         records = read_array(row[5] or b"")
         filled: Iterable[bytes]
@@ -166,7 +182,3 @@ class TraceReads(Reads):
             error.add_note(record_name(block_id, first + len(texts), kind))
             raise
         return texts
-
-    async def _with_code(self, text: bytes) -> bytes:
-        """Put code where it is missing: once for all answers, which share much of it."""
-        return fill_codes(text, await self._codes.get_all(code_hashes(text)))

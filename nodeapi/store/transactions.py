@@ -1,21 +1,24 @@
-"""Reads of transactions by their hash: where they stand, their objects, receipts, RLP.
+"""Reads of transactions by hash: their positions, objects, receipts and RLP.
 
-A transaction may stand in several blocks, of which one at most is canonical: that one
-is answered. It depends on the head, and so what is kept of it names the head.
+A transaction may be in several blocks, at most one of which is canonical. The results
+are those of that block. They depend on the chain's head, which therefore is a part of
+the cache keys.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Hashable
 from contextlib import aclosing
+from functools import partial
 from struct import Struct
 
+from evm import rlp
+from jsonrpc.later import DONE, Later
 from jsonrpc.stream import Stream
-from networks.directory import Directory, NetworkView
-from nodeapi.evm import rlp
-from nodeapi.ports import Answer, Document, MaybeAnswer, Place
+from networks.directory import Directory
+from nodeapi.ports import Answer, Place
 from nodeapi.receipts import (
     HEAD_BYTES,
     receipt_document,
@@ -23,7 +26,7 @@ from nodeapi.receipts import (
     receipt_size,
 )
 from nodeapi.store import record_queries
-from nodeapi.store.base import CacheKey, Reads, settled, tagged_hash, whole_row
+from nodeapi.store.base import CacheKey, Reads, whole_row
 from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import Span, groups
 from nodeapi.store.traces import SHORT_BYTES
@@ -43,14 +46,14 @@ from postgres.statement import (
 )
 
 SHORT_RECEIPTS_BYTES = 2**18
-"""Stored receipts of a block that are read at once; they grow tenfold, or hostile ones
-four hundredfold."""
+"""Total size of packed receipts that are read at once. As JSON they are ten times as
+large, and four hundred times in hostile blocks."""
 
 LONG_BODY_BYTES = 2**18
 """Bodies beyond which a transaction is looked for in a thread."""
 
 _Receipt = tuple[bytes, bytes]
-"""As it is stored, and the head of its transaction's object."""
+"""A stored receipt, and the first HEAD_BYTES of its transaction's object."""
 
 _PLACE = Struct("!32sqi")
 _INT4 = Struct("!i")
@@ -59,9 +62,9 @@ _RECEIPTS = Statement(record_queries.receipts(HEAD_BYTES), [INT8.oid] * 3)
 
 
 class TransactionReads(Reads):
-    """Answers about single transactions, and receipts.
+    """Reads of single transactions, and of receipts.
 
-    Everything raises, now or when awaited, Unavailable.
+    All results fail with Unavailable while the database is unavailable.
     """
 
     def __init__(
@@ -85,91 +88,79 @@ class TransactionReads(Reads):
         self._raw_blocks = rows(record_queries.RAW_BLOCK, 4)
         self._raw_transactions = rows(record_queries.RAW_TRANSACTION, 4)
 
-    def canonical_hash(
-        self, network_id: int, number_or_tag: int | str
-    ) -> bytes | Awaitable[bytes | None] | None:
-        """Return the hash of the canonical block with a number or a tag."""
-        view = self._directory.current(network_id)
-        if isinstance(view, NetworkView):
-            return self._hash_under(view, number_or_tag)
-        return self._hash_later(view, number_or_tag)
-
     def find_transaction(
         self, network_id: int, transaction_hash: bytes
-    ) -> Place | Awaitable[Place | None]:
-        """Return where a transaction stands on the canonical chain."""
-        place = self._remembered_place(network_id, transaction_hash)
-        return place or self._find(network_id, transaction_hash)
+    ) -> Later[Place | None]:
+        """Return the place of a transaction on the canonical chain."""
+        place = self._cached_place(network_id, transaction_hash)
+        if place is not None:
+            return Later(place)
+        found = Later.from_future(self._places.get((network_id, transaction_hash)))
+        return found.then(partial(self._found_place, network_id, transaction_hash))
 
-    def transaction_by_hash(self, network_id: int, transaction_hash: bytes) -> Document:
+    def transaction_by_hash(
+        self, network_id: int, transaction_hash: bytes
+    ) -> Later[bytes | None]:
         """Return the transaction object of a canonical block's transaction."""
-        place = self._remembered_place(network_id, transaction_hash)
+        place = self._cached_place(network_id, transaction_hash)
         if place is not None:
             cached = self._cache.get(_document_key(network_id, place))
             if cached is not None:
-                return cached
-        return self._read_by_hash(
-            self._by_hash, network_id, transaction_hash, _document_key, _stored_document
-        )
+                return Later(cached)
+        found = Later.from_future(self._by_hash.get((network_id, transaction_hash)))
+        return found.then(partial(self._document, network_id, transaction_hash))
 
-    def receipt(self, network_id: int, transaction_hash: bytes) -> MaybeAnswer:
+    def receipt(self, network_id: int, transaction_hash: bytes) -> Later[Answer | None]:
         """Return the receipt of a canonical block's transaction."""
-        place = self._remembered_place(network_id, transaction_hash)
+        place = self._cached_place(network_id, transaction_hash)
         if place is not None:
             cached = self._cache.get(_receipt_key(network_id, place))
             if cached is not None:
-                return cached
-        return self._read_receipt(network_id, transaction_hash)
+                return Later(cached)
+        found = Later.from_future(self._receipts.get((network_id, transaction_hash)))
+        return found.then(partial(self._receipt, network_id, transaction_hash))
 
-    def block_receipts(self, network_id: int, block_hash: bytes) -> MaybeAnswer:
+    def block_receipts(
+        self, network_id: int, block_hash: bytes, *, owner: Hashable = None
+    ) -> Later[Answer | None]:
         """Return all receipts of a block, canonical or not, as an array."""
-        cached = self._cache.get(("receipts", network_id, block_hash))
+        cache_key = ("receipts", network_id, block_hash)
+        cached = self._cache.get(cache_key)
         if cached is not None:
-            return cached
-        return self._read_block_receipts(network_id, block_hash)
+            return Later(cached)
+        found = Later.from_future(self._block_receipts.get((network_id, block_hash)))
+        return found.then(partial(self._receipts_of_block, cache_key, owner))
 
-    async def raw_block(self, network_id: int, block_hash: bytes) -> bytes | None:
+    def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:
         """Return a block's RLP, canonical or not."""
-        row = await self._raw_blocks.get((network_id, block_hash))
-        if row is None:
-            return None
-        header, body = (column or b"" for column in row)
-        _, start, end = rlp.span(body, 0, len(body))
-        return rlp.wrap_list(header + body[start:end])
+        found = Later.from_future(self._raw_blocks.get((network_id, block_hash)))
+        return found.then(_raw_block)
 
-    async def raw_transaction(
+    def raw_transaction(
         self, network_id: int, transaction_hash: bytes
-    ) -> bytes | None:
+    ) -> Later[bytes | None]:
         """Return a canonical block's transaction as EIP-2718 encodes it."""
-        row = await self._raw_transactions.get((network_id, transaction_hash))
-        if row is None:
+        key = (network_id, transaction_hash)
+        return Later.from_future(self._raw_transactions.get(key)).then(_raw_transaction)
+
+    def _cached_place(self, network_id: int, transaction_hash: bytes) -> Place | None:
+        """Return a transaction's place, if it is cached for the current head."""
+        if not self._directory.is_fresh:
             return None
-        index, body = _INT4.unpack(row[0] or b"")[0], row[1] or b""
-        if len(body) > LONG_BODY_BYTES:
-            return await asyncio.to_thread(_transaction_in, body, index)
-        return _transaction_in(body, index)
-
-    # Where a transaction stands
-
-    def _remembered_place(
-        self, network_id: int, transaction_hash: bytes
-    ) -> Place | None:
-        """Return a transaction's place, if it is known under the current head."""
-        view = self._directory.current(network_id)
-        if not isinstance(view, NetworkView):
+        view = self._directory.get(network_id)
+        if view is None:
             return None
         key = ("place", network_id, view.head_hash, transaction_hash)
         packed = self._cache.get(key)
         return None if packed is None else Place(*_PLACE.unpack(packed))
 
-    async def _find(self, network_id: int, transaction_hash: bytes) -> Place | None:
-        row = await self._places.get((network_id, transaction_hash))
-        if row is None:
-            return None
-        return self._place(network_id, transaction_hash, row)
+    def _found_place(
+        self, network_id: int, transaction_hash: bytes, row: Row | None
+    ) -> Place | None:
+        return None if row is None else self._place(network_id, transaction_hash, row)
 
     def _place(self, network_id: int, transaction_hash: bytes, row: Row) -> Place:
-        """Return the place that a row begins with, and remember it."""
+        """Return the place in the first columns of a row, and cache it."""
         block_hash, number, index, head_hash = row[:4]
         place = Place(
             block_hash or b"",
@@ -180,59 +171,21 @@ class TransactionReads(Reads):
         self._cache.put(("place", network_id, head_hash, transaction_hash), packed)
         return place
 
-    async def _read_by_hash(
-        self,
-        lookup: Lookup[tuple[int, bytes], Row],
-        network_id: int,
-        transaction_hash: bytes,
-        cache_key: Callable[[int, Place], CacheKey],
-        answer_of: Callable[[Row], bytes],
+    def _document(
+        self, network_id: int, transaction_hash: bytes, row: Row | None
     ) -> bytes | None:
-        row = await lookup.get((network_id, transaction_hash))
+        """Return a transaction object, and cache it."""
         if row is None:
             return None
         place = self._place(network_id, transaction_hash, row)
-        answer = answer_of(row[4:])
-        self._cache.put(cache_key(network_id, place), answer)
-        return answer
+        document = row[4] or b""
+        self._cache.put(_document_key(network_id, place), document)
+        return document
 
-    # Blocks by number or tag
-
-    def _hash_under(
-        self, view: NetworkView, number_or_tag: int | str
-    ) -> bytes | Awaitable[bytes | None] | None:
-        if view.head_hash is None:
-            return None
-        if number_or_tag == "earliest":
-            number_or_tag = 0
-        if isinstance(number_or_tag, str):
-            return tagged_hash(view, number_or_tag)
-        known = self._remembered_hash(view, number_or_tag)
-        return known or self._read_canonical_hash(view, number_or_tag)
-
-    async def _hash_later(
-        self, view: Awaitable[NetworkView], number_or_tag: int | str
-    ) -> bytes | None:
-        return await settled(self._hash_under(await view, number_or_tag))
-
-    async def _read_canonical_hash(
-        self, view: NetworkView, number: int
-    ) -> bytes | None:
-        above = view.head_number is None or number > view.head_number
-        if above and not await self._reaches(view, number):
-            return None
-        row = await self._canonical_hashes.get((view.id, number))
-        if row is None or row[0] is None:
-            return None
-        self._remember_hash(view, number, row[0], row[1])
-        return row[0]
-
-    # Receipts
-
-    async def _read_receipt(
-        self, network_id: int, transaction_hash: bytes
+    def _receipt(
+        self, network_id: int, transaction_hash: bytes, row: Row | None
     ) -> Answer | None:
-        row = await self._receipts.get((network_id, transaction_hash))
+        """Return a receipt, and cache it if it is short."""
         if row is None:
             return None
         place = self._place(network_id, transaction_hash, row)
@@ -244,23 +197,24 @@ class TransactionReads(Reads):
         self._cache.put(_receipt_key(network_id, place), answer)
         return answer
 
-    async def _read_block_receipts(
-        self, network_id: int, block_hash: bytes
-    ) -> Answer | None:
-        row = await self._block_receipts.get((network_id, block_hash))
+    def _receipts_of_block(
+        self, cache_key: CacheKey, owner: Hashable, row: Row | None
+    ) -> Later[Answer | None]:
+        """Return the receipts of a block, and cache them if they are short."""
         if row is None:
-            return None
+            return DONE
         block_id, weights = read_int8(row[0] or b""), read_int8_array(row[1] or b"")
         if sum(weights) > SHORT_RECEIPTS_BYTES:
             receipts = self._receipts_in_groups(block_id, weights)
-            return await _collected(receipts, self._spooled)
+            return Later.from_coroutine(_collected(receipts, self.spooled, owner))
         pairs = _with_heads(row[2:])
         if sum(itertools.starmap(receipt_size, pairs)) > SHORT_BYTES:
-            return await _collected(_at_hand(pairs), self._spooled)
+            receipts = _at_hand(pairs)
+            return Later.from_coroutine(_collected(receipts, self.spooled, owner))
         documents = itertools.starmap(receipt_document, pairs)
         answer = b"[" + b",".join(documents) + b"]"
-        self._cache.put(("receipts", network_id, block_hash), answer)
-        return answer
+        self._cache.put(cache_key, answer)
+        return Later(answer)
 
     async def _receipts_in_groups(
         self, block_id: int, weights: list[int]
@@ -276,7 +230,7 @@ class TransactionReads(Reads):
 
 
 def _document_key(network_id: int, place: Place) -> CacheKey:
-    """Return the key under which blocks' reads keep the object as well."""
+    """Return the cache key of a transaction object, shared with reads by block."""
     return ("transaction", network_id, place.block_hash, place.index)
 
 
@@ -284,8 +238,21 @@ def _receipt_key(network_id: int, place: Place) -> CacheKey:
     return ("receipt", network_id, place.block_hash, place.index)
 
 
-def _stored_document(row: Row) -> bytes:
-    return row[0] or b""
+def _raw_block(row: Row | None) -> bytes | None:
+    if row is None:
+        return None
+    header, body = (column or b"" for column in row)
+    _, start, end = rlp.span(body, 0, len(body))
+    return rlp.wrap_list(header + body[start:end])
+
+
+def _raw_transaction(row: Row | None) -> Later[bytes | None]:
+    if row is None:
+        return DONE
+    index, body = _INT4.unpack(row[0] or b"")[0], row[1] or b""
+    if len(body) > LONG_BODY_BYTES:
+        return Later.from_coroutine(asyncio.to_thread(_transaction_in, body, index))
+    return Later(_transaction_in(body, index))
 
 
 def _with_heads(row: Row) -> list[_Receipt]:
@@ -304,10 +271,10 @@ async def _pieces(receipt: bytes, head: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _collected(
-    receipts: AsyncGenerator[_Receipt, None], count: SpoolCount
+    receipts: AsyncGenerator[_Receipt, None], count: SpoolCount, owner: Hashable
 ) -> Answer:
-    """Complete many receipts, and let others have their turn after each piece."""
-    spool = Spool(SHORT_BYTES, count)
+    """Return many receipts as one result. Other tasks may run after each piece."""
+    spool = Spool(SHORT_BYTES, count, owner)
     try:
         separator = b"["
         async with aclosing(receipts):

@@ -1,8 +1,21 @@
-"""Traces that are executed when they are asked for, in processes of their own.
+"""Traces on demand: blocks that worker processes execute again with a tracer.
 
-A `TraceJob` goes to `TracePool.trace`, which has a worker process execute the block
-again and write the answer into a file without a name; only when all of it is there
-does the answer begin. So an error is still an error, a slow reader holds no worker, and
-killing a worker hurts nobody else. What stands behind `nodeapi.ports.Tracing` may be a
-task queue instead.
+`TracePool.trace` takes a `TraceJob` (block hash, transactions, tracer, timeout) and passes
+it to a worker process. The worker does not load Django. It reads the parent's state under
+one database snapshot, executes with `evm.tracers.stepping`, and writes the answer to an
+unnamed file that the service has opened. The service sends the answer when it is complete,
+at the client's pace. Therefore an error is still answered as an error, and a client that
+reads slowly holds no worker.
+
+- The same job, requested twice at a time, is executed once.
+- A transaction beyond its timeout ends by itself. A worker that has not answered one second
+  later is killed, and a worker that reaches its memory limit exits. The request fails with
+  geth's `execution timeout` and costs its full price.
+- A worker that dies for another reason is a fault of the service: the request fails with
+  -32603 and costs nothing, and `trace_workers_lost_total` counts it.
+- A job without a remaining request is cancelled.
+- Workers start with the first job, execute at low priority, and exit when the service
+  closes its end of their socket.
+
+`nodeapi.ports.Tracing` is the interface, which a task queue could implement instead.
 """

@@ -1,21 +1,22 @@
-"""Answers made of records in a worker process.
+"""Results of native tracers, computed from trace records in a worker process.
 
-The service makes most of them itself (`nodeapi.store.derived`). What a transaction has
-too much of would hold its event loop up, be it in a thread.
+The service computes most of them itself (`nodeapi.store.derived`). A transaction with
+long records would block its event loop, even from a thread, because of the GIL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from evm.tracers.derived import CALLS, PRESTATE, Derivation, code_hashes
+from evm.tracers.native import NativeTracer, derivation
+from evm.tracers.record import RecordTooLarge
 from nodeapi.chain.replay import NotTraceable
 from nodeapi.errors import TraceTooLarge
+from nodeapi.ports import RecordedTransaction
 from nodeapi.store.entries import entry_start
-from nodeapi.tracers.derived import CALLS, PRESTATE, Derivation, code_hashes
-from nodeapi.tracers.native import NativeTracer, derivation
-from nodeapi.tracers.record import RecordTooLarge
 
 if TYPE_CHECKING:
     import psycopg
@@ -38,20 +39,6 @@ _RECORDS = """
 _CODES = "SELECT hash, code FROM nodeapi_code WHERE hash = ANY(%s)"
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """A stored transaction with its records; see `nodeapi.tracers.derived`."""
-
-    block_hash: bytes
-    block_number: int
-    index: int
-    hash: bytes
-    document: bytes
-    calls: bytes
-    prestate: bytes
-    details: bytes
-
-
 def derive(
     connection: psycopg.Connection[Any],
     job: TraceJob,
@@ -59,16 +46,15 @@ def derive(
     write: Callable[[bytes], object],
     progress: Callable[[], object],
 ) -> None:
-    """Write a native tracer's answer to a job.
+    """Write a native tracer's result of a job.
 
     progress: called before each transaction. Raises: NotTraceable.
     """
-    answers = _answers(connection, job, derivation(tracer), progress)
     if job.is_single:
-        for _, answer in answers:
-            write(answer)
-            return
-        raise NotTraceable("transaction not found")
+        progress()
+        write(derive_one(connection, job, tracer, job.first))
+        return
+    answers = _answers(connection, job, derivation(tracer), progress)
     begin = b"["
     for name, answer in answers:
         write(begin + entry_start(name))
@@ -78,13 +64,26 @@ def derive(
     write(b"[]" if begin == b"[" else b"]")
 
 
+def derive_one(
+    connection: psycopg.Connection[Any], job: TraceJob, tracer: NativeTracer, index: int
+) -> bytes:
+    """Return a native tracer's result of one transaction of a job's block.
+
+    Raises: NotTraceable.
+    """
+    only = replace(job, first=index, last=index)
+    for _, answer in _answers(connection, only, derivation(tracer), lambda: None):
+        return answer
+    raise NotTraceable("transaction not found")
+
+
 def _answers(
     connection: psycopg.Connection[Any],
     job: TraceJob,
     derivation: Derivation,
     progress: Callable[[], object],
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the hash of each transaction of a job with the answer for it."""
+    """Yield the hash and the result of each transaction of a job."""
     asked = {
         "network": job.network_id,
         "hash": job.block_hash,
@@ -93,13 +92,13 @@ def _answers(
         "calls": CALLS in derivation.needs,
         "prestate": PRESTATE in derivation.needs,
     }
-    # Row by row: one alone may be as much as there is memory for.
+    # Fetch single rows, because one row may take most of the memory.
     with connection.cursor(name="records", binary=True) as cursor:
         cursor.itersize = 1
         cursor.execute(_RECORDS, asked)
         for number, *row in cursor:
             progress()
-            recorded = _Recorded(job.block_hash, number, *row)
+            recorded = RecordedTransaction(job.block_hash, number, *row)
             codes: dict[bytes, bytes] = {}
             try:
                 if PRESTATE in derivation.needs:

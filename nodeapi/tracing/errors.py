@@ -1,4 +1,4 @@
-"""How a trace that is executed on demand can fail."""
+"""Errors of traces that are executed on demand."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ SLICE_ADVICE = "ask for fewer transactions with fromTx and toTx"
 
 
 class TraceFailed(RpcError):
-    """Raised when a block cannot be traced or a tracer fails, in geth's words."""
+    """Raised when a block cannot be traced or a tracer fails. The message is geth's."""
 
     costs_full_price = True
 
 
 class ExecutionTimedOut(RpcError):
-    """Raised when a trace took longer, or more memory, than it may."""
+    """Raised when a trace exceeds its limit of time or memory."""
 
     text = "execution timeout"
     costs_full_price = True
 
 
 class TraceResultTooLarge(RpcError):
-    """Raised when an answer is longer than is ever kept.
+    """Raised when a trace result exceeds the size limit.
 
     limit: bytes.
     """
@@ -39,9 +39,10 @@ class TraceResultTooLarge(RpcError):
 
 
 class TooManyConcurrent(RpcError):
-    """Raised when a key has as many traces in execution as it may.
+    """Raised when a key has reached its number of concurrent traces.
 
-    limit: how many.
+    A trace counts from the request until its result has been read or dropped.
+    limit: number of traces.
     """
 
     http_status = 429
@@ -51,6 +52,26 @@ class TooManyConcurrent(RpcError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"too many traces at once: this key may have {limit} in execution",
+            f"too many traces at once: this key may have {limit} that are executed or "
+            "whose answers are being read",
+            limit=limit,
+        )
+
+
+class TooMuchUnread(RpcError):
+    """Raised when the unread trace results of an account exceed its share.
+
+    limit: bytes of all unread results of the account's keys together, in one process.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_much_unread"
+    headers = {"Retry-After": "1"}
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"too many unread answers: those of this account have more than {limit} "
+            "bytes; read them, or close their connections",
             limit=limit,
         )

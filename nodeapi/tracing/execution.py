@@ -1,37 +1,47 @@
-"""A job, executed: what a worker process does."""
+"""Executes jobs, in a worker process."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import psycopg
 
+from evm.chain_config import ChainConfig
+from evm.tracers.erc7562 import Erc7562Tracer
+from evm.tracers.javascript import JavaScriptTracer, tracer_source
+from evm.tracers.keccak_preimages import KeccakPreimages
+from evm.tracers.mux import MuxTracer
+from evm.tracers.native import ERC7562, KECCAK256_PREIMAGE, NativeTracer
+from evm.tracers.steps import StepTracer, TracerError
+from evm.tracers.struct_log import StructLogger, StructLogOptions
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
-from nodeapi.evm.chain_config import ChainConfig
-from nodeapi.tracers.javascript import JavaScriptTracer, tracer_source
-from nodeapi.tracers.native import NativeTracer
-from nodeapi.tracers.steps import StepTracer, TracerError
-from nodeapi.tracers.struct_log import StructLogger, StructLogOptions
-from nodeapi.tracing.derivation import derive
-from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
+from nodeapi.tracing.derivation import derive, derive_one
+from nodeapi.tracing.jobs import (
+    Executed,
+    JavaScriptProgram,
+    OpcodeTracer,
+    TraceJob,
+    TracerGroup,
+)
 
 if TYPE_CHECKING:
-    from nodeapi.evm.transactions import Transaction
+    from evm.transactions import Transaction
 
 Write = Callable[[bytes], object]
 
 
 class JobFailed(Exception):
-    """A job without an answer; the text is for the caller, in geth's words."""
+    """Raised when a job fails. The message is geth's, for the caller."""
 
 
 @contextmanager
-def one_moment(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Have all that is read belong together, whatever is imported meanwhile."""
+def snapshot(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Read one consistent snapshot, which concurrent imports do not change."""
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     connection.read_only = True
     with connection.transaction():
@@ -44,17 +54,18 @@ def execute(
     write: Write,
     progress: Callable[[], object],
 ) -> None:
-    """Execute a job, and write its answer.
+    """Execute a job and write its result.
 
     progress: called before each transaction. Raises: JobFailed, psycopg.Error.
     """
     tracer = job.tracer
-    with one_moment(connection):
+    with snapshot(connection):
         try:
             if isinstance(tracer, NativeTracer):
                 derive(connection, job, tracer, write, progress)
             else:
-                _replay(connection, job, _Answers(job, tracer, write), progress)
+                answers = _Answers(connection, job, tracer, write)
+                _replay(connection, job, answers, progress)
         except NotTraceable as error:
             raise JobFailed(str(error)) from error
 
@@ -65,7 +76,7 @@ def _replay(
     answers: _Answers,
     progress: Callable[[], object],
 ) -> None:
-    """Execute the block of a job again, as far as is wanted. Raises: NotTraceable."""
+    """Execute a job's block again, up to its last transaction. Raises: NotTraceable."""
     config = _chain_config(connection, job.network_id)
     origin = find_origin(connection, job.network_id, config, job.block_hash)
     replay = Replay(origin)
@@ -77,7 +88,7 @@ def _replay(
         if index < job.first:
             replay.skip()
         else:
-            answers.add(replay, transaction)
+            answers.add(replay, index, transaction)
     answers.finish()
 
 
@@ -91,33 +102,39 @@ def _chain_config(connection: psycopg.Connection[Any], network_id: int) -> Chain
 
 
 class _Answers:
-    """The JSON of a job, as it grows.
+    """Writes the JSON result of a job.
 
-    What fails in the struct logger fails the job; a program that fails leaves an error
-    in its transaction's place, and the others go on. So it is in geth.
+    A JavaScript program that fails leaves an error in its transaction's place, and the
+    other transactions are traced. Any other tracer that fails, muxTracer with programs
+    included, fails the whole job. geth does the same.
     """
 
     def __init__(
-        self, job: TraceJob, tracer: StructLogOptions | JavaScriptProgram, write: Write
+        self,
+        connection: psycopg.Connection[Any],
+        job: TraceJob,
+        tracer: Executed,
+        write: Write,
     ) -> None:
+        self._connection = connection
         self._job = job
         self._tracer = tracer
         self._write = write
         self._begin = b"["
 
-    def add(self, replay: Replay, transaction: Transaction) -> None:
+    def add(self, replay: Replay, index: int, transaction: Transaction) -> None:
         """Trace the next transaction. Raises: JobFailed."""
         tracer = self._tracer
         try:
             if isinstance(tracer, StructLogOptions):
                 self._log(replay, transaction, tracer)
             else:
-                self._run(replay, transaction, tracer)
+                self._run(replay, index, transaction, tracer)
         except TracerError as error:
             raise JobFailed(str(error)) from error
 
     def finish(self) -> None:
-        """Close the list."""
+        """Write the end of the list."""
         if not self._job.is_single:
             self._write(b"[]" if self._begin == b"[" else b"]")
 
@@ -141,10 +158,14 @@ class _Answers:
         self._tail()
 
     def _run(
-        self, replay: Replay, transaction: Transaction, program: JavaScriptProgram
+        self,
+        replay: Replay,
+        index: int,
+        transaction: Transaction,
+        wanted: JavaScriptProgram | OpcodeTracer | TracerGroup,
     ) -> None:
         try:
-            tracer = new_program(program, self._job.timeout)
+            tracer = self._tracer_of(wanted, index)
         except TracerError as error:
             replay.skip()
             self._error(transaction, error)
@@ -159,8 +180,29 @@ class _Answers:
             self._write(result)
             self._tail()
 
+    def _tracer_of(
+        self, wanted: JavaScriptProgram | OpcodeTracer | TracerGroup, index: int
+    ) -> StepTracer:
+        """Return a tracer for the transaction at an index. Raises: TracerError."""
+        if isinstance(wanted, JavaScriptProgram):
+            return new_program(wanted, self._job.timeout)
+        if isinstance(wanted, OpcodeTracer):
+            return new_opcode_tracer(wanted)
+        executed: list[tuple[str, StepTracer]] = []
+        recorded: list[tuple[str, Callable[[], bytes]]] = []
+        for name, member in wanted.members:
+            if isinstance(member, NativeTracer):
+                answer = partial(derive_one, self._connection, self._job, member, index)
+                recorded.append((name, answer))
+            else:
+                assert not isinstance(member, StructLogOptions)
+                executed.append((name, self._tracer_of(member, index)))
+        return MuxTracer(executed, recorded)
+
     def _error(self, transaction: Transaction, error: TracerError) -> None:
-        if self._job.is_single:
+        tracer = self._tracer
+        is_program = isinstance(tracer, JavaScriptProgram) and tracer.source != ""
+        if self._job.is_single or not is_program:
             raise error
         self._head(transaction, b"error")
         self._write(orjson.dumps(str(error)))
@@ -168,9 +210,17 @@ class _Answers:
 
 
 def new_program(program: JavaScriptProgram, timeout: float) -> StepTracer:
-    """Return the tracer that a program is, for one transaction.
+    """Return a JavaScript tracer for one transaction.
 
-    timeout: in seconds, from now on. Raises: TracerError.
+    timeout: seconds from now. Raises: TracerError.
     """
     source = tracer_source(program.source)
     return JavaScriptTracer(source, program.config, time.monotonic() + timeout)
+
+
+def new_opcode_tracer(tracer: OpcodeTracer) -> StepTracer:
+    """Return a native tracer of instructions for one transaction."""
+    if tracer.name == KECCAK256_PREIMAGE:
+        return KeccakPreimages()
+    assert tracer.name == ERC7562
+    return Erc7562Tracer(frozenset(tracer.ignored_opcodes), with_log=tracer.with_log)

@@ -1,73 +1,120 @@
-"""What is to be traced, as it goes from the service to a worker process."""
+"""Trace jobs, which the service sends to worker processes."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import orjson
 
+from evm.tracers.erc7562 import IGNORED_OPCODES
+from evm.tracers.native import NativeTracer
+from evm.tracers.struct_log import StructLogOptions
 from nodeapi.encoding import MAX_INDEX
-from nodeapi.tracers.native import NativeTracer
-from nodeapi.tracers.struct_log import StructLogOptions
 
 
 @dataclass(frozen=True, slots=True)
 class JavaScriptProgram:
-    """A tracer that is a program.
+    """A JavaScript tracer.
 
-    source: the program, or the name of one that comes with the service.
-    config: JSON, for the program's `setup`.
+    source: the program, or the name of a bundled one.
+    config: JSON for the program's `setup`.
     """
 
     source: str
     config: str = "{}"
 
 
+@dataclass(frozen=True, slots=True)
+class OpcodeTracer:
+    """A native tracer that receives every instruction and therefore needs an execution.
+
+    name: `keccak256PreimageTracer` or `erc7562Tracer`. The options are erc7562Tracer's.
+    """
+
+    name: str
+    ignored_opcodes: tuple[int, ...] = IGNORED_OPCODES
+    with_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TracerGroup:
+    """A muxTracer with at least one member that needs the execution.
+
+    members: its tracers, by the names that the caller used; groups may be nested.
+    """
+
+    members: tuple[tuple[str, Executed | NativeTracer], ...]
+
+
+Executed = StructLogOptions | JavaScriptProgram | OpcodeTracer | TracerGroup
+"""Tracers for which a block is executed again; a group contains no StructLogOptions."""
+
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (StructLogOptions, JavaScriptProgram)
+}
+
+
+def _to_json(tracer: Executed | NativeTracer) -> dict[str, Any]:
+    """Return a tracer as a JSON object; equal tracers give equal objects."""
+    fields: dict[str, Any]
+    if isinstance(tracer, NativeTracer):
+        fields = tracer.as_json()
+    elif isinstance(tracer, TracerGroup):
+        fields = {"members": [[name, _to_json(each)] for name, each in tracer.members]}
+    else:
+        fields = asdict(tracer)
+    return {"kind": type(tracer).__name__, **fields}
+
+
+def _from_json(fields: dict[str, Any]) -> Executed | NativeTracer:
+    """Return the tracer that `_to_json` has encoded."""
+    kind = fields.pop("kind")
+    if kind == NativeTracer.__name__:
+        return NativeTracer.from_json(fields)
+    if kind == TracerGroup.__name__:
+        members = ((name, _from_json(each)) for name, each in fields["members"])
+        return TracerGroup(tuple(members))
+    if kind == OpcodeTracer.__name__:
+        ignored = tuple(fields.pop("ignored_opcodes"))
+        return OpcodeTracer(ignored_opcodes=ignored, **fields)
+    tracer: Executed = _KINDS[kind](**fields)
+    return tracer
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceJob:
-    """A slice of a block's transactions, and the tracer for them.
+    """A range of a block's transactions, and the tracer for them.
 
-    Equal jobs have equal answers: a block is named by its hash, and its network's
-    rules, once they have executed it, never change.
+    Equal jobs have equal results: the block is identified by its hash, and the rules
+    under which a network has executed it never change.
     """
 
     network_id: int
     block_hash: bytes
-    tracer: StructLogOptions | JavaScriptProgram | NativeTracer
+    tracer: Executed | NativeTracer
     timeout: float
     """Seconds for each transaction."""
     first: int = 0
     last: int = MAX_INDEX
-    """Both included."""
+    """First and last transaction index, both included."""
     is_single: bool = False
-    """Whether the answer is that of transaction `first` alone, not a list of
+    """Whether the result is that of transaction `first` alone instead of a list of
     `{"txHash":…,"result":…}`."""
 
     def encode(self) -> bytes:
         """Return the job as JSON; equal jobs give equal bytes."""
-        tracer = self.tracer
-        return orjson.dumps(
-            {
-                **asdict(self),
-                "block_hash": self.block_hash.hex(),
-                "tracer": tracer.as_json()
-                if isinstance(tracer, NativeTracer)
-                else asdict(tracer),
-                "kind": type(tracer).__name__,
-            },
-            option=orjson.OPT_SORT_KEYS,
-        )
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        fields |= {
+            "block_hash": self.block_hash.hex(),
+            "tracer": _to_json(self.tracer),
+        }
+        return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
 
     @classmethod
     def decode(cls, data: bytes) -> TraceJob:
-        """Return the job that `encode` wrote."""
+        """Return the job that `encode` has written."""
         fields = orjson.loads(data)
-        kind, tracer = fields.pop("kind"), fields["tracer"]
-        if kind == NativeTracer.__name__:
-            fields["tracer"] = NativeTracer.from_json(tracer)
-        elif kind == JavaScriptProgram.__name__:
-            fields["tracer"] = JavaScriptProgram(**tracer)
-        else:
-            fields["tracer"] = StructLogOptions(**tracer)
+        fields["tracer"] = _from_json(fields["tracer"])
         fields["block_hash"] = bytes.fromhex(fields["block_hash"])
         return cls(**fields)

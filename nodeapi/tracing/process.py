@@ -1,9 +1,8 @@
-"""A worker process, from the service's side."""
+"""The service's side of a worker process."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import subprocess
 import sys
@@ -13,24 +12,21 @@ from nodeapi.tracing import wire
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
-NICENESS = 19
-"""Importing blocks and reading them come first: at 10 a worker on the service's own core
-took a fifth of it, at 19 a few hundredths (`bench beside`)."""
 START_SECONDS = 60.0
-"""A worker is ready after one second, on a machine that has nothing else to do."""
+"""Time limit of a worker's start, which takes one second on an idle machine."""
 GRACE_SECONDS = 1.0
-"""How much later than a transaction's time-out it is given up from outside."""
+"""Time after a transaction's timeout at which the worker is killed."""
 
 
 class WorkerDied(Exception):
-    """Raised when a worker process is gone before it has answered."""
+    """Raised when a worker process exits before it has sent its result."""
 
 
 class WorkerProcess:
-    """One process, which executes one job at a time. Killed, it is of no more use."""
+    """One process, which executes one job at a time. It can't be restarted."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        """Start nothing yet."""
+        """Prepare a worker; `start` starts the process."""
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
         self._spawning: asyncio.Task[None] | None = None
@@ -39,7 +35,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process's number, once it is started."""
+        """The process id, None before the start."""
         return None if self._process is None else self._process.pid
 
     @property
@@ -69,15 +65,14 @@ class WorkerProcess:
             stdout=subprocess.DEVNULL,
             cwd=PROJECT,
         )
-        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
 
     async def execute(
         self, job: bytes, descriptor: int, timeout: float
     ) -> tuple[bytes, bytes]:
-        """Have an encoded job executed, and return what became of it.
+        """Execute an encoded job. Return the kind and the rest of the worker's message.
 
-        descriptor: the file for its answer. timeout: seconds for each transaction.
-        Raises: WorkerDied, TimeoutError; the process is to be killed then.
+        descriptor: the file for the result. timeout: seconds for each transaction.
+        Raises: WorkerDied; TimeoutError, after which the caller has to kill the process.
         """
         await self._send(job, [descriptor])
         while True:
@@ -86,15 +81,19 @@ class WorkerProcess:
             if kind != wire.PROGRESS:
                 return kind, rest
 
-    async def kill(self) -> None:
-        """End the process, whatever it is doing, be it that it is just being born."""
+    async def kill(self) -> int | None:
+        """Kill the process, even if it is still starting. Return its exit status.
+
+        The status is negative for a signal, and None if the process never ran.
+        """
         if self._spawning is not None:
             await asyncio.wait([self._spawning])
         self._socket.close()
         self._theirs.close()
-        if self._process is not None:
-            self._process.kill()
-            await asyncio.shield(asyncio.to_thread(self._process.wait))
+        if self._process is None:
+            return None
+        self._process.kill()
+        return await asyncio.shield(asyncio.to_thread(self._process.wait))
 
     async def _send(self, data: bytes, descriptors: list[int]) -> None:
         try:

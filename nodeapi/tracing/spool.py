@@ -1,4 +1,4 @@
-"""Files without a name, in which answers wait for their readers."""
+"""Unnamed files with results that wait for their readers."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import os
 import sys
 import tempfile
 import weakref
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Hashable
 from pathlib import Path
 
+from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.stream import CHUNK_BYTES, Stream
+from nodeapi.tracing.errors import TooMuchUnread
 
 BUFFER_BYTES = 2**20
-"""As much is collected before it is written."""
+"""Bytes collected in memory before they are written."""
 
 
 class SpoolFull(Exception):
-    """An answer longer than allowed."""
+    """Raised when a result exceeds its size limit."""
 
 
 class SpoolWriter:
-    """The worker's end of a file: bounded, and buffered."""
+    """The worker's writer of a result file, buffered and with a size limit."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
-        """Write to an open file, which stays its owner's.
-
-        limit: bytes.
-        """
+        """Write to an open file, which the caller closes. limit: bytes."""
         self._descriptor = descriptor
         self._limit = limit
         self._pieces: list[bytes] = []
         self._pending = 0
         self.size = 0
-        """Bytes given so far."""
+        """Bytes written so far."""
 
     def write(self, data: bytes) -> None:
         """Add bytes. Raises: SpoolFull."""
@@ -45,7 +45,7 @@ class SpoolWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Have everything in the file."""
+        """Write buffered bytes to the file."""
         view = memoryview(b"".join(self._pieces))
         self._pieces.clear()
         self._pending = 0
@@ -54,45 +54,106 @@ class SpoolWriter:
 
 
 class Spool:
-    """A file without a name; it is gone when nobody refers to this any more."""
+    """An unnamed file, which is closed when this object is no longer referenced."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Open an empty file; folder: None for the system's."""
+        """Open an empty file. folder: None for the system's temporary folder."""
         with tempfile.TemporaryFile(dir=folder) as file:
             self.descriptor = os.dup(file.fileno())
         weakref.finalize(self, os.close, self.descriptor)
         self.size = 0
-        """Bytes of the finished answer."""
+        """Bytes of the complete result."""
 
-    def stream(self, advice: str) -> Stream:
-        """Return the answer for one of its readers."""
-        return Stream(self.size, self._chunks(), advice)
+    def stream(self, advice: str, *holds: Hold) -> Stream:
+        """Return the result for one of its readers.
 
-    async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        for offset in range(0, self.size, CHUNK_BYTES):
-            length = min(CHUNK_BYTES, self.size - offset)
-            yield os.pread(self.descriptor, length, offset)
+        holds: released when the result was read or dropped.
+        """
+        return Stream(self.size, self._chunks(holds), advice)
+
+    async def _chunks(self, holds: tuple[Hold, ...]) -> AsyncGenerator[bytes, None]:
+        try:
+            for offset in range(0, self.size, CHUNK_BYTES):
+                length = min(CHUNK_BYTES, self.size - offset)
+                yield os.pread(self.descriptor, length, offset)
+        finally:
+            for hold in holds:
+                hold.release()
+
+
+class Hold:
+    """A count that is undone once, by `release` or when this object is deleted."""
+
+    def __init__(self, undo: Callable[[], object]) -> None:
+        """Keep a function that undoes the count. It must not refer to this object."""
+        self.release = weakref.finalize(self, undo)
 
 
 class SpoolCount:
-    """How much waits in files for readers, all of a process together.
+    """Counts the unread bytes in files of a process.
 
-    limit: bytes beyond which there is room for no more.
+    limit: bytes above which no further result is accepted.
+    owner_limit: the same for the results of one owner, a customer's account. If several
+        owners read one file, it counts fully for each, once.
     """
 
-    def __init__(self, limit: int = sys.maxsize) -> None:
+    def __init__(
+        self, limit: int = sys.maxsize, owner_limit: int = sys.maxsize
+    ) -> None:
         self.limit = limit
+        self.owner_limit = owner_limit
         self.bytes = 0
+        self.owners: Counter[Hashable] = Counter()
+        self.readers: Counter[tuple[int, Hashable]] = Counter()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether there is more than may be."""
-        return self.bytes > self.limit
+    def check(self, owner: Hashable) -> None:
+        """Raise if an owner may not have another result.
+
+        Raises: TooMuchUnread when the owner's own results fill their share;
+            ServiceUnavailable when all results together fill the spool.
+        """
+        self.check_share(owner)
+        if self.bytes > self.limit:
+            raise ServiceUnavailable
+
+    def check_share(self, owner: Hashable) -> None:
+        """Raise TooMuchUnread if an owner's results fill their share."""
+        if self.owners.get(owner, 0) > self.owner_limit:
+            raise TooMuchUnread(self.owner_limit)
 
     def add(self, spool: object, size: int) -> None:
-        """Count bytes of a file until what holds it is gone."""
+        """Count a file's bytes until `spool` is no longer referenced."""
         self.bytes += size
         weakref.finalize(spool, self._remove, size)
 
+    def add_reader(self, spool: Spool, owner: Hashable) -> Hold:
+        """Count a file for an owner who reads it, until the hold is released."""
+        reader, size = (id(spool), owner), spool.size
+        self.readers[reader] += 1
+        if self.readers[reader] == 1:
+            self.owners[owner] += size
+
+        def undo() -> None:
+            self.readers[reader] -= 1
+            if not self.readers[reader]:
+                del self.readers[reader]
+                self._subtract(owner, size)
+
+        return Hold(undo)
+
+    def add_part(self, spool: object, owner: Hashable, size: int) -> None:
+        """Count more bytes of a growing file, for the process and for its owner.
+
+        They count until `spool` is no longer referenced.
+        """
+        self.add(spool, size)
+        self.owners[owner] += size
+        weakref.finalize(spool, self._subtract, owner, size)
+
     def _remove(self, size: int) -> None:
         self.bytes -= size
+
+    def _subtract(self, owner: Hashable, size: int) -> None:
+        self.owners[owner] -= size
+        if not self.owners[owner]:
+            del self.owners[owner]

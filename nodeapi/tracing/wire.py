@@ -1,8 +1,8 @@
-"""What the service and a worker process say to each other over a socket.
+"""The protocol between the service and a worker process, over a socket.
 
-Down: settings once, then jobs, each preceded by its length; with a job's length comes
-the descriptor of the file for its answer. Up: messages of one byte that says what they
-are, the length of the rest, and that.
+The service sends settings once, then jobs, each after its length; with a job's length
+it passes the descriptor of the file for the result. The worker sends messages: one byte
+for the kind, the length of the rest, and the rest.
 """
 
 from __future__ import annotations
@@ -13,34 +13,38 @@ from dataclasses import asdict, dataclass
 import orjson
 
 LENGTH = struct.Struct(">Q")
-"""Before what goes down."""
+"""Prefix of settings and jobs."""
 HEAD = struct.Struct(">cI")
-"""Before what comes up: a kind and the bytes that follow."""
+"""Prefix of a worker's message: its kind, and the length of the rest."""
 
 READY = b"r"
 PROGRESS = b"p"
-"""Another transaction begins."""
+"""The worker begins the next transaction."""
 DONE = b"d"
-"""The rest is the answer's size."""
+"""The job is done; the rest is the result's size."""
 FAILED = b"f"
-"""The rest is a message in geth's words, for the caller."""
+"""The job failed; the rest is geth's message for the caller."""
 TOO_LARGE = b"l"
 UNAVAILABLE = b"u"
-"""The database does not answer."""
+"""The database is unavailable."""
 CRASHED = b"c"
-"""A fault of ours; it is in the log."""
+"""The worker has failed; the error is logged."""
+
+OUT_OF_MEMORY_STATUS = 3
+"""Exit status of a worker at its memory limit, when there may be no memory for a
+message."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker process has to know, and may use."""
+    """The settings of a worker process."""
 
     conninfo: str
-    """Of the database, in libpq's form."""
+    """Database connection string of libpq."""
     memory_bytes: int
-    """What it may have on top of what it has when it is ready."""
+    """Memory limit, beyond what it takes when it is ready."""
     result_bytes: int
-    """The longest answer."""
+    """Size limit of a result."""
 
     def encode(self) -> bytes:
         """Return the settings as JSON."""
@@ -48,5 +52,5 @@ class WorkerSettings:
 
     @classmethod
     def decode(cls, data: bytes) -> WorkerSettings:
-        """Return the settings that `encode` wrote."""
+        """Return the settings that `encode` has written."""
         return cls(**orjson.loads(data))

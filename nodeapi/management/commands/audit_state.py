@@ -1,4 +1,4 @@
-"""Rebuild state roots from the version rows alone, and compare them with the headers."""
+"""`audit_state`: rebuild state roots from the rows and compare them with the headers."""
 
 from __future__ import annotations
 

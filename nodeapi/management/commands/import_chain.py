@@ -1,25 +1,29 @@
-"""Import blocks from files into a network, verifying each."""
+"""`import_chain`: import blocks from files into a network, verifying each."""
 
 from __future__ import annotations
 
-import json
+import sys
 from argparse import ArgumentParser
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO
 
-import orjson
 import psycopg
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DjangoDatabaseError
 
+from evm.chain_config import InvalidChainConfig, UnsupportedFork
+from evm.errors import InvalidBlock
+from evm.genesis import GenesisError
+from evm.public import PUBLIC_NETWORKS
+from evm.rlp import RlpError
 from nodeapi import conf
 from nodeapi.chain.database import (
     ImportRunning,
     import_lock,
     importer_connection,
-    questions,
+    pipeline,
 )
 from nodeapi.chain.forkchoice import (
     Forkchoice,
@@ -31,13 +35,10 @@ from nodeapi.chain.importer import (
     Importer,
     spare_garbage_collector,
 )
-from nodeapi.chain.networks import NetworkMismatch, open_network, stored_config
+from nodeapi.chain.networks import NetworkMismatch, network_to_import, stored_config
 from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile, with_next
-from nodeapi.evm.chain_config import InvalidChainConfig
-from nodeapi.evm.errors import InvalidBlock
-from nodeapi.evm.genesis import GenesisError
-from nodeapi.evm.rlp import RlpError
+from nodeapi.management.genesis_file import read_genesis
 
 
 class Command(BaseCommand):
@@ -47,8 +48,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--network", required=True, metavar="SLUG")
-        parser.add_argument(
+        source = parser.add_mutually_exclusive_group()
+        source.add_argument(
             "--genesis", type=Path, help="geth's genesis.json; needed for a new network"
+        )
+        source.add_argument(
+            "--public",
+            choices=PUBLIC_NETWORKS,
+            help="a built-in genesis, with the forks that this version knows",
         )
         parser.add_argument("--name", help="name of a new network, its slug by default")
         parser.add_argument(
@@ -69,32 +76,38 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         files = [_block_file(path) for path in options["chain"]]
         forkchoice = _forkchoice(options["forkchoice"])
+        genesis = None
+        if options["public"] is not None:
+            genesis = PUBLIC_NETWORKS[options["public"]].genesis()
+        elif options["genesis"] is not None:
+            genesis = read_genesis(options["genesis"])
         try:
             with (
                 importer_connection() as connection,
                 importer_connection() as writer,
-                questions() as asking,
-            ):
-                network_id = open_network(
+                pipeline() as reader,
+                network_to_import(
                     connection,
                     options["network"],
                     name=options["name"],
-                    genesis=_genesis(options["genesis"]),
+                    genesis=genesis,
+                ) as network_id,
+                import_lock(connection, network_id),
+            ):
+                importer = Importer(
+                    connection,
+                    network_id,
+                    stored_config(network_id),
+                    forkchoice=forkchoice,
+                    batch_blocks=max(options["batch"], 1),
+                    writer=writer,
+                    pipeline=reader,
+                    record_limit_bytes=conf.record_limit_bytes(),
                 )
-                with import_lock(connection, network_id):
-                    importer = Importer(
-                        connection,
-                        network_id,
-                        stored_config(network_id),
-                        forkchoice=forkchoice,
-                        batch_blocks=max(options["batch"], 1),
-                        writer=writer,
-                        questions=asking,
-                        record_limit_bytes=conf.record_limit_bytes(),
-                    )
-                    with closing(importer):
-                        spare_garbage_collector()
-                        self._import(importer, files, forkchoice)
+                with closing(importer):
+                    spare_garbage_collector()
+                    stream = options.get("stderr") or sys.stderr
+                    self._import(importer, files, forkchoice, stream)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
@@ -104,7 +117,7 @@ class Command(BaseCommand):
         except (psycopg.Error, DjangoDatabaseError) as error:
             raise CommandError(
                 f"the database failed: {_first_line(error)}; what was committed is "
-                "kept, and the same command goes on from there"
+                "kept, and the same command continues from there"
             ) from error
 
     def _import(
@@ -112,9 +125,9 @@ class Command(BaseCommand):
         importer: Importer,
         files: list[BlockFile],
         forkchoice: Forkchoice | None,
+        stream: TextIO,
     ) -> None:
-        # The stream below Django's wrapper, which ends every write with a new line.
-        stream = cast(Any, self.stderr)._out
+        # Not `self.stderr`: that wrapper ends each write with a new line.
         progress = Progress(stream, sum(file.size for file in files))
         done = 0
         number = importer.head.header.number
@@ -132,20 +145,20 @@ class Command(BaseCommand):
                         )
                 done += file.size
             importer.commit()
-        except (InvalidBlock, RlpError, EOFError, OSError) as error:
+        except (InvalidBlock, UnsupportedFork, RlpError, EOFError, OSError) as error:
             if not isinstance(error, psycopg.Error):
                 importer.commit()
             raise CommandError(_reason(error, number)) from error
         head = importer.head.header
         progress.finish(head.number)
         if forkchoice is not None and head.hash != forkchoice.head:
-            told = f"the forkchoice is left alone: the head is 0x{head.hash.hex()}"
-            self.stderr.write(told)
+            message = f"the forkchoice was not set: the head is 0x{head.hash.hex()}"
+            self.stderr.write(message)
 
 
 def _reason(error: Exception, number: int) -> str:
-    """Return one line that names the block and what is wrong."""
-    if isinstance(error, InvalidBlock):
+    """Return one line with the block and the error."""
+    if isinstance(error, InvalidBlock | UnsupportedFork):
         return str(error)
     return f"after block {number}: {_first_line(error)}"
 
@@ -159,22 +172,6 @@ def _block_file(path: Path) -> BlockFile:
         return BlockFile(path)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
-
-
-def _genesis(path: Path | None) -> dict[str, Any] | None:
-    if path is None:
-        return None
-    try:
-        text = path.read_text()
-        # The EVM has raised Python's recursion limit so far that `json` could crash
-        # on lists in lists; orjson refuses those, but rounds total difficulties.
-        orjson.loads(text)
-        genesis = json.loads(text)
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{path}: {_first_line(error)}") from error
-    if not isinstance(genesis, dict):
-        raise CommandError(f"{path}: a genesis.json is a JSON object")
-    return genesis
 
 
 def _forkchoice(path: Path | None) -> Forkchoice | None:

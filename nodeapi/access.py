@@ -1,0 +1,130 @@
+"""Authorization of requests and sockets by key, network and client.
+
+Used for HTTP requests (`nodeapi.endpoint`) and for WebSockets (`nodeapi.sockets`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+
+from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
+from keys.errors import KeyInvalid, KeyRevoked, NetworkNotEnabled, OfKnownKey
+from keys.grants import Grant
+from networks.directory import NetworkView
+from nodeapi.errors import UnknownNetwork, UnknownPath
+from nodeapi.ports import Service
+from nodeapi.request_id import RequestId
+from postgres.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+
+Headers = Mapping[bytes, bytes]
+"""Headers of a request by name in lower case."""
+
+
+class Access:
+    """Authenticates keys, finds networks, and counts refusals."""
+
+    def __init__(self, service: Service) -> None:
+        self.resolve = service.grants.resolve
+        """Return the grant of a key; see `nodeapi.ports.Grants.resolve`."""
+        self._service = service
+        self._directory = service.directory
+        self._meter = service.meter
+        self.refusals: Counter[tuple[int, str]] = Counter()
+        """Requests that were not authorized, by status and reason. No key is charged."""
+
+    def network(
+        self, grant: Grant, slug: str, headers: Headers, client: str | None
+    ) -> NetworkView:
+        """Return the network that a request is for, if its key grants access to it.
+
+        slug: from the path; "" for the network of the Host header.
+        client: IP address.
+        Raises: UnknownNetwork, NetworkNotEnabled; see `Allowlists.require_client`.
+        """
+        if slug:
+            network = self._directory.by_slug(slug)
+        else:
+            host = headers.get(b"host", b"").decode("latin-1")
+            network = self._directory.by_host(host)
+        if network is None:
+            raise UnknownNetwork
+        self.require(grant, network, headers, client)
+        return network
+
+    def require(
+        self, grant: Grant, network: NetworkView, headers: Headers, client: str | None
+    ) -> None:
+        """Check that a key grants a client access to a network.
+
+        Raises: NetworkNotEnabled; see `Allowlists.require_client`.
+        """
+        try:
+            if not grant.allows_network(network.id):
+                raise NetworkNotEnabled(network.slug)
+            if grant.allowlists is not None:
+                grant.allowlists.require_client(
+                    client, headers.get(b"origin"), headers.get(b"user-agent")
+                )
+        except OfKnownKey as error:
+            error.api_key_id, error.network_id = grant.api_key_id, network.id
+            raise
+
+    def refusal(
+        self, cause: BaseException, client: str | None, request_id: RequestId
+    ) -> RpcError:
+        """Return the error that the client gets, and count it.
+
+        Uses of revoked and of unknown keys are recorded. An unexpected exception is
+        logged.
+        """
+        error = self._as_rpc_error(cause, client, request_id)
+        # The traceback's frames refer to the request, whose note may refer to the error.
+        cause.__traceback__ = error.__traceback__ = None
+        self.refusals[error.http_status, error.reason] += 1
+        if isinstance(error, OfKnownKey) and error.api_key_id and self._meter:
+            owner = error.api_key_id, error.network_id
+            self._meter.refuse(*owner, "", error.reason)
+        return error
+
+    def _as_rpc_error(
+        self, error: BaseException, client: str | None, request_id: RequestId
+    ) -> RpcError:
+        if isinstance(error, KeyRevoked):
+            self._service.uses_after_revocation.note(error.version_id, client)
+        if isinstance(error, KeyInvalid):
+            return self._service.unknown_keys.count(client) or error
+        if isinstance(error, RpcError):
+            return error
+        if isinstance(error, Unavailable):
+            return ServiceUnavailable()
+        logger.error("request %s crashed", request_id, exc_info=error)
+        return InternalError()
+
+
+def read_path(path: str, headers: Headers) -> tuple[str, str]:
+    """Return the slug and the key of `[/<slug>]/v3[/<key>]`. An absent part is "".
+
+    The key may be in an Authorization header instead.
+    Raises: UnknownPath.
+    """
+    parts = path.split("/")
+    if parts[1] == "v3":
+        slug, rest = "", parts[2:]
+    elif len(parts) > 2 and parts[2] == "v3":
+        slug, rest = parts[1], parts[3:]
+    else:
+        raise UnknownPath
+    if any(rest[1:]):
+        raise UnknownPath
+    return slug, (rest[0] if rest else "") or _bearer_key(headers)
+
+
+def _bearer_key(headers: Headers) -> str:
+    """Return the key of an Authorization header, or ""."""
+    authorization = headers.get(b"authorization", b"")
+    scheme, _, key = authorization.partition(b" ")
+    return key.strip().decode("latin-1") if scheme.lower() == b"bearer" else ""

@@ -1,0 +1,15 @@
+"""The follower: keeps one network at the head of its upstreams.
+
+- `health`, `choice`: the health of an upstream, and the choice of the forkchoice, both
+  without I/O.
+- `watcher`, `pool`: poll each upstream, in the event loop of a separate thread. One poll
+  of an upstream is a look.
+- `line`: finds and downloads the blocks between our chain and the chosen head.
+- `follower`: imports these blocks and makes the chosen head canonical.
+- `status`: writes progress and problems to the database.
+- `run`: runs the follower of one network until it is stopped.
+
+A notification of a new head only wakes a watcher, which then asks its upstream for
+`latest`, `safe` and `finalized`. Execution proves that a block is valid, but not that it
+is canonical. A block becomes the head if `Network.agree` upstreams agree on it.
+"""

@@ -1,0 +1,136 @@
+"""Follows one network until it is stopped, and reconnects after database failures."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from django.db import Error as DjangoDatabaseError
+from django.db import connection as django_connection
+
+from networks.models import Network
+from nodeapi import conf
+from nodeapi.chain.database import (
+    LOCK_POLL_SECONDS,
+    ImportRunning,
+    import_lock,
+    importer_connection,
+    pipeline,
+)
+from nodeapi.chain.importer import (
+    BULK_BATCH_BLOCKS,
+    Importer,
+    spare_garbage_collector,
+)
+from nodeapi.chain.networks import stored_config
+from nodeapi.chain.rows import HeadMoved
+from nodeapi.follower.follower import Follower
+from nodeapi.follower.pool import UpstreamPool
+from nodeapi.follower.status import StatusWriter
+from nodeapi.follower.stored import read_expected
+from nodeapi.follower.thread import LoopThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
+"""Pauses between attempts to reach the database: each is twice as long as the one before.
+"""
+
+
+def run_follower(network_id: int, stop: threading.Event) -> None:
+    """Follow a network until `stop` is set, or until the network is deleted.
+
+    If another process imports into the network, wait until it ends. If the database
+    fails, continue when it is available again.
+    """
+    status = StatusWriter(network_id)
+    pause = FIRST_PAUSE_SECONDS
+
+    def connected() -> None:
+        nonlocal pause
+        pause = FIRST_PAUSE_SECONDS
+
+    while not stop.is_set():
+        try:
+            _follow(network_id, stop, status, connected)
+        except Network.DoesNotExist:
+            logger.info("network %s does not exist any more", network_id)
+            return
+        except (psycopg.Error, DjangoDatabaseError, HeadMoved) as error:
+            logger.warning(
+                "network %s: the database failed: %s", network_id, _first_line(error)
+            )
+            stop.wait(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        finally:
+            django_connection.close()
+
+
+def _follow(
+    network_id: int,
+    stop: threading.Event,
+    status: StatusWriter,
+    connected: Callable[[], None],
+) -> None:
+    """Follow a network while the database is available.
+
+    connected: called when the import begins.
+    """
+    with ExitStack() as stack:
+        connection = stack.enter_context(importer_connection())
+        if not stack.enter_context(_lock(connection, network_id, stop)):
+            return
+        importer = Importer(
+            connection,
+            network_id,
+            stored_config(network_id),
+            follows_forkchoice=True,
+            batch_blocks=BULK_BATCH_BLOCKS,
+            writer=stack.enter_context(importer_connection()),
+            pipeline=stack.enter_context(pipeline()),
+            record_limit_bytes=conf.record_limit_bytes(),
+        )
+        stack.enter_context(closing(importer))
+        spare_garbage_collector()
+        connected()
+        looked = threading.Event()
+        thread = stack.enter_context(LoopThread("upstreams"))
+        pool = UpstreamPool(read_expected(network_id), looked.set)
+        stack.callback(lambda: thread.run(pool.close()))
+        Follower(importer, connection, network_id, thread, pool, looked, status).run(
+            stop
+        )
+
+
+@contextmanager
+def _lock(
+    connection: psycopg.Connection[Any], network_id: int, stop: threading.Event
+) -> Iterator[bool]:
+    """Wait for the import lock and hold it. Yield False if `stop` is set before."""
+    is_waiting = False
+    while not stop.is_set():
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(import_lock(connection, network_id))
+            except ImportRunning:
+                if not is_waiting:
+                    is_waiting = True
+                    logger.info("network %s: another import is running", network_id)
+                stop.wait(LOCK_POLL_SECONDS)
+                continue
+            yield True
+            return
+    yield False
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

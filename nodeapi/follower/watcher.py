@@ -1,0 +1,350 @@
+"""Polls one upstream's head, and keeps the upstream's view, health and quarantine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from eth_typing import Hash32
+
+from evm.chain_config import ChainConfig
+from networks.directory import UpstreamView
+from nodeapi.follower.choice import Point, View, look
+from nodeapi.follower.health import Health
+from nodeapi.follower.pace import Pace
+from nodeapi.fork_check import ForkCheck, InvalidForkConfig, check_forks
+from nodeapi.upstream_chain import fork_config
+from nodeapi.upstreams.client import UpstreamClient
+from nodeapi.upstreams.errors import (
+    MethodUnavailable,
+    UpstreamError,
+    UpstreamUnavailable,
+    WrongBlock,
+)
+from nodeapi.upstreams.source import BlockRef, BlockSource
+
+logger = logging.getLogger(__name__)
+
+CHECK_SECONDS = 60.0
+"""Interval at which the chain of an upstream is verified again."""
+
+FORKS_SECONDS = 2.0
+"""Time limit for reading an upstream's fork schedule. The upstream is used even if this
+fails."""
+
+EXCLUDED_SECONDS = 5.0
+"""Interval at which an upstream with another chain is asked again."""
+
+FIRST_QUARANTINE_SECONDS = 2.0
+"""Shortest quarantine of an upstream. Each further one is twice as long."""
+
+LONGEST_QUARANTINE_SECONDS = 600.0
+
+TEXT_LIMIT = 200
+"""Characters kept of a text that an upstream has sent."""
+
+
+class WrongChain(Exception):
+    """Raised if an upstream has another chain id or genesis than the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A network's chain id, genesis hash and fork schedule."""
+
+    config: ChainConfig
+    genesis_hash: Hash32
+
+    @property
+    def chain_id(self) -> int:
+        """The EIP-155 chain id."""
+        return self.config.chain_id
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """The reason and the end of the time for which an upstream is ignored.
+
+    block: the invalid block on the upstream's chain.
+    until: earliest end, in seconds of the monotonic clock. The quarantine ends later if
+        the block is still on the upstream's chain.
+    """
+
+    block: Point
+    reason: str
+    until: float
+
+
+class Watcher:
+    """Looks at an upstream in regular intervals, and when a notification arrives.
+
+    A look asks for `latest`, `safe` and `finalized`. Everything but `quarantine` runs in
+    one event loop. Other threads may read the attributes, which are replaced as a whole.
+    """
+
+    def __init__(
+        self,
+        upstream: UpstreamView,
+        expected: Expected,
+        own_number: Callable[[], int],
+        looked: Callable[[], None],
+    ) -> None:
+        """Start without a view.
+
+        own_number: returns the number of our head.
+        looked: called after each look, whether it succeeded or not.
+        """
+        self.upstream = upstream
+        self.view: View | None = None
+        """The last view. It is not current after a failure."""
+        self.head: BlockRef | None = None
+        """The head of the last successful look."""
+        self.health = Health()
+        self.excluded = ""
+        """Why the upstream is never asked for blocks; empty if it is."""
+        self.quarantined: Quarantine | None = None
+        self.client_version = ""
+        self.forks = ForkCheck()
+        """How the upstream's fork schedule differs from ours."""
+        self.checked_at: float | None = None
+        """Unix time of the end of the last look. None: none has ended."""
+        self.failed_at: float | None = None
+        """Unix time of the last failure."""
+        self.client = UpstreamClient(upstream.url, upstream.headers)
+        self.source = BlockSource(self.client)
+        self._expected = expected
+        self._own_number = own_number
+        self._looked = looked
+        self._pace = Pace()
+        self._wake = asyncio.Event()
+        self._is_notified = False
+        """Whether the last new head was announced by a notification."""
+        self._quarantines = 0
+        self._verified_at: float | None = None
+
+    @property
+    def trouble(self) -> str:
+        """The reason for which the upstream is ignored, or an empty text."""
+        quarantined = self.quarantined
+        return self.excluded or ("" if quarantined is None else quarantined.reason)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the upstream's view counts and blocks may be requested from it."""
+        return (
+            not self.excluded
+            and self.quarantined is None
+            and self.view is not None
+            and self.view.is_current
+        )
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        subscription = asyncio.create_task(self._subscribe())
+        try:
+            while True:
+                was_woken, before = self._wake.is_set(), self.head
+                self._wake.clear()
+                pause = await self._look()
+                self.checked_at = time.time()
+                if self.head != before:
+                    self._is_notified = was_woken or self._wake.is_set()
+                self._looked()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._wake.wait()
+        finally:
+            subscription.cancel()
+            await asyncio.gather(subscription, return_exceptions=True)
+            await self.client.close()
+
+    @asynccontextmanager
+    async def measured(
+        self, requests: int = 1, seconds: float | None = None
+    ) -> AsyncIterator[None]:
+        """Count the requests that the `with` block makes, and measure their time.
+
+        UpstreamError does not count as a failure, because the upstream has responded.
+
+        seconds: time limit in addition to the client's. Raises: TimeoutError.
+        """
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except (UpstreamUnavailable, WrongBlock) as error:
+            self.failed(error.reason)
+            raise
+        except TimeoutError:
+            self.failed("timeout")
+            raise
+        except UpstreamError:
+            self.health = self.health.succeeded(time.monotonic() - started, requests)
+            raise
+        self.health = self.health.succeeded(time.monotonic() - started, requests)
+
+    def failed(self, reason: str) -> None:
+        """Count a failure. reason: a text without secrets."""
+        reason = reason[:TEXT_LIMIT]
+        self.health = self.health.failed(time.monotonic(), reason, random.random())
+        self.failed_at = time.time()
+
+    def quarantine(self, block: Point, reason: str) -> None:
+        """Ignore the upstream while an invalid block is on its chain."""
+        pause = FIRST_QUARANTINE_SECONDS * 2 ** min(self._quarantines, 20)
+        self._quarantines += 1
+        self.quarantined = Quarantine(
+            block, reason, time.monotonic() + min(pause, LONGEST_QUARANTINE_SECONDS)
+        )
+
+    def release(self, block_hash: Hash32) -> None:
+        """End the quarantine if this block is its reason."""
+        quarantined = self.quarantined
+        if quarantined is not None and quarantined.block.hash == block_hash:
+            self.quarantined = None
+
+    async def point(self, number: int) -> BlockRef | None:
+        """Return the block with a number on the upstream's chain, or None.
+
+        Raises: UpstreamUnavailable, UpstreamError, WrongBlock.
+        """
+        async with self.measured():
+            return await self.source.at(number)
+
+    # A look
+
+    async def _look(self) -> float:
+        """Look at the upstream. Return the seconds until the next look."""
+        try:
+            await self._verify_chain()
+            await self._read_heads()
+            await self._review_quarantine()
+        except WrongChain as error:
+            self.excluded, self.view = str(error), None
+            self.failed(self.excluded)
+            return EXCLUDED_SECONDS
+        except UpstreamUnavailable as error:
+            return self._became_unavailable(error.retry_after or 0.0)
+        except UpstreamError as error:
+            self.failed(str(error))
+            return self._became_unavailable(0.0)
+        except (WrongBlock, TimeoutError):
+            return self._became_unavailable(0.0)
+        except Exception as error:
+            # An error of ours must not end the watch.
+            logger.exception("a look at upstream %s failed", self.upstream.id)
+            self.failed(type(error).__name__)
+            return self._became_unavailable(0.0)
+        self.excluded = ""
+        return self._pace.seconds(is_notified=self._is_notified)
+
+    def _became_unavailable(self, retry_after: float) -> float:
+        """Mark the view as not current. Return the seconds until the next look."""
+        self._verified_at = None
+        if self.view is not None:
+            self.view = self.view.outdated()
+        pause = self.health.backing_off_until - time.monotonic()
+        return max(pause, retry_after, 0.0)
+
+    async def _verify_chain(self) -> None:
+        """Check chain id and genesis hash before the first look and after each failure.
+
+        Raises: WrongChain.
+        """
+        now = time.monotonic()
+        if self._verified_at is not None and now < self._verified_at + CHECK_SECONDS:
+            return
+        async with self.measured(2):
+            chain_id, genesis = await asyncio.gather(
+                self.client.call("eth_chainId"), self.source.at(0)
+            )
+        expected = self._expected
+        if chain_id != hex(expected.chain_id):
+            shown = str(chain_id)[:TEXT_LIMIT]
+            raise WrongChain(f"chain id {shown} instead of {hex(expected.chain_id)}")
+        if genesis is None or genesis.hash != expected.genesis_hash:
+            shown = "none" if genesis is None else f"0x{genesis.hash.hex()}"
+            raise WrongChain(
+                f"genesis {shown} instead of 0x{expected.genesis_hash.hex()}"
+            )
+        with suppress(UpstreamError):
+            version = await self.client.call("web3_clientVersion")
+            self.client_version = str(version)[:TEXT_LIMIT]
+        await self._check_forks(genesis.timestamp)
+        self._verified_at = now
+
+    async def _check_forks(self, genesis_time: int) -> None:
+        """Compare the upstream's fork schedule with ours, and log what has changed.
+
+        An upstream without eth_config, or with a malformed result, is used nevertheless.
+        """
+        try:
+            async with asyncio.timeout(FORKS_SECONDS):
+                answer = await fork_config(self.client)
+            found = check_forks(answer, self._expected.config, genesis_time)
+        except (UpstreamUnavailable, UpstreamError, InvalidForkConfig, TimeoutError):
+            return
+        if found == self.forks:
+            return
+        self.forks = found
+        for text in found.sentences:
+            logger.warning("upstream %s: %s", self.upstream.id, text)
+
+    async def _read_heads(self) -> None:
+        async with self.measured(3):
+            head, safe, finalized = await asyncio.gather(
+                self.source.head("latest"),
+                self._tagged("safe"),
+                self._tagged("finalized"),
+            )
+            if head is None:
+                raise UpstreamUnavailable("no latest block")
+        self.head = head
+        self._pace.head(head.number, head.timestamp)
+        self.view = look(
+            self.view,
+            self.upstream.id,
+            head,
+            _point(safe),
+            _point(finalized),
+            self._own_number(),
+        )
+        for name, tagged in (("safe", safe), ("finalized", finalized)):
+            point = _point(tagged)
+            if point and point.number <= head.number and not self.view.has(point):
+                self.failed(f"the {name} block is not on the chain of the head")
+
+    async def _tagged(self, tag: str) -> BlockRef | None:
+        """Return the upstream's safe or finalized block, or None if it has none."""
+        try:
+            return await self.source.head(tag)
+        except UpstreamError:  # a node or a gateway that does not know the tag
+            return None
+
+    async def _review_quarantine(self) -> None:
+        """End the quarantine if the invalid block is no longer on the upstream's chain."""
+        quarantined = self.quarantined
+        if quarantined is None or time.monotonic() < quarantined.until:
+            return
+        found = await self.point(quarantined.block.number)
+        if found is None or found.hash != quarantined.block.hash:
+            self.quarantined = None
+
+    # Notifications
+
+    async def _subscribe(self) -> None:
+        """Keep a subscription to new heads if the upstream offers subscriptions."""
+        with suppress(MethodUnavailable):
+            await self.client.subscribe_heads(self._notified)
+
+    def _notified(self, _: object) -> None:
+        self._wake.set()
+
+
+def _point(block: BlockRef | None) -> Point | None:
+    return None if block is None else Point(block.number, block.hash)

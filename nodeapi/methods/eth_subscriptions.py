@@ -1,0 +1,70 @@
+"""`eth_subscribe` and `eth_unsubscribe`, which need a WebSocket.
+
+Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub; go-ethereum
+    rpc/handler.go `handleSubscribe`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from jsonrpc.errors import InvalidParams, NotificationsNotSupported
+from jsonrpc.params import Param, anything
+from jsonrpc.text import dump
+from nodeapi import schemas
+from nodeapi.errors import SubscriptionNotFound
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+from nodeapi.ports import Notifier
+
+
+@registry.method(
+    "eth_subscribe",
+    params=[
+        Param("kind", anything, schemas.SUBSCRIPTION_KIND, required=False),
+        Param("options", anything, schemas.SUBSCRIPTION_OPTIONS, required=False),
+    ],
+    result=schemas.named("subscription", schemas.QUANTITY),
+    summary="Opens a subscription on a WebSocket, and returns its id.",
+    needs_socket=True,
+)
+def subscribe(
+    context: Context, kind: object, options: object
+) -> Coroutine[Any, Any, bytes]:
+    """Open a subscription. Its notifications begin after the response.
+
+    The parameters are checked here and not before, because over HTTP the error has to be
+    NotificationsNotSupported even if they are invalid.
+    """
+    if context.notifier is None:
+        raise NotificationsNotSupported
+    if not isinstance(kind, str):
+        raise InvalidParams("expected subscription name as first argument")
+    return _subscribe(context.notifier, kind, options)
+
+
+async def _subscribe(notifier: Notifier, kind: str, options: object) -> bytes:
+    return dump(await notifier.subscribe(kind, options))
+
+
+@registry.method(
+    "eth_unsubscribe",
+    params=[Param("subscription", anything, schemas.QUANTITY, required=False)],
+    result=schemas.named("ended", schemas.BOOLEAN),
+    summary="Ends a subscription of the same WebSocket.",
+    needs_socket=True,
+)
+def unsubscribe(context: Context, subscription: object) -> bytes:
+    """End a subscription.
+
+    Raises: SubscriptionNotFound, also over HTTP, as geth does.
+    """
+    notifier = context.notifier
+    if (
+        notifier is None
+        or not isinstance(subscription, str)
+        or not notifier.unsubscribe(subscription)
+    ):
+        raise SubscriptionNotFound
+    return b"true"

@@ -1,0 +1,41 @@
+"""The id of a request in the log and in the response."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from itertools import count
+
+_ACCEPTED = re.compile(rb"[-_.:0-9A-Za-z]{1,128}")
+
+
+class RequestId:
+    """The id of a request: its X-Request-Id header, or a generated one.
+
+    given: the header's value. It is ignored unless it has 1 to 128 letters, digits,
+        `-_.:`.
+
+    The id is generated when it is first used, because most requests need none.
+    """
+
+    __slots__ = ("_value",)
+
+    _value: bytes
+    _prefix = secrets.token_hex(4).encode()
+    """Distinguishes the processes."""
+    _numbers = count(1)
+
+    def __init__(self, given: bytes | None = None) -> None:
+        if given is not None and _ACCEPTED.fullmatch(given):
+            self._value = given
+
+    def __bytes__(self) -> bytes:
+        """Return the name as a header's value."""
+        try:
+            return self._value
+        except AttributeError:
+            self._value = b"%b-%x" % (self._prefix, next(self._numbers))
+            return self._value
+
+    def __str__(self) -> str:
+        return bytes(self).decode()

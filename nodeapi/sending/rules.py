@@ -1,0 +1,217 @@
+"""The rules for a submitted transaction that do not depend on any account.
+
+They are checked in geth's order and reported with its texts, under the rules of the
+head's fork. Nonces and balances are left to the upstreams, because their heads may be
+newer. Proofs of blobs, which are expensive to verify, and an upstream's own rules, such as
+its lowest tip, are left to the upstreams, too.
+
+Sources: go-ethereum v1.17.2, core/txpool/validation.go, core/txpool/errors.go,
+core/error.go, core/types/transaction_signing.go, internal/ethapi/api.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from eth_utils.exceptions import ValidationError
+
+from evm.fork import Fork
+from evm.intrinsic import floor_gas, intrinsic_gas
+from evm.signatures import CURVE_ORDER
+from evm.transactions import (
+    BLOB,
+    CREATE_ADDRESS,
+    DYNAMIC_FEE,
+    SET_CODE,
+    Transaction,
+)
+from nodeapi.sending.decoding import Sidecar, Submission
+
+MAX_BYTES = 128 * 1024
+"""Maximum size of a transaction without blobs."""
+MAX_BLOB_BYTES = 1024 * 1024
+"""Maximum size of a blob transaction, its sidecar included."""
+MAX_BLOBS = 6
+CELLS_PER_BLOB = 128
+"""Proofs for each blob in a sidecar of version 1 (EIP-7594)."""
+MIN_BLOB_FEE = 1
+"""Wei per blob gas."""
+
+_MAX_UINT256 = 2**256 - 1
+_MAX_NONCE = 2**64 - 1
+_BLOB_HASH_VERSION = 0x01
+_FORK_OF_TYPE = {DYNAMIC_FEE: "London", BLOB: "Cancun", SET_CODE: "Prague"}
+"""Transaction type → fork in geth's text. Before Berlin, the text names Berlin."""
+
+
+class InvalidTransaction(ValueError):
+    """Raised when a transaction breaks a rule. `str` is geth's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRules:
+    """The rules that depend on the head: its fork and its gas limit."""
+
+    chain_id: int
+    fork: Fork
+    gas_limit: int
+
+
+def check_size(raw: bytes) -> None:
+    """Check the length of a raw transaction before it is decoded.
+
+    Raises: InvalidTransaction.
+    """
+    limit = MAX_BLOB_BYTES if raw[:1] == bytes((BLOB,)) else MAX_BYTES
+    if len(raw) > limit:
+        raise InvalidTransaction(
+            f"oversized data: transaction size {len(raw)}, limit {limit}"
+        )
+
+
+def check(submission: Submission, rules: HeadRules) -> None:
+    """Check a transaction. Recovers and caches its sender.
+
+    Raises: InvalidTransaction.
+    """
+    transaction, fork = submission.transaction, rules.fork
+    if not submission.is_protected:
+        raise InvalidTransaction(
+            "only replay-protected (EIP-155) transactions allowed over RPC"
+        )
+    _check_type(transaction, fork)
+    _check_gas_limits(transaction, rules)
+    _check_fees(transaction)
+    _check_signature(transaction, rules.chain_id)
+    if transaction.nonce >= _MAX_NONCE:
+        raise InvalidTransaction("nonce has max value")
+    _check_gas(transaction, fork)
+    if transaction.type == BLOB:
+        _check_blobs(transaction, submission.sidecar, fork)
+    if transaction.type == SET_CODE and not transaction.authorization_list:
+        raise InvalidTransaction(
+            "set code tx must have at least one authorization tuple"
+        )
+
+
+def _check_type(transaction: Transaction, fork: Fork) -> None:
+    blobs = len(transaction.blob_versioned_hashes)
+    if blobs > MAX_BLOBS:
+        raise InvalidTransaction(
+            f"transaction blob limit exceeded: blob count {blobs}, limit {MAX_BLOBS}"
+        )
+    kind = transaction.type
+    if kind not in fork.transaction_types:
+        name = _FORK_OF_TYPE[kind] if fork.has_access_lists else "Berlin"
+        raise InvalidTransaction(
+            f"transaction type not supported: type {kind} rejected, "
+            f"pool not yet in {name}"
+        )
+
+
+def _check_gas_limits(transaction: Transaction, rules: HeadRules) -> None:
+    fork, gas, size = rules.fork, transaction.gas, len(transaction.data)
+    limit = fork.max_init_code_size
+    if transaction.to == CREATE_ADDRESS and limit is not None and size > limit:
+        raise InvalidTransaction(
+            f"max initcode size exceeded: code size {size} limit {limit}"
+        )
+    cap = fork.max_transaction_gas
+    if cap is not None and gas > cap:
+        raise InvalidTransaction(
+            f"transaction gas limit too high (cap: {cap}, tx: {gas})"
+        )
+    if gas > rules.gas_limit:
+        raise InvalidTransaction("exceeds block gas limit")
+
+
+def _check_fees(transaction: Transaction) -> None:
+    fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
+    if fee > _MAX_UINT256:
+        raise InvalidTransaction("max fee per gas higher than 2^256-1")
+    if tip > _MAX_UINT256:
+        raise InvalidTransaction("max priority fee per gas higher than 2^256-1")
+    if tip > fee:
+        raise InvalidTransaction("max priority fee per gas higher than max fee per gas")
+
+
+def _check_signature(transaction: Transaction, chain_id: int) -> None:
+    if transaction.chain_id is not None and transaction.chain_id != chain_id:
+        raise InvalidTransaction(
+            "invalid sender: invalid chain id for signer: "
+            f"have {transaction.chain_id} want {chain_id}"
+        )
+    if (
+        transaction.y_parity not in (0, 1)
+        or not 0 < transaction.r < CURVE_ORDER
+        or not 0 < transaction.s <= CURVE_ORDER // 2
+    ):
+        raise InvalidTransaction("invalid sender: invalid transaction v, r, s values")
+    try:
+        _ = transaction.sender
+    except ValidationError:
+        raise InvalidTransaction("invalid sender: recovery failed") from None
+
+
+def _check_gas(transaction: Transaction, fork: Fork) -> None:
+    gas = transaction.gas
+    needed = intrinsic_gas(transaction, fork)
+    if gas < needed:
+        raise InvalidTransaction(
+            f"intrinsic gas too low: gas {gas}, minimum needed {needed}"
+        )
+    needed = floor_gas(transaction, fork)
+    if gas < needed:
+        raise InvalidTransaction(
+            "insufficient gas for floor data gas cost: "
+            f"gas {gas}, minimum needed {needed}"
+        )
+
+
+def _check_blobs(transaction: Transaction, sidecar: Sidecar | None, fork: Fork) -> None:
+    """Check a blob transaction's sidecar, apart from its proofs.
+
+    From Osaka on, geth converts sidecars of version 0.
+    """
+    if sidecar is None:
+        raise InvalidTransaction("missing sidecar in blob transaction")
+    has_cells = fork.max_blobs_per_transaction is not None
+    if sidecar.version > has_cells:
+        raise InvalidTransaction(
+            f"unexpected sidecar version, want: 0, got: {sidecar.version}"
+        )
+    fee = transaction.max_fee_per_blob_gas
+    if fee < MIN_BLOB_FEE:
+        raise InvalidTransaction(
+            f"transaction gas price below minimum: blob fee cap {fee}, "
+            f"minimum needed {MIN_BLOB_FEE}"
+        )
+    hashes = transaction.blob_versioned_hashes
+    if not hashes:
+        raise InvalidTransaction("blobless blob transaction")
+    if sidecar.blobs != len(hashes):
+        raise InvalidTransaction(
+            f"invalid number of {sidecar.blobs} blobs "
+            f"compared to {len(hashes)} blob hashes"
+        )
+    commitments = sidecar.commitments
+    if len(commitments) != len(hashes):
+        raise InvalidTransaction(
+            f"invalid number of {len(commitments)} blob commitments "
+            f"compared to {len(hashes)} blob hashes"
+        )
+    for index, (given, commitment) in enumerate(zip(hashes, commitments, strict=True)):
+        computed = bytes((_BLOB_HASH_VERSION,)) + sha256(commitment).digest()[1:]
+        if computed != given:
+            raise InvalidTransaction(
+                f"blob {index}: computed hash 0x{computed.hex()} "
+                f"mismatches transaction one 0x{given.hex()}"
+            )
+    if sidecar.version == 0 and has_cells:
+        return  # the upstream replaces the proofs
+    proofs = len(hashes) * (CELLS_PER_BLOB if sidecar.version else 1)
+    if sidecar.proofs != proofs:
+        raise InvalidTransaction(
+            f"invalid number of {sidecar.proofs} blob proofs expected {proofs}"
+        )

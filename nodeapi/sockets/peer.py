@@ -1,0 +1,544 @@
+"""One socket of the node: its calls, its subscriptions, and what they cost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter_ns
+from typing import Any, Protocol
+
+from jsonrpc.answers import Answer, Reply
+from jsonrpc.errors import (
+    InternalError,
+    InvalidParams,
+    RequestTimedOut,
+    RpcError,
+    ServiceUnavailable,
+)
+from jsonrpc.later import Later
+from jsonrpc.stream import ResultTooLarge, Stream
+from keys.errors import ContractNotAllowed
+from keys.grants import Grant
+from keys.metering import OK
+from networks.directory import NetworkView
+from nodeapi.access import Access, Headers
+from nodeapi.calls import Calls
+from nodeapi.errors import (
+    NoPendingTransactions,
+    NoSuchSubscription,
+    TooManyCalls,
+    TooManySubscriptions,
+    UnknownNetwork,
+)
+from nodeapi.feed import Audience, Feeds
+from nodeapi.log_filter import LogFilter, read_filter
+from nodeapi.methods.context import Context
+from nodeapi.pending_feed import PendingFeed
+from nodeapi.ports import Limiter, Meter, Relay, Store, Tracing
+from nodeapi.request_id import RequestId
+from nodeapi.sockets import limits
+from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
+from nodeapi.sockets.subscription import Subscription
+from nodeapi.sockets.writer import STALLED_BYTES, FrameWriter
+from nodeapi.syncing import SyncingFeed
+from postgres.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("newHeads", "logs", "newPendingTransactions", "syncing")
+"""The kinds of subscriptions."""
+
+NOTIFICATION = "eth_subscription"
+"""The method under which notifications are counted."""
+
+DRAIN_SECONDS = 0.05
+"""Interval at which a long result looks whether the client has read the earlier ones."""
+
+MAX_REASON = 120
+"""Most characters of the reason in a close frame, which has at most 123 bytes."""
+
+
+class Service(Protocol):
+    """The parts of the node that sockets use; see `nodeapi.service`."""
+
+    @property
+    def feeds(self) -> Feeds:
+        """The feeds of new blocks."""
+
+    @property
+    def syncing(self) -> SyncingFeed:
+        """Reports when a network begins or ends to be behind."""
+
+    @property
+    def pending_feed(self) -> PendingFeed:
+        """Reports new pending transactions of upstreams."""
+
+    @property
+    def relay(self) -> Relay:
+        """Asks upstreams."""
+
+    @property
+    def store(self) -> Store:
+        """Reads blocks, state and trace records."""
+
+    @property
+    def tracing(self) -> Tracing:
+        """Executes blocks again for traces on demand."""
+
+    @property
+    def limiter(self) -> Limiter:
+        """Charges keys."""
+
+    @property
+    def meter(self) -> Meter:
+        """Counts calls and notifications."""
+
+
+class Hub(Audience, Protocol):
+    """What the sockets of a process share; see `nodeapi.sockets.hub`."""
+
+    @property
+    def service(self) -> Service:
+        """The parts of the node."""
+
+    @property
+    def access(self) -> Access:
+        """Decides who may use the API."""
+
+    @property
+    def calls(self) -> Calls:
+        """Answers calls."""
+
+    @property
+    def long_answers(self) -> asyncio.Semaphore:
+        """Held while a long result is read."""
+
+    @property
+    def answer_bytes(self) -> int:
+        """Size of the longest result."""
+
+    def network(self, network_id: int) -> NetworkView | None:
+        """Return a network as it is now, None if it was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who has opened a socket, and for which network.
+
+    key: the secret, for later look-ups. headers: of the handshake. client: IP address.
+    """
+
+    key: str = field(repr=False)
+    network_id: int
+    headers: Headers
+    client: str | None
+
+
+class NodeSubscription(Subscription):
+    """A subscription of a socket of the node.
+
+    audience: the hub. peer: the socket.
+    """
+
+    def __init__(self, audience: Hub, peer: Peer, log_filter: LogFilter | None) -> None:
+        super().__init__(peer.writer, log_filter)
+        self.audience = audience
+        self.peer = peer
+
+    def write(self, frame: bytes) -> None:
+        """Write a notification, for which the key is charged."""
+        super().write(frame)
+        self.peer.notified.append(len(frame))
+
+
+class Peer:
+    """Answers a client's frames, and holds its subscriptions.
+
+    Each frame is authorized like a request to `/v3`, and notifications are before they
+    are sent. The socket is closed when its key is refused.
+    grant: the key's grant as last seen.
+    size: reports the bytes of frames in progress.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        caller: Caller,
+        grant: Grant,
+        writer: FrameWriter,
+        resized: Callable[[], None],
+    ) -> None:
+        self.caller = caller
+        self.grant = grant
+        self.writer = writer
+        self.notified: list[int] = []
+        """Sizes of notifications that were written and not yet counted."""
+        self.call_bytes = 0
+        """Bytes of the frames that are being answered."""
+        self._resized = resized
+        self._hub = hub
+        self._calls = 0
+        self._subscriptions: dict[str, tuple[NodeSubscription, Callable[[], None]]] = {}
+        """The open subscriptions by id, each with the function that ends its source."""
+        self._gone = asyncio.Event()
+        self._long: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
+        """Held by the long result that is sent next."""
+        self._unpaid = 0
+        self._is_paying = False
+
+    # Authorization
+
+    def require(self, grant: Grant) -> NetworkView:
+        """Check that a key still grants what the socket has, and return the network.
+
+        Raises: UnknownNetwork, an error of `keys.errors`.
+        """
+        network = self._hub.network(self.caller.network_id)
+        if network is None:
+            raise UnknownNetwork
+        if grant is not self.grant:
+            self._hub.access.require(
+                grant, network, self.caller.headers, self.caller.client
+            )
+            for subscription, _ in self._subscriptions.values():
+                _require_subscription(grant, subscription.log_filter)
+            self.grant = grant
+        return network
+
+    def resolved(self) -> Later[Grant]:
+        """Return the grant of the socket's key as it is now. Fails like `Grants.resolve`."""
+        return self._hub.access.resolve(self.caller.key, self.caller.client)
+
+    def recheck(self) -> None:
+        """Look the key up after it may have changed, and close the socket if refused."""
+        self.resolved().then(self.require).when_done(self._take_check)
+
+    def end_if_refused(self, error: RpcError) -> None:
+        """Close the socket because its key, or its client, is refused."""
+        self.close(REVOKED, error.message)
+
+    def close(self, code: int, reason: str) -> None:
+        """Close the socket, and drop later notifications."""
+        self.end_subscriptions()
+        self.writer.close(code, reason[:MAX_REASON])
+
+    def _take_check(self, checked: Later[NetworkView]) -> None:
+        error = checked.error
+        if isinstance(error, RpcError):
+            self.end_if_refused(error)
+        elif error is not None and not isinstance(error, Unavailable):
+            logger.error("a key could not be checked", exc_info=error)
+
+    # Calls
+
+    def receive(self, frame: bytes) -> None:
+        """Answer a frame."""
+        is_full = self._calls >= limits.MAX_CALLS
+        if is_full or self.call_bytes + len(frame) > limits.MAX_CALL_BYTES:
+            error = TooManyCalls(limits.MAX_CALLS, limits.MAX_CALL_BYTES)
+            self.writer.send(self._hub.calls.refuse(frame, error).body)
+            self._note_refusal("", error)
+            return
+        self._count(1, len(frame))
+        notifier = _FrameNotifier(self)
+        answer = self.resolved().then(partial(self._respond, frame, notifier))
+        answer.when_done(partial(self._take, frame, notifier))
+
+    def _respond(
+        self, frame: bytes, notifier: _FrameNotifier, grant: Grant
+    ) -> Later[Answer]:
+        network = self.require(grant)
+        service = self._hub.service
+        context = Context(
+            notifier.request_id,
+            grant,
+            network,
+            service.store,
+            service.tracing,
+            service.limiter,
+            service.meter,
+            perf_counter_ns(),
+            relay=service.relay,
+            notifier=notifier,
+        )
+        notifier.is_authorized = True
+        return self._hub.calls.respond(frame, context, self._gone.wait)
+
+    def _take(
+        self, frame: bytes, notifier: _FrameNotifier, answered: Later[Answer]
+    ) -> None:
+        """Send an answer, or begin to read a long one."""
+        error = answered.error
+        if error is not None:
+            self._count(-1, -len(frame))
+            notifier.end()
+            if not isinstance(error, asyncio.CancelledError):
+                self._refuse(frame, notifier, error)
+            return
+        answer = answered.result()
+        if isinstance(answer, Stream):
+            task = asyncio.get_running_loop().create_task(
+                self._send_long(frame, answer)
+            )
+            self._long.add(task)
+            task.add_done_callback(self._long.discard)
+            return
+        self._count(-1, -len(frame))
+        body = answer.body if isinstance(answer, Reply) else bytes(answer)
+        if body:
+            self.writer.send(body)
+        notifier.begin(body)
+
+    def _refuse(
+        self, frame: bytes, notifier: _FrameNotifier, cause: BaseException
+    ) -> None:
+        """Answer a frame whose key was refused, or whose calls have crashed."""
+        error = self._hub.access.refusal(cause, self.caller.client, notifier.request_id)
+        self.writer.send(self._hub.calls.refuse(frame, error).body)
+        is_ours = error.code == InternalError.code
+        if not notifier.is_authorized and not is_ours:
+            self.end_if_refused(error)
+
+    async def _send_long(self, frame: bytes, stream: Stream) -> None:
+        """Send a long result when the client has read the earlier ones."""
+        try:
+            async with self._turn:
+                while self.writer.waiting_bytes > STALLED_BYTES and self.writer.is_open:
+                    await asyncio.sleep(DRAIN_SECONDS)
+                async with self._hub.long_answers:
+                    if self.writer.is_open:
+                        self.writer.send(await self._read(stream))
+        except RpcError as error:
+            self.writer.send(self._hub.calls.refuse(frame, error).body)
+        except Exception:
+            logger.exception("a long result was not read")
+            self.writer.send(self._hub.calls.refuse(frame, InternalError()).body)
+        finally:
+            self._count(-1, -len(frame))
+            await stream.aclose()
+
+    async def _read(self, stream: Stream) -> bytes:
+        """Return a long result.
+
+        Raises: ResultTooLarge, RequestTimedOut, ServiceUnavailable.
+        """
+        most = self._hub.answer_bytes
+        if stream.size > most:
+            raise ResultTooLarge(stream.size, most, "make the call over HTTP, at /v3")
+        try:
+            async with asyncio.timeout(self._hub.calls.limits.seconds):
+                return await stream.read()
+        except TimeoutError as error:
+            raise RequestTimedOut from error
+        except Unavailable as error:
+            raise ServiceUnavailable from error
+
+    def _count(self, calls: int, size: int) -> None:
+        self._calls += calls
+        self.call_bytes += size
+        self._resized()
+
+    # Subscriptions
+
+    async def open_subscription(self, kind: str, options: Any) -> NodeSubscription:
+        """Subscribe; notifications are held back until `NodeSubscription.begin`.
+
+        Raises: NoSuchSubscription, InvalidParams, TooManySubscriptions,
+            NoPendingTransactions, ContractNotAllowed, MethodNotAllowlisted, Unavailable.
+        """
+        if kind not in KINDS:
+            raise NoSuchSubscription(kind)
+        log_filter = None
+        if kind == "logs":
+            if options is None:
+                raise InvalidParams("missing value for required argument 1")
+            log_filter = read_filter(options)
+        _require_subscription(self.grant, log_filter)
+        is_full = False
+        if kind == "newPendingTransactions":
+            is_full = self._read_is_full(options)
+        network_id, service = self.caller.network_id, self._hub.service
+        feed = None
+        if kind in ("newHeads", "logs"):
+            feed = await service.feeds.get(network_id)
+        if len(self._subscriptions) >= limits.MAX_SUBSCRIPTIONS:
+            raise TooManySubscriptions(limits.MAX_SUBSCRIPTIONS)
+        opened = NodeSubscription(self._hub, self, log_filter)
+        if not self.writer.is_open:
+            opened.end()
+            return opened
+        publish = partial(self._publish, opened)
+        if feed is not None:
+            feed.join(opened)
+            ends: Callable[[], None] = partial(feed.leave, opened)
+        elif kind == "syncing":
+            ends = service.syncing.subscribe(network_id, publish)
+        else:
+            ends = service.pending_feed.subscribe(network_id, publish, is_full)
+        self._subscriptions[opened.id] = opened, ends
+        return opened
+
+    def _read_is_full(self, options: Any) -> bool:
+        """Return whether transaction objects are wanted instead of hashes.
+
+        Raises: InvalidParams; NoPendingTransactions if the network knows no pending transactions.
+        """
+        network = self._hub.network(self.caller.network_id)
+        if network is None or not network.upstreams:
+            raise NoPendingTransactions("" if network is None else network.slug)
+        if options is not None and not isinstance(options, bool):
+            raise InvalidParams("invalid argument 1: expected a boolean")
+        return options is True
+
+    def _publish(self, subscription: NodeSubscription, result: bytes) -> None:
+        """Send a result of a source without an audience, if the key is valid now."""
+        checked = self.resolved().then(self.require)
+        checked.when_done(partial(self._send_checked, subscription, result))
+
+    def _send_checked(
+        self,
+        subscription: NodeSubscription,
+        result: bytes,
+        checked: Later[NetworkView],
+    ) -> None:
+        self._take_check(checked)
+        if checked.error is None:
+            subscription.send(result)
+            self.settle(perf_counter_ns())
+
+    def close_subscription(self, name: str) -> bool:
+        """End a subscription; return False if there is none with this id."""
+        subscription, end_source = self._subscriptions.pop(name, (None, None))
+        if subscription is None or end_source is None:
+            return False
+        subscription.end()
+        end_source()
+        return True
+
+    def end_subscriptions(self) -> None:
+        """End all subscriptions."""
+        for name in list(self._subscriptions):
+            self.close_subscription(name)
+
+    def settle(self, read_at: int) -> None:
+        """Count the notifications that were written, and charge the key for them.
+
+        They are charged after they were sent. If the key has too few credits, the socket
+        is closed.
+        read_at: when the event was looked for, as in `BlockEvent.read_at`.
+        """
+        if not self.notified:
+            return
+        sizes, self.notified = self.notified, []
+        grant, price = self.grant, limits.NOTIFICATION_CREDITS
+        use = (
+            grant.version_id,
+            grant.api_key_id,
+            self.caller.network_id,
+            NOTIFICATION,
+            OK,
+        )
+        microseconds = (perf_counter_ns() - read_at) // 1000
+        for size in sizes:
+            self._hub.service.meter.book(use, price, microseconds, size)
+        self._unpaid += price * len(sizes)
+        self._pay()
+
+    def _pay(self) -> None:
+        if self._is_paying or not self._unpaid or not self.writer.is_open:
+            return
+        self._is_paying = True
+        credits, self._unpaid = self._unpaid, 0
+        grant = self.grant
+        charged = self._hub.service.limiter.charge(
+            grant.api_key_id, grant.limits, credits
+        )
+        charged.when_done(self._take_payment)
+
+    def _take_payment(self, charged: Later[None]) -> None:
+        self._is_paying = False
+        error = charged.error
+        if isinstance(error, RpcError):
+            self._note_refusal(NOTIFICATION, error)
+            self.close(TOO_FAST, f"no credits for notifications: {error.reason}")
+        elif error is not None:
+            logger.error("notifications were not charged", exc_info=error)
+        else:
+            self._pay()
+
+    def _note_refusal(self, method: str, error: RpcError) -> None:
+        key, network = self.grant.api_key_id, self.caller.network_id
+        self._hub.service.meter.refuse(key, network, method, error.reason)
+
+    async def stop(self) -> None:
+        """End the socket: abort slow calls, and drop what was not sent."""
+        self.writer.is_open = False
+        self.end_subscriptions()
+        self._gone.set()
+        tasks = list(self._long)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _FrameNotifier:
+    """The socket of the calls of one frame; implements `nodeapi.ports.Notifier`.
+
+    is_authorized: the frame's key was accepted.
+    """
+
+    __slots__ = ("_opened", "_peer", "is_authorized", "request_id")
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._opened: list[NodeSubscription] = []
+        self.request_id = RequestId()
+        self.is_authorized = False
+
+    async def subscribe(self, kind: str, options: Any) -> str:
+        """Open a subscription, which begins after the frame's response."""
+        opened = await self._peer.open_subscription(kind, options)
+        self._opened.append(opened)
+        return opened.id
+
+    def unsubscribe(self, subscription: str) -> bool:
+        """End a subscription; return False if the socket has none with this id."""
+        return self._peer.close_subscription(subscription)
+
+    def begin(self, response: bytes) -> None:
+        """Begin the subscriptions whose ids the response contains, and end the others.
+
+        A batch whose response became too large reports an error in place of an id.
+        """
+        for subscription in self._opened:
+            if subscription.id.encode() in response:
+                subscription.begin()
+            else:
+                self._peer.close_subscription(subscription.id)
+        if self._opened:
+            self._peer.settle(perf_counter_ns())
+
+    def end(self) -> None:
+        """End the subscriptions, because the frame was not answered."""
+        for subscription in self._opened:
+            self._peer.close_subscription(subscription.id)
+
+
+def _require_subscription(grant: Grant, log_filter: LogFilter | None) -> None:
+    """Check that a key's allowlists permit a subscription.
+
+    Raises: MethodNotAllowlisted, ContractNotAllowed.
+    """
+    allowlists = grant.allowlists
+    if allowlists is None:
+        return
+    allowlists.require_method("eth_subscribe")
+    if log_filter is None or not allowlists.contracts:
+        return
+    if log_filter.addresses is None:
+        raise ContractNotAllowed(None)
+    allowlists.require_contracts(bytes.fromhex(a[2:]) for a in log_filter.addresses)

@@ -1,0 +1,227 @@
+"""Head, lag, follower, upstreams and quarantined blocks of a network, as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from keys.charts.words import duration, share
+from legible.text import visible
+from networks.models import Network, Upstream
+from nodeapi.explore import words
+from nodeapi.explore.states import Tags, tags_of
+from nodeapi.models import Block, FollowerStatus, QuarantinedBlock, UpstreamStatus
+from nodeapi.network_state import Following, following
+
+QUARANTINED_SHOWN = 50
+"""Maximum number of quarantined blocks on the page. The newest ones are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerFacts:
+    """The state of the process that follows the network."""
+
+    state: Following
+    started_at: datetime | None
+    updated_at: datetime | None
+    alarm: str
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has written its status recently."""
+        return self.state not in (Following.NO_UPSTREAMS, Following.STOPPED)
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether staff have to act."""
+        return self.state in (Following.STOPPED, Following.ALARM)
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamFacts:
+    """An upstream with its measurements, formatted as text. The URL is masked."""
+
+    name: str
+    note: str
+    state: str
+    """`disabled`, `not contacted`, `backing off`, `failing`, `behind` or `ok`."""
+    head: str
+    behind: str
+    """Blocks behind the highest head of all upstreams; "" if it is none."""
+    latency: str
+    requests: str
+    errors: str
+    last_error: str
+    last_error_at: datetime | None
+    backing_off_until: datetime | None
+    client_version: str
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the upstream can't be used at present."""
+        return self.state in ("backing off", "failing", "behind")
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedFacts:
+    """A quarantined block, formatted as text."""
+
+    pk: int
+    number: int
+    hash: str
+    reason: str
+    upstream: str
+    """The masked URL; `deleted` if the upstream was deleted."""
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkStatus:
+    """Content of the status page."""
+
+    head_number: int | None
+    head_hash: str
+    head_moment: str
+    head_age: str
+    """Time since the timestamp of the head."""
+    lag_seconds: str
+    """Age of the head while the upstreams have newer blocks, otherwise `0 s`."""
+    lag_blocks: int | None
+    """Blocks behind the highest head of the upstreams, None if that is unknown."""
+    tags: Tags
+    warnings: list[str]
+    """Sentences about forks that this version can't execute, and about differences of
+    the upstreams' schedules."""
+    follower: FollowerFacts
+    upstreams: list[UpstreamFacts]
+    quarantined: list[QuarantinedFacts]
+
+
+def network_status(network: Network, now: datetime) -> NetworkStatus:
+    """Return the status of a network. now: with a time zone."""
+    from evm.headers import decode_header  # loads the EVM
+
+    status = FollowerStatus.objects.filter(network=network).first()
+    best = status.best_number if status else None
+    head = _head(network)
+    timestamp = decode_header(bytes(head.header)).timestamp if head else 0
+    behind = None if best is None else max(0, best - (network.head_number or 0))
+    age = words.age(now.timestamp() - timestamp) if head else "–"
+    return NetworkStatus(
+        head_number=network.head_number,
+        head_hash=f"0x{bytes(head.hash).hex()}" if head else "",
+        head_moment=words.moment(timestamp) if head else "",
+        head_age=age,
+        lag_seconds=age if behind else "0 s",
+        lag_blocks=behind,
+        tags=tags_of(network),
+        warnings=_warnings(network),
+        follower=_follower(network, status, now),
+        upstreams=_upstreams(network, best, now),
+        quarantined=_quarantined(network),
+    )
+
+
+def _head(network: Network) -> Block | None:
+    if network.head_hash is None:
+        return None
+    blocks = Block.objects.filter(network=network, hash=bytes(network.head_hash))
+    return blocks.only("hash", "header").first()
+
+
+def _warnings(network: Network) -> list[str]:
+    from evm.chain_config import ChainConfig  # loads the EVM
+    from nodeapi.fork_check import UpcomingFork
+
+    config = ChainConfig.from_genesis(network.genesis)
+    scheduled = [
+        str(fork if fork.time is None else UpcomingFork(fork.name, fork.time))
+        for fork in config.unknown_forks
+    ]
+    statuses = UpstreamStatus.objects.filter(
+        upstream__network=network, upstream__is_enabled=True
+    )
+    of_upstreams = [
+        f"{status.upstream}: {text}"
+        for status in statuses.select_related("upstream").order_by("upstream")
+        for text in status.fork_warnings.splitlines()
+        if text not in scheduled
+    ]
+    return scheduled + of_upstreams
+
+
+def _follower(
+    network: Network, status: FollowerStatus | None, now: datetime
+) -> FollowerFacts:
+    return FollowerFacts(
+        state=following(network, now),
+        started_at=status.process_started_at if status else None,
+        updated_at=status.updated_at if status else None,
+        alarm=status.alarm if status else "",
+    )
+
+
+def _quarantined(network: Network) -> list[QuarantinedFacts]:
+    found = QuarantinedBlock.objects.filter(network=network)
+    newest = found.select_related("upstream").order_by("-id")[:QUARANTINED_SHOWN]
+    return [
+        QuarantinedFacts(
+            pk=block.pk,
+            number=block.number,
+            hash=f"0x{bytes(block.hash).hex()}",
+            reason=visible(block.reason),
+            upstream=str(block.upstream or "deleted"),
+            at=block.at,
+        )
+        for block in newest
+    ]
+
+
+def _upstreams(
+    network: Network, best: int | None, now: datetime
+) -> list[UpstreamFacts]:
+    upstreams = list(network.upstreams.all())
+    found = UpstreamStatus.objects.filter(upstream__in=upstreams)
+    statuses = {status.upstream_id: status for status in found}
+    return [
+        _upstream(upstream, statuses.get(upstream.pk), best, now)
+        for upstream in upstreams
+    ]
+
+
+def _upstream(
+    upstream: Upstream, status: UpstreamStatus | None, best: int | None, now: datetime
+) -> UpstreamFacts:
+    status = status or UpstreamStatus(upstream=upstream)
+    head, until = status.head_number, status.backing_off_until
+    behind = max(0, best - head) if head is not None and best is not None else 0
+    return UpstreamFacts(
+        name=str(upstream),
+        note=upstream.note,
+        state=_state(upstream, status, behind, now),
+        head="–" if head is None else words.number(head),
+        behind=words.number(behind) if behind else "",
+        latency=duration(
+            None if status.latency_ms is None else 1000 * status.latency_ms
+        ),
+        requests=words.number(status.requests),
+        errors=f"{status.errors:,} ({share(status.errors, status.requests)})",
+        last_error=visible(status.last_error),
+        last_error_at=status.last_error_at,
+        backing_off_until=until if until and until > now else None,
+        client_version=visible(status.client_version),
+    )
+
+
+def _state(
+    upstream: Upstream, status: UpstreamStatus, behind: int, now: datetime
+) -> str:
+    if not upstream.is_enabled:
+        return "disabled"
+    if status.checked_at is None:
+        return "not contacted"
+    if status.backing_off_until is not None and status.backing_off_until > now:
+        return "backing off"
+    if status.head_number is None:
+        return "failing"
+    return "behind" if behind > 1 else "ok"

@@ -1,1 +1,0 @@
-"""What is watched while blocks run: call frames, pre-state, steps."""

@@ -1,7 +1,0 @@
-// Counts the instructions of a transaction.
-{
-  count: 0,
-  step: function () { this.count++; },
-  fault: function () {},
-  result: function () { return this.count; },
-}

@@ -1,0 +1,62 @@
+"""Checks of an upstream's chain id and genesis, and reads of its fork schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeapi.upstreams.client import UpstreamClient
+from nodeapi.upstreams.errors import MethodUnavailable, UpstreamUnavailable
+
+
+class WrongChain(Exception):
+    """Raised when an upstream serves another chain. The text does not name its URL."""
+
+
+async def require_chain(
+    client: UpstreamClient, chain_id: int, genesis_hash: bytes
+) -> None:
+    """Check an upstream's chain id and the hash of its block 0.
+
+    Raises: WrongChain; UpstreamUnavailable, also for malformed results; UpstreamError.
+    """
+    found = _quantity(await client.call("eth_chainId"))
+    if found != chain_id:
+        raise WrongChain(f"has the chain id {found}, the genesis {chain_id}")
+    block = await client.call("eth_getBlockByNumber", "0x0", False)
+    if block is None:
+        raise WrongChain("has no block 0")
+    found_hash = _hash(block)
+    if found_hash != genesis_hash:
+        raise WrongChain(
+            f"has the block 0 0x{found_hash.hex()}, the genesis 0x{genesis_hash.hex()}"
+        )
+
+
+async def fork_config(client: UpstreamClient) -> Any:
+    """Return an upstream's eth_config (EIP-7910), or None if it lacks the method.
+
+    Raises: UpstreamUnavailable, UpstreamError.
+    """
+    try:
+        return await client.call("eth_config")
+    except MethodUnavailable:
+        return None
+
+
+def _quantity(value: Any) -> int:
+    try:
+        if not value.startswith("0x"):
+            raise ValueError
+        return int(value, 16)
+    except (AttributeError, ValueError):
+        raise UpstreamUnavailable("eth_chainId returned no quantity") from None
+
+
+def _hash(block: Any) -> bytes:
+    try:
+        found = bytes.fromhex(block["hash"].removeprefix("0x"))
+        if len(found) != 32:
+            raise ValueError
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UpstreamUnavailable("block 0 has no hash") from None
+    return found

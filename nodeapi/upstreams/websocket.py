@@ -1,0 +1,329 @@
+"""JSON-RPC calls and subscriptions over one WebSocket to an upstream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidStatus,
+    WebSocketException,
+)
+from websockets.frames import CloseCode
+
+from nodeapi.upstreams.address import Address, tls
+from nodeapi.upstreams.errors import UpstreamUnavailable
+from nodeapi.upstreams.http import NOT_JSON, NOT_JSON_RPC, TOO_LONG, retry_after
+
+Callback = Callable[[Any], None]
+"""Gets the `result` of each notification of a subscription. It must not block or raise.
+"""
+
+CLOSE_SECONDS = 1.0
+"""Time in which the upstream has to answer a close frame."""
+
+UNSUBSCRIBE_ID = 0
+"""Id of calls whose responses are ignored. Other calls have ids from 1 on."""
+
+_silent = logging.Logger("nodeapi.upstreams.websocket")
+_silent.disabled = True  # the library logs handshakes, whose headers contain secrets
+
+
+class WebSocketConnection:
+    """One connection to an upstream. A call opens it if it is closed.
+
+    Calls are multiplexed by their ids. Pings detect that the upstream is unavailable.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        open_seconds: float,
+        ping_seconds: float,
+        max_bytes: int,
+    ) -> None:
+        """Set the address. The first call opens the connection.
+
+        open_seconds: time limit of the handshake.
+        ping_seconds: interval of pings, and the time limit for each answer.
+        max_bytes: maximum size of a message.
+        """
+        self._address = address
+        self._open_seconds = open_seconds
+        self._ping_seconds = ping_seconds
+        self._max_bytes = max_bytes
+        self._session: _Session | None = None
+        self._opening: asyncio.Task[_Session] | None = None
+
+    async def exchange(
+        self, calls: Sequence[dict[str, Any]], max_bytes: int
+    ) -> list[Any]:
+        """Send calls, each in a message, and return their responses as JSON objects.
+
+        There is no time limit.
+
+        Raises: UpstreamUnavailable.
+        """
+        session = await self._open()
+        return await session.exchange(calls, max_bytes)
+
+    async def subscribe(self, call: dict[str, Any], callback: Callback) -> Subscription:
+        """Send an `eth_subscribe` call.
+
+        callback: gets the notifications until the connection is closed.
+
+        Raises: UpstreamUnavailable.
+        """
+        session = await self._open()
+        making = asyncio.create_task(
+            session.exchange([call], self._max_bytes, callback)
+        )
+        try:
+            [response] = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            making.add_done_callback(session.discard)
+            raise
+        return Subscription(response, session)
+
+    async def close(self) -> None:
+        """Close the connection, if there is one."""
+        opening = self._opening
+        if opening is not None:
+            opening.cancel()
+            await asyncio.wait([opening])
+            self._opened(opening)  # it may have succeeded just before
+        if self._session is not None:
+            await self._session.close()
+
+    async def _open(self) -> _Session:
+        """Return the open session. Concurrent callers share one handshake."""
+        session = self._session
+        if session is not None and not session.closed.done():
+            return session
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._connect())
+            self._opening.add_done_callback(self._opened)
+        # Another caller may be waiting for the same handshake.
+        return await asyncio.shield(self._opening)
+
+    def _opened(self, opening: asyncio.Task[_Session]) -> None:
+        self._opening = None
+        if not opening.cancelled() and opening.exception() is None:
+            self._session = opening.result()
+
+    async def _connect(self) -> _Session:
+        address = self._address
+        try:
+            socket = await _Connect(
+                str(address.url),
+                additional_headers=list(address.headers.items()),
+                user_agent_header=None,
+                ssl=tls() if address.url.scheme == "wss" else None,
+                compression=None,  # a compressed message could have any size
+                proxy=None,
+                open_timeout=self._open_seconds,
+                ping_interval=self._ping_seconds,
+                ping_timeout=self._ping_seconds,
+                close_timeout=CLOSE_SECONDS,
+                max_size=self._max_bytes,
+                logger=_silent,
+            )
+        except InvalidStatus as error:
+            status = error.response.status_code
+            delays = error.response.headers.get_all("Retry-After")
+            raise UpstreamUnavailable(
+                f"HTTP status {status}",
+                status=status,
+                retry_after=retry_after(next(iter(delays), None)),
+            ) from None
+        except (WebSocketException, OSError, ValueError) as error:
+            raise UpstreamUnavailable(type(error).__name__) from None
+        return _Session(socket)
+
+
+class _Connect(connect):
+    """A handshake that follows no redirects, because other hosts would get our headers."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A call that waits for its response.
+
+    response: completed with a JSON object, or with the error to raise.
+    callback: gets the notifications if the call is an `eth_subscribe`.
+    """
+
+    response: asyncio.Future[Any]
+    max_bytes: int
+    callback: Callback | None
+
+
+class _Session:
+    """An open connection. closed: completed with the reason when it is closed."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._pending: dict[int, _Pending] = {}
+        self._subscriptions: dict[str, Callback] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self.closed: asyncio.Future[UpstreamUnavailable] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._reader = asyncio.create_task(self._read())
+
+    async def exchange(
+        self,
+        calls: Sequence[dict[str, Any]],
+        max_bytes: int,
+        callback: Callback | None = None,
+    ) -> list[Any]:
+        """Send calls, and return their responses in the same order."""
+        if self.closed.done():
+            raise UpstreamUnavailable(self.closed.result().reason)
+        loop = asyncio.get_running_loop()
+        pending = {
+            call["id"]: _Pending(loop.create_future(), max_bytes, callback)
+            for call in calls
+        }
+        self._pending |= pending
+        try:
+            for call in calls:
+                await self._socket.send(orjson.dumps(call), text=True)
+            responses = [await each.response for each in pending.values()]
+        except ConnectionClosed as error:
+            raise _closed(error) from None
+        finally:
+            for number in pending:
+                del self._pending[number]
+        for response in responses:
+            if isinstance(response, UpstreamUnavailable):
+                raise UpstreamUnavailable(response.reason)
+        return responses
+
+    async def unsubscribe(self, subscription: str) -> None:
+        """End a subscription, without waiting for the response."""
+        self._subscriptions.pop(subscription, None)
+        call = {
+            "jsonrpc": "2.0",
+            "id": UNSUBSCRIBE_ID,
+            "method": "eth_unsubscribe",
+            "params": [subscription],
+        }
+        with suppress(ConnectionClosed, TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._socket.send(orjson.dumps(call), text=True)
+
+    def discard(self, making: asyncio.Task[list[Any]]) -> None:
+        """End the subscription of an exchange whose caller was cancelled."""
+        if making.cancelled() or making.exception() is not None:
+            return
+        [response] = making.result()
+        if isinstance(response.get("result"), str):
+            ending = asyncio.create_task(self.unsubscribe(response["result"]))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """Close the connection, and return when it is closed."""
+        await self._socket.close()
+        await asyncio.wait([self._reader])
+
+    async def _read(self) -> None:
+        """Deliver messages until the connection is closed."""
+        reason = UpstreamUnavailable("the connection was closed")
+        try:
+            while True:
+                self._deliver(await self._socket.recv(decode=False))
+        except ConnectionClosed as error:
+            reason = _closed(error)
+        except UpstreamUnavailable as error:
+            reason = error
+        finally:
+            self.closed.set_result(reason)
+            for each in self._pending.values():
+                if not each.response.done():
+                    each.response.set_result(reason)
+            await self._socket.close()
+
+    def _deliver(self, message: bytes) -> None:
+        """Pass a message to its call or subscription.
+
+        Other messages are dropped. They answer cancelled calls, such as after a timeout.
+
+        Raises: UpstreamUnavailable for a message that is not JSON-RPC.
+        """
+        try:
+            found = orjson.loads(message)
+        except ValueError:
+            raise UpstreamUnavailable(NOT_JSON) from None
+        if not isinstance(found, dict):
+            raise UpstreamUnavailable(NOT_JSON_RPC)
+        if found.get("method") == "eth_subscription":
+            self._notify(found.get("params"))
+            return
+        number, result = found.get("id"), found.get("result")
+        pending = self._pending.get(number) if type(number) is int else None
+        if pending is None or pending.response.done():
+            return
+        if len(message) > pending.max_bytes:
+            reason = TOO_LONG.format(pending.max_bytes)
+            pending.response.set_result(UpstreamUnavailable(reason))
+            return
+        if pending.callback is not None and isinstance(result, str):
+            # At once, because the next message may be the first notification.
+            self._subscriptions[result] = pending.callback
+        pending.response.set_result(found)
+
+    def _notify(self, params: Any) -> None:
+        if isinstance(params, dict) and isinstance(params.get("subscription"), str):
+            callback = self._subscriptions.get(params["subscription"])
+            if callback is not None:
+                callback(params.get("result"))
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A subscription on a connection. response: the response to `eth_subscribe`."""
+
+    response: Any
+    _session: _Session
+
+    async def wait_closed(self) -> UpstreamUnavailable:
+        """Wait until the connection is closed, and return the reason."""
+        return await asyncio.shield(self._session.closed)
+
+    async def end(self) -> None:
+        """Unsubscribe, if the connection is open."""
+        if isinstance(self.response.get("result"), str):
+            await self._session.unsubscribe(self.response["result"])
+
+
+_OWN_CLOSE_REASONS = {
+    CloseCode.MESSAGE_TOO_BIG: "a message is too long",
+    CloseCode.INTERNAL_ERROR: "a ping was not answered",
+}
+"""Close code that this client has sent → reason."""
+
+
+def _closed(error: ConnectionClosed) -> UpstreamUnavailable:
+    """Return the error for calls on a closed connection.
+
+    It omits the reason in a received close frame, which may contain the URL.
+    """
+    if error.sent is not None and not error.rcvd_then_sent:
+        reason = _OWN_CLOSE_REASONS.get(CloseCode(error.sent.code))
+        if reason is not None:
+            return UpstreamUnavailable(reason)
+    code = CloseCode.ABNORMAL_CLOSURE if error.rcvd is None else error.rcvd.code
+    return UpstreamUnavailable(f"the connection was closed ({int(code)})")
