@@ -25,14 +25,14 @@ else:
 
 
 class DeclineForm(forms.Form):
-    """Why; the customer gets it by mail."""
+    """The reason for declining a request. The customer receives it by mail."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
     answer = forms.CharField(max_length=500, widget=forms.Textarea)
 
 
 class ApproveForm(DeclineForm):
-    """Until when, and what the customer is told besides."""
+    """Form for the expiry and a message to the customer."""
 
     answer = forms.CharField(max_length=500, required=False, widget=forms.Textarea)
     expires_at = forms.SplitDateTimeField(
@@ -42,7 +42,7 @@ class ApproveForm(DeclineForm):
 
 @admin.register(AccessRequest)
 class AccessRequestAdmin(SearchByKey, ReadOnly, _AccessRequestAdmin):
-    """Requests; decided by actions, by those who may grant."""
+    """Requests for access. Staff with the permission decide them by admin actions."""
 
     list_display = [
         "requested_at",
@@ -58,21 +58,21 @@ class AccessRequestAdmin(SearchByKey, ReadOnly, _AccessRequestAdmin):
     actions = ["approve", "decline"]
 
     def has_grant_permission(self, request: HttpRequest) -> bool:
-        """Return whether someone may decide."""
+        """Return whether the user may decide on requests for access."""
         return request.user.has_perm("keys.grant_entitlement")
 
     @admin.action(description="Approve", permissions=["grant"])
     def approve(
         self, request: HttpRequest, queryset: QuerySet[AccessRequest]
     ) -> HttpResponse | None:
-        """Ask for the expiry, then grant."""
+        """Show a form for the expiry. When it is submitted, grant the requests."""
         return self._decide(request, queryset, ApproveForm, "approve")
 
     @admin.action(description="Decline", permissions=["grant"])
     def decline(
         self, request: HttpRequest, queryset: QuerySet[AccessRequest]
     ) -> HttpResponse | None:
-        """Ask for the reason, then decline."""
+        """Show a form for the reason. When it is submitted, decline the requests."""
         return self._decide(request, queryset, DeclineForm, "decline")
 
     def _decide(

@@ -1,4 +1,4 @@
-"""Who makes a change on a page, and from where."""
+"""The author of a change on a page: user and IP address."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from keys.services import Actor
 
 
 def user_of(request: HttpRequest) -> User:
-    """Return who is logged in; the page has seen to it that somebody is."""
+    """Return the logged-in user. The page must require a log-in."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Return who is logged in, at his address, as the author of a change."""
+    """Return the logged-in user with their IP address, as the author of a change."""
     return Actor(user_of(request), request.META.get("REMOTE_ADDR") or None)

@@ -1,4 +1,4 @@
-"""Where the service and its networks are reached."""
+"""URLs of the service and its networks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from networks.models import Network
 
 
 def base_url(request: HttpRequest) -> str:
-    """Return the service's address for whoever has sent a request, without a slash.
+    """Return the service's URL for the sender of a request, without a trailing slash.
 
-    What the request says of its host is good enough to be shown to him who sent it.
+    The request's Host header is shown only to its own sender.
     """
     return conf.public_url() or f"{request.scheme}://{request.get_host()}"
 
 
 def mailed_url(path: str) -> str:
-    """Return the address of a page for a mail; of this machine, if no other is set."""
+    """Return the URL of a page for a mail.
+
+    Without PUBLIC_URL, it is a local address.
+    """
     base = conf.public_url() or f"http://127.0.0.1:{settings.PORT}"
     return base + path
 

@@ -1,4 +1,4 @@
-"""API keys, what became of them, and what is asked for them in the admin."""
+"""API keys, their events and their requests for access in the admin."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ else:
 __all__ = ["AccessRequestAdmin", "ApiKeyAdmin", "KeyEventAdmin", "UserAdmin"]
 
 IDLE = timedelta(days=90)
-"""After which a key that is not used is better revoked."""
+"""Staff should revoke a key that has not been used for this time."""
 
 SHOWN_EVENTS = 20
-"""On a key's page; all of them are a page of their own."""
+"""Events listed on a key's page. All events are listed on a page of their own."""
 
 
 _FIELDS = ["owner", "name", "is_enabled", "networks", "expires_at", "staff_note"]
-"""Of a key that staff may write."""
+"""Fields of a key that staff may change."""
 
 
 class KeyVersionInline(_KeyVersionInline):
@@ -114,9 +114,10 @@ class AllowlistInline(_AllowlistInline):
 
 
 def save_allowlists(api_key: ApiKey, formset: Any, actor: Actor) -> list[str]:
-    """Have a key's lists be what the rows say; return what can't be, and why.
+    """Replace a key's allowlists by a formset's entries, and return error messages.
 
-    Lists of which no row was changed stay as their owner has them by now.
+    Lists without a changed row are not written, because the owner may have changed them
+    in the meantime.
     """
     rows = [row.cleaned_data for row in formset.forms if row.cleaned_data]
     kept = [row for row in rows if not row.get("DELETE") and "value" in row]
@@ -134,38 +135,41 @@ def save_allowlists(api_key: ApiKey, formset: Any, actor: Actor) -> list[str]:
 
 
 class StateFilter(admin.SimpleListFilter):
-    """Keys by their state; deleted ones are shown when they are asked for."""
+    """Filter keys by state.
+
+    Deleted keys are only listed if this filter selects them.
+    """
 
     title = "state"
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the states."""
+        """Return the states as pairs of value and label."""
         return list(State.choices)
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> QuerySet[ApiKey]:
-        """Return the keys in the state that was chosen."""
+        """Return the keys in the selected state."""
         if self.value() is None:
             return queryset.filter(deleted_at=None)
         return in_state(queryset, str(self.value()))
 
 
 class UseFilter(admin.SimpleListFilter):
-    """Keys that nobody seems to need any more."""
+    """Filter for keys that appear to be unused."""
 
     title = "use"
     parameter_name = "use"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return what can be chosen."""
+        """Return the choices as pairs of value and label."""
         return [("never", "never used"), ("idle", f"unused for {IDLE.days} days")]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> QuerySet[ApiKey]:
-        """Return the keys that were not used, ever or lately."""
+        """Return the keys that were never used, or not since `IDLE`, as selected."""
         uses = KeyVersionUse.objects.filter(version__api_key=OuterRef("pk"))
         if self.value() == "never":
             return queryset.exclude(Exists(uses))
@@ -177,10 +181,10 @@ class UseFilter(admin.SimpleListFilter):
 
 
 class ApiKeyForm(_ApiKeyForm):
-    """An API key; of a new one, whether staff hand its secret over.
+    """Form of an API key. For a new key, staff choose whether they pass on its secret.
 
-    The page holds what it has shown, too: what was not changed on it is not written, in
-    case somebody else has changed that meanwhile.
+    Hidden inputs contain the initial values. A field that staff did not change is not
+    written, because another user may have changed it in the meantime.
     """
 
     bound_field_class = ShownField
@@ -197,7 +201,7 @@ class ApiKeyForm(_ApiKeyForm):
             field.show_hidden_initial = self.instance.pk is not None
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a new expiry that has passed; an old one may stand there as it is."""
+        """Reject a new expiry in the past. An unchanged expiry may be in the past."""
         cleaned = super().clean() or {}
         expires_at = cleaned.get("expires_at")
         is_new = "expires_at" in self.changed_data
@@ -207,7 +211,7 @@ class ApiKeyForm(_ApiKeyForm):
 
 
 def _shown_in_the_list() -> list[Any]:
-    """Return what is read with keys: of each row what a column shows, and no more."""
+    """Return the prefetches of the list of keys, restricted to the columns shown."""
     versions = KeyVersion.objects.select_related("use").only(
         "api_key", "hint", "expires_at", "revoked_at", "use__last_used_at"
     )
@@ -226,7 +230,7 @@ def _shown_in_the_list() -> list[Any]:
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(LongList, KeyActions):
-    """API keys. A secret is shown on the page after it was made, and never again."""
+    """API keys. A secret is shown once, in the response to the request that made it."""
 
     form = ApiKeyForm
     inlines = [EntitlementInline, KeyVersionInline, AllowlistInline]
@@ -253,7 +257,7 @@ class ApiKeyAdmin(LongList, KeyActions):
     def get_readonly_fields(
         self, request: HttpRequest, obj: ApiKey | None = None
     ) -> list[str]:
-        # Whoever had a key before knows its secrets: another owner gets another key.
+        # The owner can't be changed, because the former owner would know the secrets.
         return [] if obj is None else ["owner", "events"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
@@ -264,7 +268,7 @@ class ApiKeyAdmin(LongList, KeyActions):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ApiKey], search_term: str
     ) -> tuple[QuerySet[ApiKey], bool]:
-        """Return the keys that are like what was typed; none comes twice."""
+        """Return the keys that match the search term, without duplicates."""
         if term := search_term.strip():
             queryset = queryset.filter(pk__in=api_keys_like(term))
         return queryset, False
@@ -318,55 +322,55 @@ class ApiKeyAdmin(LongList, KeyActions):
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        return False  # what hangs on a key is kept: see the action
+        return False  # the admin action deletes keys, and keeps their usage and events
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Look a pasted key up by its digest; it stays in no address and no log."""
+        """Find a pasted key by its digest, so that no URL and no log contains it."""
         pasted = request.GET.get("q", "").strip()
         if not key_format.is_well_formed(pasted):
             return super().changelist_view(request, extra_context)
         digest = key_format.digest(pasted)
         version = KeyVersion.objects.filter(digest=digest).first()
         if version is None:
-            self.message_user(request, "This key is nobody's.", messages.WARNING)
+            self.message_user(request, "This key does not exist.", messages.WARNING)
             return HttpResponseRedirect(request.path)
         return HttpResponseRedirect(f"{request.path}?{urlencode({'q': version.hint})}")
 
     def save_model(
         self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool
     ) -> None:
-        """Have services write what the form says; they know what that changes."""
-        told = form.cleaned_data
+        """Save the changed fields with `keys.services`, which record the changes."""
+        fields = form.cleaned_data
         if change:
-            told = {name: told[name] for name in form.changed_data}
+            fields = {name: fields[name] for name in form.changed_data}
         actor = actor_of(request)
         terms = {
-            name: told[name]
+            name: fields[name]
             for name in ("name", "networks", "expires_at", "staff_note")
-            if name in told
+            if name in fields
         }
         if change:
             update_key(api_key=obj, actor=actor, **terms)
         else:
-            obj.pk = create_key(owner=told["owner"], actor=actor, **terms).pk
-        if "is_enabled" in told:
-            switch = enable_key if told["is_enabled"] else disable_key
+            obj.pk = create_key(owner=fields["owner"], actor=actor, **terms).pk
+        if "is_enabled" in fields:
+            switch = enable_key if fields["is_enabled"] else disable_key
             switch(api_key=obj, actor=actor)
         obj.refresh_from_db()
 
     def save_related(
         self, request: HttpRequest, form: Any, formsets: Any, change: bool
     ) -> None:
-        """Save the inlines alone: `save_model` has seen to the networks."""
+        """Save only the inlines. `save_model` has already saved the networks."""
         for formset in formsets:
             self.save_formset(request, form, formset, change)
 
     def save_formset(
         self, request: HttpRequest, form: Any, formset: Any, change: bool
     ) -> None:
-        """Have services write what the inlines say."""
+        """Save the rows of an inline with `keys.services`."""
         actor = actor_of(request)
         if formset.model is Entitlement:
             faults = save_entitlements(formset, actor=actor)
@@ -382,7 +386,7 @@ class ApiKeyAdmin(LongList, KeyActions):
     def response_add(
         self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Show the secret in the answer itself, if staff hand it over."""
+        """Show the secret in the response if staff pass it on to the customer."""
         if not request.POST.get("show_secret"):
             return super().response_add(request, obj, post_url_continue)
         return self.show_secret(

@@ -1,6 +1,6 @@
-"""What staff type into the search of the admin, looked up where an index answers it.
+"""Search in the admin, with queries that use an index.
 
-Django's own search joins all tables that it looks into before it compares anything.
+Django's own search joins all searched tables before it compares a value.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from django.http import HttpRequest
 from keys.models import ApiKey, KeyVersion, User
 
 MAX_NAMED = 1_000
-"""Keys of one owner that are looked into, the newest."""
+"""Most keys of one owner that a search returns, the newest first."""
 
 _LARGEST_ID = 2**63 - 1
 
 
 def api_keys_like(term: str) -> QuerySet[ApiKey, Any]:
-    """Return the ids of keys by a hint, what their name has in it, or an owner's start."""
+    """Return the ids of keys by hint, part of their name, or prefix of their owner."""
     owners = User.objects.filter(email__startswith=User.objects.normalize_email(term))
     hinted = KeyVersion.objects.filter(hint=term.replace("...", "…"))
     named = ApiKey.objects.filter(name__icontains=term)
@@ -36,7 +36,7 @@ def api_keys_like(term: str) -> QuerySet[ApiKey, Any]:
 
 
 def api_keys_named(term: str) -> list[int]:
-    """Return the ids of the key with a number, or of those of an owner by his address."""
+    """Return the id of a key by its number, or the ids of an owner's keys by e-mail."""
     if term.isdecimal():
         number = int(term)
         return [number] if number <= _LARGEST_ID else []
@@ -46,7 +46,7 @@ def api_keys_named(term: str) -> list[int]:
 
 
 class SearchByKey:
-    """An admin of what belongs to keys, which are found by number or owner."""
+    """Mixin for admins of objects that belong to a key: search by number or owner."""
 
     search_fields: Any = ["api_key"]
     search_help_text: Any = "Number of a key, or the whole address of its owner."
@@ -54,7 +54,7 @@ class SearchByKey:
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return what belongs to the keys that were named; nothing comes twice."""
+        """Return the objects of the keys that the term names, without duplicates."""
         if term := search_term.strip():
             queryset = queryset.filter(api_key__in=api_keys_named(term))
         return queryset, False

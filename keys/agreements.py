@@ -1,4 +1,4 @@
-"""What was agreed for keys: plans, terms of their own, and the limits that follow."""
+"""The plans and terms of keys, and the limits that result from them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from keys.plans import Terms, effective_limits
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What was agreed for a key.
+    """The plan and the own terms of a key.
 
-    plan: the one that it was given, or else the default one; None without either.
-    own: what was said of this key alone.
-    is_named: whether the key was given the plan, and not by default.
+    plan: the assigned plan, otherwise the default plan. None without either.
+    own: the key's own terms.
+    is_named: whether the plan was assigned, and is not the default.
     """
 
     plan: Plan | None
@@ -25,7 +25,7 @@ class Agreement:
 
     @property
     def limits(self) -> Limits | None:
-        """Return what the key may spend; None: anything."""
+        """The key's limits, or None without any."""
         return effective_limits(self.own, terms_of(self.plan))
 
     @property
@@ -35,12 +35,12 @@ class Agreement:
 
 
 def agreement_of(api_key: ApiKey) -> Agreement:
-    """Return what was agreed for a key."""
+    """Return the plan and the own terms of a key."""
     return agreements([api_key])[api_key.pk]
 
 
 def agreements(keys: Iterable[ApiKey]) -> dict[int, Agreement]:
-    """Return what was agreed for each of some keys, by their ids; two queries."""
+    """Return the agreements of several keys, by key id. Uses two queries."""
     ids = [key.pk for key in keys]
     special = KeyLimits.objects.filter(api_key__in=ids).select_related("plan")
     found = {limits.api_key_id: limits for limits in special}
@@ -49,7 +49,7 @@ def agreements(keys: Iterable[ApiKey]) -> dict[int, Agreement]:
 
 
 def terms_of(fields: KeyLimits | Plan | None) -> Terms:
-    """Return the terms of a plan or a key, none where there is no such row."""
+    """Return the terms of a plan or a key. None: empty terms."""
     if fields is None:
         return Terms()
     return Terms(fields.credits_per_second, fields.burst, fields.credits_per_day)

@@ -1,11 +1,10 @@
-"""What an API key may be used from and for, where its owner has said so.
+"""Allowlists: restrictions of an API key to certain clients, methods and contracts.
 
-There are five kinds of lists. The entries of one kind are alternatives; a request has to
-satisfy each kind that has entries. An empty list allows everything.
+There are five kinds of lists. The entries of one kind are alternatives. A request has
+to match one entry of each kind that has entries. An empty list allows everything.
 
-Origins and user agents are what a client says of itself: lists of them keep a key that
-stands in a page from being used by other pages, and nobody else out.
-
+Clients choose their own Origin and User-Agent headers. These lists stop other web pages
+from using a key that a page contains. They do not stop other programs.
 Source: https://docs.metamask.io/services/how-to/use-api-key/ for kinds and meanings
 """
 
@@ -33,10 +32,10 @@ CONTRACT = "contract"
 KINDS = (ORIGIN, USER_AGENT, IP, METHOD, CONTRACT)
 
 MAX_ENTRIES = 30
-"""Of each kind; Infura's limit."""
+"""Most entries of each kind. Infura has the same limit."""
 
 MAX_LENGTH = 200
-"""Of an entry, in characters."""
+"""Most characters of an entry."""
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 _ORIGIN = re.compile(
@@ -55,8 +54,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 class Origin:
     """An origin, or a pattern of origins.
 
-    scheme: "" for any. host: of a pattern's parent, if it is for subdomains alone.
-    port: "" for the scheme's own, "*" for any.
+    scheme: "" for any scheme.
+    host: the host, or the parent domain if the pattern only matches subdomains.
+    port: "" for the scheme's default port, "*" for any port.
     """
 
     scheme: str
@@ -65,7 +65,7 @@ class Origin:
     is_for_subdomains: bool = False
 
     def matches(self, origin: Origin) -> bool:
-        """Return whether a request's origin is one of these."""
+        """Return whether this pattern matches a request's origin."""
         if self.scheme not in ("", origin.scheme):
             return False
         if self.port not in ("*", origin.port):
@@ -81,10 +81,7 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin:
-    """Return the origin that a text names.
-
-    Raises: ValueError.
-    """
+    """Parse an origin or a pattern. Raises: ValueError if it is malformed."""
     match = _ORIGIN.fullmatch(text.strip().removesuffix("/").lower())
     if match is None:
         raise ValueError(
@@ -97,9 +94,9 @@ def parse_origin(text: str) -> Origin:
 
 
 def normalise(kind: str, value: str) -> str:
-    """Return an entry as it is kept.
+    """Return an entry in the form in which it is stored.
 
-    Raises: ValueError, saying what is wrong with it.
+    Raises: ValueError with a message for the user if the entry is malformed.
     """
     value = value.strip()
     if not (0 < len(value) <= MAX_LENGTH and value.isprintable()):
@@ -119,10 +116,10 @@ def normalise(kind: str, value: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Allowlists:
-    """All lists of one key, each empty or to be satisfied.
+    """All allowlists of one key. An empty list allows everything.
 
-    user_agents: parts, in lower case, one of which the header has to contain.
-    contracts: addresses, of 20 bytes.
+    user_agents: lower-case substrings. The User-Agent header has to contain one.
+    contracts: addresses of 20 bytes.
     """
 
     origins: tuple[Origin, ...] = ()
@@ -134,9 +131,10 @@ class Allowlists:
     def require_client(
         self, ip: str | None, origin: bytes | None, user_agent: bytes | None
     ) -> None:
-        """Check what is known of a request before its body is read.
+        """Check the client's address and headers, before the request's body is read.
 
-        origin, user_agent: the headers of these names.
+        origin, user_agent: values of the headers of these names.
+
         Raises: AddressNotAllowed, OriginNotAllowed, UserAgentNotAllowed.
         """
         if self.networks and not _is_within(ip, self.networks):
@@ -149,12 +147,12 @@ class Allowlists:
                 raise UserAgentNotAllowed
 
     def require_method(self, name: str) -> None:
-        """Raise MethodNotAllowlisted for a method that is not to be called."""
+        """Raise MethodNotAllowlisted unless the key may call the method."""
         if self.methods and name not in self.methods:
             raise MethodNotAllowlisted(name)
 
     def require_contracts(self, addresses: Iterable[bytes]) -> None:
-        """Raise ContractNotAllowed unless a call may name all these addresses."""
+        """Raise ContractNotAllowed unless the key may use all these addresses."""
         if not self.contracts:
             return
         for address in addresses:
@@ -170,7 +168,7 @@ class Allowlists:
 
 
 def make_allowlists(entries: Iterable[tuple[str, str]]) -> Allowlists:
-    """Return the lists that entries, by kind and as `normalise` makes them, come to."""
+    """Return a key's allowlists from pairs of kind and normalised entry."""
     values: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for kind, value in entries:
         values[kind].append(value)
@@ -194,7 +192,10 @@ def _network(value: str) -> Network:
 
 @lru_cache(maxsize=1024)
 def _is_within(ip: str | None, networks: tuple[Network, ...]) -> bool:
-    """Return whether an address is in one of the networks; none is in none."""
+    """Return whether an address is in one of the networks.
+
+    Without an address: False.
+    """
     try:
         address = ipaddress.ip_address(ip or "")
     except ValueError:

@@ -11,7 +11,7 @@ class KeysConfig(AppConfig):
     verbose_name = "API keys"
 
     def ready(self) -> None:
-        """Have settings checked, and staff's groups made with their permissions."""
+        """Register the system checks, and create staff groups after migrations."""
         import keys.checks  # noqa: F401  # registers its checks
         from keys.groups import make_groups  # models are there by now
 

@@ -1,4 +1,4 @@
-"""What is wrong with the settings of keys and accounts."""
+"""System checks of the settings of keys and accounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BASE = re.compile(r"https?://[^/\s?#@]+")
 
 @register
 def check_public_url(**_: Any) -> list[CheckMessage]:
-    """Refuse a PUBLIC_URL that no link could begin with."""
+    """Report a PUBLIC_URL that is not the URL of a host."""
     url = conf.public_url()
     if not url or _BASE.fullmatch(url):
         return []
@@ -29,7 +29,7 @@ def check_public_url(**_: Any) -> list[CheckMessage]:
 
 @register
 def check_keys_per_customer(**_: Any) -> list[CheckMessage]:
-    """Refuse a negative number of keys."""
+    """Return an error if KEYS_PER_CUSTOMER is negative."""
     if conf.keys_per_customer() >= 0:
         return []
     return [Error("KEYS_PER_CUSTOMER is negative.", id="keys.E002")]
@@ -37,7 +37,7 @@ def check_keys_per_customer(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_mailed_links(**_: Any) -> list[CheckMessage]:
-    """Warn where links in mails would lead nowhere."""
+    """Warn if PUBLIC_URL is not set, because links in mails would then be useless."""
     if conf.public_url():
         return []
     return [

@@ -1,4 +1,4 @@
-"""Settings of keys and accounts, with their defaults."""
+"""Settings of keys and accounts. Their defaults are declared in config/variables.py."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from django.conf import settings
 
 
 def public_url() -> str:
-    """Return where browsers reach the service, such as https://rpc.example.org; "".
+    """Return the service's address for browsers, or "" if it is not configured.
 
-    PUBLIC_URL. The links in mails begin with it, never with what a request says of
-    its host: whoever asks for a mail to somebody else could have them lead to himself.
+    PUBLIC_URL, such as https://rpc.example.org, without a final slash. Links in mails
+    begin with it and never with the request's host, because an attacker could request a
+    mail to another user with a host of their own.
     """
-    return str(getattr(settings, "PUBLIC_URL", "")).rstrip("/")
+    return settings.PUBLIC_URL.rstrip("/")
 
 
 def signup_is_open() -> bool:
-    """Return whether anybody may make himself a customer.
+    """Return whether anyone can sign up as a customer.
 
-    KEYS_SIGNUP. Without it staff make the accounts, and customers set their first
-    password by asking for a new one.
+    KEYS_SIGNUP. Otherwise staff create the accounts, and customers set their first
+    password like a forgotten one.
     """
-    return bool(getattr(settings, "KEYS_SIGNUP", True))
+    return settings.KEYS_SIGNUP
 
 
 def keys_per_customer() -> int:
-    """Return how many keys a customer may make; staff may make him more.
+    """Return how many keys customers can create; staff can create more for them.
 
-    KEYS_PER_CUSTOMER. Each key has the whole of its plan, so that the number of keys
-    is what bounds a customer. 0: staff make all keys, customers reveal and roll them.
+    KEYS_PER_CUSTOMER. Each key has the whole of its plan, so the number of keys limits a
+    customer's total. 0: staff create all keys, and customers reveal and roll them.
     """
-    return int(getattr(settings, "KEYS_PER_CUSTOMER", 5))
+    return settings.KEYS_PER_CUSTOMER

@@ -1,4 +1,4 @@
-"""What a key was granted, on the key's page in the admin."""
+"""Entitlements of a key, on the key's page in the admin."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ else:
 
 
 class EntitlementForm(_EntitlementForm):
-    """The terms of an entitlement, with a tick box for each tracer.
+    """The terms of an entitlement, with a checkbox for each tracer.
 
-    What it is for, and where, is chosen once: for another there is another row.
+    Capability and network of an existing row can't be changed.
     """
 
     tracers = forms.MultipleChoiceField(
@@ -51,14 +51,14 @@ class EntitlementForm(_EntitlementForm):
             self._offer_tracers(self.instance)
 
     def _offer_tracers(self, entitlement: Entitlement) -> None:
-        """Leave out the tracers that the network does not offer; granted ones stay."""
+        """Remove the tracers that the network does not offer. Granted tracers stay."""
         known = {*entitlement.network.tracers, *entitlement.tracers}
         field = self.fields["tracers"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [choice for choice in Tracer.choices if choice[0] in known]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse new terms that are over; old ones may stand there as they are."""
+        """Reject a new expiry in the past. An unchanged expiry may be in the past."""
         cleaned = super().clean() or {}
         expires_at = cleaned.get("expires_at")
         if self.has_changed() and expires_at and expires_at <= timezone.now():
@@ -67,19 +67,19 @@ class EntitlementForm(_EntitlementForm):
 
 
 class TracingFilter(admin.SimpleListFilter):
-    """Keys by the networks on which they may trace now."""
+    """Filter keys by the networks that they may trace now."""
 
     title = "may trace on"
     parameter_name = "tracing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the networks."""
+        """Return the networks as pairs of slug and name."""
         return [(slug, slug) for slug in Network.objects.values_list("slug", flat=True)]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> QuerySet[ApiKey]:
-        """Return the keys of the network that was chosen."""
+        """Return the keys that may trace on the selected network."""
         if self.value() is None:
             return queryset
         granted = Entitlement.objects.live().filter(network__slug=self.value())
@@ -114,7 +114,7 @@ class EntitlementInline(_EntitlementInline):
 
 
 def save_entitlements(formset: _EntitlementFormSet, *, actor: Actor) -> list[str]:
-    """Grant and withdraw what was changed; return what can't be granted, and why."""
+    """Grant and withdraw the changed entitlements. Return error messages."""
     faults = []
     for entitlement in formset.save(commit=False):
         try:

@@ -1,7 +1,7 @@
-"""What a request is told when its key does not open the door.
+"""JSON-RPC errors for requests that their API key does not authorize.
 
-Malformed and unknown keys are told the same: the checksum is not for guessing. Whoever
-shows a revoked or expired key has proven that it was his, and is told what happened.
+Malformed and unknown keys get the same error, so that the checksum does not help guessing.
+A client with a revoked or expired key once had a valid one, and gets the exact reason.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ _REALM = 'Bearer realm="portcullis"'
 
 
 class OfKnownKey(Exception):
-    """Raised when a request is refused whose key is somebody's: he may want to know.
+    """Base of errors that the owner of an existing key sees in their statistics.
 
-    api_key_id: the key, 0 where nobody has said. network_id: 0 where it is of no matter.
+    api_key_id: the key, or 0 while it is unknown.
+    network_id: 0 if the error does not depend on the network.
     """
 
     api_key_id = 0
@@ -36,7 +37,7 @@ class KeyRequired(RpcError):
 
 
 class KeyInvalid(RpcError):
-    """Raised when a key is malformed or nobody's."""
+    """Raised when a key is malformed or unknown."""
 
     http_status = 401
     code = -32002
@@ -48,9 +49,9 @@ class KeyInvalid(RpcError):
 
 
 class TooManyInvalidKeys(RpcError):
-    """Raised when an address keeps coming with keys that are malformed or nobody's.
+    """Raised when an address keeps sending malformed or unknown keys.
 
-    wait_seconds: after which the next such attempt is looked at again.
+    wait_seconds: time after which another such key gets the usual error.
     """
 
     http_status = 429
@@ -67,7 +68,7 @@ class TooManyInvalidKeys(RpcError):
 class KeyRevoked(OfKnownKey, RpcError):
     """Raised when a key was revoked.
 
-    version_id: the row of the secret that was shown.
+    version_id: id of the revoked secret.
     """
 
     http_status = 401
@@ -81,7 +82,7 @@ class KeyRevoked(OfKnownKey, RpcError):
 
 
 class KeyExpired(OfKnownKey, RpcError):
-    """Raised when a key's time is over.
+    """Raised when a key has expired.
 
     expired_at: Unix seconds.
     """
@@ -108,7 +109,7 @@ class KeyDisabled(OfKnownKey, RpcError):
 
 
 class NetworkNotEnabled(OfKnownKey, RpcError):
-    """Raised when a key does not open a network.
+    """Raised when a key does not grant access to a network.
 
     network: its slug.
     """
@@ -122,7 +123,7 @@ class NetworkNotEnabled(OfKnownKey, RpcError):
 
 
 class _NotAllowed(OfKnownKey, RpcError):
-    """What the allowlists of a key refuse has much in common."""
+    """Base of errors for requests that an allowlist of the key rejects."""
 
     http_status = 403
     code = -32002
@@ -130,7 +131,7 @@ class _NotAllowed(OfKnownKey, RpcError):
 
 
 class OriginNotAllowed(_NotAllowed):
-    """Raised when the page that a request comes from is not on the key's list."""
+    """Raised when the origin of the requesting page is not on the key's list."""
 
     reason = "origin_not_allowed"
     headers = {"Vary": "Origin"}
@@ -158,9 +159,15 @@ class MethodNotAllowlisted(_NotAllowed):
 
 
 class ContractNotAllowed(_NotAllowed):
-    """Raised when a call names an address that is not on the key's list."""
+    """Raised when a call names an address that is not on the key's list.
+
+    address: None for a filter that names no address, and so means all of them.
+    """
 
     reason = "contract_not_allowed"
 
-    def __init__(self, address: str) -> None:
-        super().__init__(f"{self.text}: {address} is not allowed", address=address)
+    def __init__(self, address: str | None) -> None:
+        if address is None:
+            super().__init__(f"{self.text}: a filter without addresses is not allowed")
+        else:
+            super().__init__(f"{self.text}: {address} is not allowed", address=address)

@@ -1,4 +1,4 @@
-"""The log of all keys in the admin, to be looked at."""
+"""The audit log of all keys in the admin, read-only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
 
 @admin.register(KeyEvent)
 class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
-    """What became of keys."""
+    """The audit log of keys."""
 
     list_display = ["at", "type", "api_key", "actor", "actor_ip", "data"]
     list_filter = ["type"]
@@ -31,7 +31,7 @@ class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[KeyEvent], search_term: str
     ) -> tuple[QuerySet[KeyEvent], bool]:
-        """Return what became of the keys that were named, and what an actor did."""
+        """Return the events of the keys that match, and the events by an actor."""
         if term := search_term.strip():
             email = User.objects.normalize_email(term)
             actors = list(User.objects.filter(email=email).values_list("pk", flat=True))

@@ -1,6 +1,6 @@
-"""Groups of staff, made when the database is migrated.
+"""Groups of staff, created after migrations.
 
-They are made once, and stay as staff change them.
+Existing groups are not changed, because staff may have edited them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,12 @@ PERMISSIONS = {
         "grant_entitlement",
     ],
 }
-"""What groups may do besides what Django lets any staff do; by codename.
-
-Who may change users can make himself anything: no group may.
-"""
+"""Codenames of the permissions of each group. No group may change users, because this
+permission allows users to give themselves all others."""
 
 
 def make_groups(**kwargs: Any) -> None:
-    """Make the groups that are not there."""
+    """Create the groups that do not exist."""
     of_keys = Q(content_type__app_label="keys")
     looks = Q(codename__startswith="view_")
     wanted = {

@@ -1,4 +1,4 @@
-"""What staff do with selected API keys, each after a page that asks."""
+"""Admin actions on selected API keys. Each asks for confirmation on a page."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ _SECONDS = [f"{overlap.total_seconds():.0f}" for overlap in OVERLAPS]
 
 
 class ConfirmForm(forms.Form):
-    """Nothing but the decision."""
+    """A confirmation without further fields."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
 
 
 class ReasonForm(ConfirmForm):
-    """Why; the key's owner can read it."""
+    """The reason for an action. The key's owner can read it."""
 
     reason = forms.CharField(max_length=200)
 
 
 class RollForm(ConfirmForm):
-    """How long the old secrets live on."""
+    """The time for which the old secrets stay valid."""
 
     overlap = forms.TypedChoiceField(
         choices=list(zip(_SECONDS, OVERLAP_WORDS, strict=True)),
@@ -85,35 +85,35 @@ _TITLES = {
     "grant": "Grant tracing on a network",
     "delete_keys": "Delete for ever",
 }
-"""Of the pages that ask, and of the buttons that lead there."""
+"""Titles of the confirmation pages and labels of their buttons."""
 
 
 class KeyActions(_ApiKeyAdmin):
-    """The actions, and who may take them.
+    """The actions and their permissions.
 
-    Django asks `has_<name>_permission` for an action's permissions before it offers
-    the action, and again when it is taken.
+    Django calls `has_<name>_permission` before it offers an action, and again before it
+    executes the action.
     """
 
     actions = ["disable", "enable", "roll", "revoke", "grant", "delete_keys"]
 
     def has_disable_permission(self, request: HttpRequest) -> bool:
-        """Return whether someone may disable keys, and enable them again."""
+        """Return whether the user may disable and enable keys."""
         return request.user.has_perm("keys.disable_apikey")
 
     def has_grant_permission(self, request: HttpRequest) -> bool:
-        """Return whether someone may grant tracing."""
+        """Return whether the user may grant tracing."""
         return request.user.has_perm("keys.grant_entitlement")
 
     def has_retire_permission(self, request: HttpRequest) -> bool:
-        """Return whether someone may delete keys; see `delete_key`."""
+        """Return whether the user may delete keys. See `delete_key`."""
         return request.user.has_perm("keys.delete_apikey")
 
     @admin.action(description=_TITLES["disable"], permissions=["disable"])
     def disable(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> HttpResponse | None:
-        """Ask for a reason, then disable."""
+        """Show a form for the reason. When it is submitted, disable the keys."""
         form = self._answered(request, ReasonForm)
         if not form.is_valid():
             return self._ask(request, queryset, form, "disable")
@@ -128,7 +128,7 @@ class KeyActions(_ApiKeyAdmin):
 
     @admin.action(description="Enable", permissions=["disable"])
     def enable(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """Let disabled keys in again."""
+        """Enable disabled keys."""
         actor = actor_of(request)
         self._each(request, queryset, lambda key: enable_key(api_key=key, actor=actor))
 
@@ -136,7 +136,7 @@ class KeyActions(_ApiKeyAdmin):
     def roll(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> HttpResponse | None:
-        """Ask for the overlap, then roll; for customers who have it done by us."""
+        """Show a form for the overlap. When it is submitted, roll the selected key."""
         if queryset.count() != 1:
             self.message_user(request, "Choose one key to roll.", messages.ERROR)
             return None
@@ -157,7 +157,7 @@ class KeyActions(_ApiKeyAdmin):
     def revoke(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> HttpResponse | None:
-        """Ask for a reason, then revoke."""
+        """Show a form for the reason. When it is submitted, revoke the secrets."""
         form = self._answered(request, ReasonForm)
         if not form.is_valid():
             return self._ask(request, queryset, form, "revoke")
@@ -175,7 +175,7 @@ class KeyActions(_ApiKeyAdmin):
     def grant(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> HttpResponse | None:
-        """Ask for the terms, then grant."""
+        """Show a form for the terms. When it is submitted, grant tracing to the keys."""
         form = self._answered(request, GrantForm)
         if not form.is_valid():
             return self._ask(request, queryset, form, "grant")
@@ -193,7 +193,7 @@ class KeyActions(_ApiKeyAdmin):
     def delete_keys(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
     ) -> HttpResponse | None:
-        """Ask, then delete."""
+        """Ask for confirmation, and delete the keys when it is submitted."""
         form = self._answered(request, ConfirmForm)
         if not form.is_valid():
             return self._ask(request, queryset, form, "delete_keys")
@@ -202,7 +202,7 @@ class KeyActions(_ApiKeyAdmin):
         return None
 
     def show_secret(self, request: HttpRequest, issued: IssuedKey) -> HttpResponse:
-        """Show a secret in the answer itself, so that it is kept nowhere."""
+        """Show a secret in the response itself, so that it is not stored."""
         context = {
             **self.admin_site.each_context(request),
             "title": "API key issued",
@@ -224,7 +224,7 @@ class KeyActions(_ApiKeyAdmin):
         form: ConfirmForm,
         action: str,
     ) -> HttpResponse:
-        """Show what is about to happen to which keys."""
+        """Show the confirmation page of an action on these keys."""
         versions = KeyVersion.objects.unended().filter(api_key__in=queryset)
         context = {
             **self.admin_site.each_context(request),
@@ -244,7 +244,7 @@ class KeyActions(_ApiKeyAdmin):
         queryset: QuerySet[ApiKey],
         change: Callable[[ApiKey], object],
     ) -> None:
-        """Change each key by itself; say which could not be changed, and why."""
+        """Change each key in its own transaction. Show the errors."""
         done = 0
         for api_key in queryset:
             try:

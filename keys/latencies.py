@@ -1,6 +1,6 @@
-"""How long calls took, in buckets of fixed size, each twice as wide as the one before.
+"""Histograms of call durations, in buckets that double in width.
 
-Such histograms are added number by number, whoever counted and over whatever time.
+Histograms are added bucket by bucket, so those of several processes can be combined.
 Bucket 0 counts calls below 1 µs, bucket i those from 2^(i-1) to 2^i µs.
 """
 
@@ -18,10 +18,13 @@ def bucket_of(microseconds: int) -> int:
 
 
 def percentile(latencies: Sequence[int], share: float) -> float | None:
-    """Return the microseconds within which a share of the calls were answered.
+    """Return a percentile of the durations in microseconds, or None without calls.
 
-    share: 0.95 for the 95th percentile. Within a bucket calls are taken to be spread
-    evenly, so that the answer is wrong by a factor of 2 at most. None without calls.
+    latencies: number of calls in each bucket.
+    share: 0.95 for the 95th percentile.
+
+    Durations are assumed to be spread evenly within a bucket, so the result is wrong by
+    a factor of 2 at most.
     """
     left = share * sum(latencies)
     if not any(latencies):

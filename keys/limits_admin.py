@@ -15,7 +15,7 @@ from keys.admin_search import SearchByKey
 from keys.long_lists import LongList
 from keys.models import KeyLimits, Plan, Span, UsageBucket, User
 from keys.read_only_admin import ReadOnly
-from keys.services.events import Actor
+from keys.services.events import Actor, announce_plan
 from keys.services.limits import set_limits
 from keys.usage.ranges import DEFAULT, RANGES
 
@@ -27,13 +27,13 @@ else:
     _PlanAdmin = _KeyLimitsAdmin = _UsageAdmin = admin.ModelAdmin
 
 LATEST = 10_000
-"""Rows of a span that are looked through when no key is named: a filter that few rows
-pass would have to read millions."""
+"""Rows of a span that are searched if no key is given. A filter that few rows pass
+would otherwise read millions of rows."""
 
 
 @admin.register(Plan)
 class PlanAdmin(_PlanAdmin):
-    """Plans. A change of one reaches the keys that have it within 15 seconds."""
+    """Plans. A change applies to the plan's keys at once."""
 
     list_display = [
         "name",
@@ -44,10 +44,25 @@ class PlanAdmin(_PlanAdmin):
     ]
     prepopulated_fields = {"slug": ["name"]}
 
+    def save_model(
+        self, request: HttpRequest, obj: Plan, form: ModelForm[Plan], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        announce_plan(obj)
+
+    def delete_model(self, request: HttpRequest, obj: Plan) -> None:
+        announce_plan(obj)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Plan]) -> None:
+        for plan in queryset:
+            announce_plan(plan)
+        super().delete_queryset(request, queryset)
+
 
 @admin.register(KeyLimits)
 class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
-    """What differs from the default plan; a change acts at once."""
+    """Terms of single keys that differ from the default plan. Changes apply at once."""
 
     list_display = [
         "api_key",
@@ -89,7 +104,7 @@ class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
 
 
 class SpanFilter(admin.SimpleListFilter):
-    """Rows of one span: each call is in a row of each, and added up it counts thrice."""
+    """Filter usage by span. Each call is counted in one row of each span."""
 
     title = "span"
     parameter_name = "span__exact"
@@ -99,20 +114,20 @@ class SpanFilter(admin.SimpleListFilter):
         return [(str(value), label) for value, label in Span.choices]
 
     def value(self) -> str:
-        """Return the span that was chosen, to begin with that of the first chart."""
+        """Return the selected span. By default, it is that of the first chart."""
         chosen = super().value()
         known = [str(value) for value in Span.values]
         return chosen if chosen in known else str(RANGES[DEFAULT].span.value)
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """Return the links, without one to all spans together."""
+        """Return the links, without a link to all spans together."""
         _all, *spans = super().choices(changelist)
         yield from spans
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[UsageBucket]
     ) -> QuerySet[UsageBucket]:
-        """Return the rows of a span; when no key is named, the latest ones."""
+        """Return the rows of a span. Without a key, only the latest ones."""
         rows = queryset.filter(span=self.value())
         if request.GET.get(SEARCH_VAR, "").strip():
             return rows
@@ -123,7 +138,7 @@ class SpanFilter(admin.SimpleListFilter):
 
 @admin.register(UsageBucket)
 class UsageBucketAdmin(SearchByKey, ReadOnly, _UsageAdmin):
-    """Usage, to be looked at."""
+    """The usage rows of keys, read-only."""
 
     list_display = [
         "start",

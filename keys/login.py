@@ -1,8 +1,8 @@
-"""Logging in, and being kept from guessing passwords.
+"""Log-in with a limit on failed attempts.
 
-Failures are counted in the database, hence by all processes together, whether or not
-somebody has the address: a lock-out tells nobody who has an account. Each try counts as
-one before its password is looked at, so that many at once are as many as one by one.
+Failures are counted in the database, by all processes together, for addresses with and
+without an account. A lock-out therefore does not reveal who has an account. Each attempt
+counts as a failure until its password was verified, so that concurrent ones count too.
 Source: https://cheatsheetseries.owasp.org/cheatsheets/Authentication_Cheat_Sheet.html
 """
 
@@ -19,27 +19,27 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from keys.models import LoginFailure, User
-from keys.places import place_of
+from server.addresses import owner_of
 
 WINDOW = timedelta(minutes=15)
-"""How long a failure counts, and so how long a lock-out lasts at most."""
+"""How long a failure counts, which also is the longest lock-out."""
 
 MAX_FAILURES_OF_PAIR = 5
-"""Of one address from one place: somebody who has forgotten his password."""
+"""Most failures for one e-mail address from one IP address."""
 
 MAX_FAILURES_OF_EMAIL = 100
-"""Of one address from anywhere: more than one person's, so that others can hardly lock
-somebody out, and far too few to guess a password."""
+"""Most failures for one e-mail address from all IP addresses. The limit is high enough
+that others can hardly lock out its owner, and far too low to guess a password."""
 
 MAX_FAILURES_FROM_IP = 50
-"""From one place, whoever it tries to be."""
+"""Most failures from one IP address, for all e-mail addresses."""
 
 _LOCK = 0x6C6F6769
-"""The number of an advisory lock that nobody else takes: "logi"."""
+"""Number of the advisory lock of this module: "logi" in ASCII."""
 
 
 class LockingBackend(ModelBackend):
-    """Checks passwords, unless too many were wrong just now."""
+    """Verifies passwords, unless there were too many failures."""
 
     def authenticate(
         self,
@@ -48,9 +48,9 @@ class LockingBackend(ModelBackend):
         password: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Return the user who has this address and password, None if nobody has.
+        """Return the user with this address and password, or None.
 
-        Raises: PermissionDenied while locked out, with the right password too.
+        Raises: PermissionDenied during a lock-out, even with the right password.
         """
         if request is None:  # not over the network
             return super().authenticate(request, username, password, **kwargs)
@@ -67,19 +67,22 @@ class LockingBackend(ModelBackend):
 
 @transaction.atomic
 def may_try(email: str, ip: str | None) -> bool:
-    """Count a try as a failure, which `forgive` undoes; False, uncounted: locked out."""
+    """Count an attempt as a failure, which `forgive` undoes.
+
+    Return False during a lock-out, without counting the attempt.
+    """
     with connection.cursor() as cursor:  # of two at once the later one sees the other
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     LoginFailure.objects.filter(at__lt=timezone.now() - WINDOW).delete()
     if is_locked_out(email, ip):
         return False
-    LoginFailure.objects.create(email=email, ip=place_of(ip))
+    LoginFailure.objects.create(email=email, ip=owner_of(ip))
     return True
 
 
 def is_locked_out(email: str, ip: str | None) -> bool:
-    """Return whether an address may not log in from a place for the time being."""
-    place = place_of(ip)
+    """Return whether log-ins to an address from an IP address are blocked now."""
+    place = owner_of(ip)
     recent = LoginFailure.objects.filter(at__gt=timezone.now() - WINDOW)
     found = recent.filter(Q(email=email) | Q(ip=place)).aggregate(
         pair=Count("pk", filter=Q(email=email, ip=place)),
@@ -94,5 +97,5 @@ def is_locked_out(email: str, ip: str | None) -> bool:
 
 
 def forgive(email: str, ip: str | None) -> None:
-    """Forget the failures of somebody who has shown that the address is his."""
-    LoginFailure.objects.filter(email=email, ip=place_of(ip)).delete()
+    """Delete the failures of an e-mail address from one IP address, after a log-in."""
+    LoginFailure.objects.filter(email=email, ip=owner_of(ip)).delete()

@@ -1,4 +1,7 @@
-"""Lists of very many rows in the admin: a page takes as long beside a million as beside ten."""
+"""Lists of millions of rows in the admin.
+
+A page's time does not depend on their number.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,19 @@ else:
     _Paginator = Paginator
 
 MAX_ROWS = 2_000
-"""That can be paged through. Who wants one further back searches for it."""
+"""Most rows that can be paged through. Older rows are found by a search."""
 
 PAGES_AHEAD = 3
-"""That are offered beyond the one that is shown: only rows up to there are counted."""
+"""Number of pages offered after the current one. Only rows up to there are counted."""
 
 
 class LongChangeList(ChangeList):
-    """The rows of a page, found by one look at the table.
+    """The rows of a page, read by one query.
 
-    Django's own asks once for the number of all rows and once for those of the page, which
-    takes a filter that few rows pass through the table twice.
+    Django's own change list counts all rows and then reads the page. A filter that few
+    rows pass would then scan the table twice.
 
-    is_more: whether there are rows beyond those that were counted.
+    is_more: whether there are rows beyond the counted ones.
     """
 
     is_more: bool
@@ -44,12 +47,12 @@ class LongChangeList(ChangeList):
         self._kept_filters, self.preserved_filters = self.preserved_filters, ""
 
     def url_for_result(self, result: Model) -> str:
-        """Return the address of a row's page, from where the way leads back here."""
+        """Return the URL of a row's page, with a link back to this list."""
         address = super().url_for_result(result)
         return f"{address}?{self._kept_filters}" if self._kept_filters else address
 
     def get_results(self, request: HttpRequest) -> None:
-        """Set what the page shows. Raises: IncorrectLookupParameters for no page."""
+        """Read the page. Raises: IncorrectLookupParameters if it does not exist."""
         pages = max(self.page_num, 1) + PAGES_AHEAD
         reach = min(pages * self.list_per_page, MAX_ROWS)
         found = list(self.queryset.values_list("pk", flat=True)[: reach + 1])
@@ -77,7 +80,7 @@ class LongChangeList(ChangeList):
 
 
 class BoundedPaginator(_Paginator):
-    """Pages through what a field that completes itself finds in such a table."""
+    """Paginator for the results of an autocomplete field."""
 
     @cached_property
     def count(self) -> int:
@@ -99,7 +102,7 @@ class LongList:
         return LongChangeList
 
     def action_checkbox(self, obj: Model) -> SafeString:
-        """Return the box before a row as Django writes it, without a template each."""
+        """Return a row's checkbox, without rendering a template for each row."""
         return format_html(
             '<input type="checkbox" name="{}" value="{}" class="action-select"'
             ' aria-label="Select this object for an action - {}">',

@@ -11,9 +11,9 @@ from keys.models import AccessRequest, AccessStatus
 
 
 def send_text(email: str, subject: str, template: str, context: dict[str, Any]) -> None:
-    """Send a text mail that a template makes.
+    """Send a plain-text mail that is rendered from a template.
 
-    Raises: OSError when the mail server does not take it; SMTP's errors are such.
+    Raises: OSError (such as SMTPException) if the mail server does not accept the mail.
     """
     send_mail(
         subject=subject,
@@ -24,7 +24,7 @@ def send_text(email: str, subject: str, template: str, context: dict[str, Any]) 
 
 
 def mail_decision(request: AccessRequest) -> None:
-    """Tell the owner of a key what became of a request for access."""
+    """Notify the owner of a key of the decision on a request for access."""
     is_approved = request.status == AccessStatus.APPROVED
     send_text(
         request.api_key.owner.email,

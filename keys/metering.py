@@ -1,7 +1,7 @@
-"""What keys are used for, counted in memory and added to the database now and then.
+"""Usage statistics, counted in memory and written to the database periodically.
 
-Nothing is written while a request is answered. A process that is killed takes the
-statistics of its last five seconds along, and nothing else: limits do not read them.
+Answering a request writes nothing. A killed process loses its statistics of the last
+five seconds. Limits do not depend on them.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ SERVER_ERROR = "server_error"
 TIMEOUT = "timeout"
 
 UNKNOWN_METHOD = "(unknown)"
-"""What is no method's name is not kept: customers would write the table."""
+"""Replaces unknown method names, so that customers can't add arbitrary names to the
+table."""
 
 FLUSH_SECONDS = 5
-"""A divisor of 60, so that what is counted between two flushes is of one minute."""
+"""Interval of the writes. It divides 60, so all counts between two writes belong to one
+minute."""
 
 MAX_WAITING = 100_000
-"""Rows that wait for a database that is away; about 1 kB each. More are dropped."""
+"""Most rows kept in memory while the database is unavailable, about 1 kB each. Further
+rows are dropped."""
 
 BATCH_ROWS = 2_000
-"""Counters of one statement, each of which is added to three rows of its key's."""
+"""Counters written by one statement. Each is added to three rows of its key."""
 
 CONNECT_SECONDS = 2
 _PATIENCE = "SET statement_timeout = '10s'"
@@ -51,7 +54,7 @@ _ZEROS = [0] * (_LATENCIES + BUCKETS)
 """A counter: credits, microseconds, bytes, and a histogram of latencies."""
 
 Use = tuple[int, int, int, str, str]
-"""Secret, API key, network, method (a registered one's name, or UNKNOWN_METHOD), outcome.
+"""Key version, API key, network, method (a registered name or UNKNOWN_METHOD), outcome.
 """
 
 _Counter = list[int]
@@ -129,7 +132,7 @@ _USED = """
 
 
 def outcome_of(error: RpcError) -> str:
-    """Return how a call ended that ended with an error."""
+    """Return the outcome under which a call with this error is counted."""
     if isinstance(error, RequestTimedOut):
         return TIMEOUT
     if error.http_status in (402, 429):
@@ -142,14 +145,14 @@ def outcome_of(error: RpcError) -> str:
 class Meter:
     """Counts calls.
 
-    conninfo: libpq's form of the database's address.
-    wall_clock: Unix time in seconds.
+    conninfo: database connection string of libpq.
+    wall_clock: returns Unix time in seconds.
     """
 
     def __init__(
         self, conninfo: str, *, wall_clock: Callable[[], float] = time.time
     ) -> None:
-        self._conninfo = conninfo
+        self.conninfo = conninfo
         self._wall_clock = wall_clock
         self._counters: dict[Use, _Counter] = {}
         self._waiting: dict[_Row, _Counter] = {}
@@ -157,15 +160,15 @@ class Meter:
         self._stopping = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
         self.dropped = 0
-        """Calls that are in no statistics, because the database was away too long."""
+        """Calls that are missing in the statistics because of a long outage."""
         self.flushes = self.failed_flushes = 0
         self.flush_seconds = 0.0
-        """Of all flushes together."""
+        """Total duration of all writes."""
         self._totals = Totals()
         self._refusals = Refusals(wall_clock)
 
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
-        """Count a call; size: bytes of its answer."""
+        """Count a call. size: bytes of its response."""
         counter = self._counters.get(use)
         if counter is None:
             counter = self._counters[use] = _ZEROS.copy()
@@ -177,19 +180,20 @@ class Meter:
     def refuse(
         self, api_key_id: int, network_id: int, method: str, reason: str
     ) -> None:
-        """Note why a call was refused, for the key's owner.
+        """Record a rejection and its reason, for the key's owner.
 
-        network_id: 0 where the key itself was refused. method: "" for all of a request.
+        network_id: 0 if the key itself was rejected.
+        method: "" if the whole request was rejected.
         """
         self._refusals.note((api_key_id, network_id, reason), method)
 
     @property
     def waiting(self) -> int:
-        """Rows that wait for the database."""
+        """Number of rows that have not been written to the database yet."""
         return len(self._waiting)
 
     def totals(self) -> dict[Measured, Counter]:
-        """Return what was counted since the start, whatever became of it."""
+        """Return the counts since the start, whether or not they were written."""
         return self._totals.so_far(self._counters)
 
     async def start(self) -> None:
@@ -197,13 +201,13 @@ class Meter:
         self._flushing = asyncio.create_task(self._flush_for_ever())
 
     async def stop(self) -> None:
-        """Write what was counted, if the database is there, and end."""
+        """Write the counts if the database is available, and stop."""
         self._stopping.set()
         if self._flushing is not None:
             await self._flushing
 
     async def flush(self) -> None:
-        """Add what was counted to the database; keep it if that fails."""
+        """Write the counts to the database. Keep them if that fails."""
         self._close_minute()
         if not self._used and not self._refusals:
             return  # hence nothing waits either
@@ -211,7 +215,7 @@ class Meter:
         try:
             # A connection for a few milliseconds in five seconds need not be kept.
             async with await AsyncConnection.connect(
-                self._conninfo, connect_timeout=CONNECT_SECONDS, autocommit=True
+                self.conninfo, connect_timeout=CONNECT_SECONDS, autocommit=True
             ) as connection:
                 await connection.execute(_PATIENCE)
                 await self._write(connection)
@@ -249,7 +253,7 @@ class Meter:
                 return
 
     def _close_minute(self) -> None:
-        """Put what was counted since the last time to what waits, minute by minute."""
+        """Move the counts since the last write to the rows to be written, by minute."""
         counters, self._counters = self._counters, {}
         self._totals.add(counters)
         now = int(self._wall_clock())
@@ -270,7 +274,7 @@ class Meter:
                 self.dropped += sum(counter[_LATENCIES:])
 
     def _parameters(self, rows: list[_Row]) -> dict[str, int | list[Any]]:
-        """Return rows of one minute as what `_ADD` takes."""
+        """Return rows of one minute as parameters of `_ADD`."""
         (minute, *_), *_ = rows
         _, api_keys, networks, methods, outcomes = map(list, zip(*rows, strict=True))
         counters = [self._waiting[row] for row in rows]
@@ -289,7 +293,7 @@ class Meter:
 
 
 def _batches(rows: list[_Row]) -> Iterator[list[_Row]]:
-    """Yield sorted rows a statement's worth at a time, those of a minute together."""
+    """Yield lists of at most BATCH_ROWS rows of the same minute. rows: sorted."""
     for _, found in groupby(rows, key=itemgetter(0)):
         of_minute = list(found)
         for first in range(0, len(of_minute), BATCH_ROWS):
@@ -297,7 +301,7 @@ def _batches(rows: list[_Row]) -> Iterator[list[_Row]]:
 
 
 def _histogram(counter: _Counter) -> str:
-    """Return a counter's latencies as PostgreSQL writes an array, up to the last."""
+    """Return a counter's latencies as a PostgreSQL array, without zeros at its end."""
     latencies = counter[_LATENCIES:]
     while latencies and not latencies[-1]:
         latencies.pop()

@@ -1,4 +1,4 @@
-"""What entitlements come to for requests: what a key may do on which network."""
+"""Permits: the entitlements of a key in the form that requests check."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ TRACE = "trace"
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The terms on which a key was granted a capability on one network.
+    """The terms of a key's capability on one network.
 
-    tracers: those that it may use; empty: all that the network offers.
-    expires_at: Unix seconds, None for never.
+    tracers: permitted tracers. Empty: all that the network offers.
+    expires_at: Unix seconds, or None for no expiry.
     """
 
     tracers: frozenset[str] = frozenset()
     expires_at: float | None = None
 
     def covers(self, tracer: str) -> bool:
-        """Return whether a tracer may be used, where the network offers it."""
+        """Return whether the permit includes a tracer. An empty set permits all tracers."""
         return not self.tracers or tracer in self.tracers
 
     def has_expired(self, now: float) -> bool:
-        """Return whether the permit's time is over; `now`: Unix seconds."""
+        """Return whether the permit has expired. now: Unix seconds."""
         return self.expires_at is not None and self.expires_at <= now
 
 
 Permits = Mapping[tuple[int, str], Permit]
-"""By the network's id and the capability."""
+"""(network id, capability) → permit."""
 
 NO_PERMITS: Permits = MappingProxyType({})
-"""What most keys have."""
+"""The permits of most keys."""

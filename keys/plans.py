@@ -1,4 +1,4 @@
-"""What a key's plan and its own terms come to."""
+"""The limits that result from a key's plan and its own terms."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MIN_BURST = 100
 
 
 class Terms(NamedTuple):
-    """What a plan says, or what was agreed for one key; None: nothing.
+    """The terms of a plan or of one key. None: not specified.
 
-    rate: credits a second. burst: credits at once. daily: credits a day of UTC.
+    rate: credits a second. burst: credits at once. daily: credits a day (UTC).
     """
 
     rate: int | None = None
@@ -22,10 +22,11 @@ class Terms(NamedTuple):
 
 
 def effective_limits(own: Terms, plan: Terms) -> Limits | None:
-    """Return the limits of a key, None for a key without any.
+    """Return the limits of a key, or None without any.
 
-    The key's own terms come first. A burst belongs to a rate: who has a rate of his own
-    does not have the plan's burst, but two seconds of his rate unless it says otherwise.
+    The key's own terms take precedence. A burst belongs to a rate. A key with its own
+    rate does not get the plan's burst: unless it has its own burst, the burst is two
+    seconds of its rate.
     """
     rate = own.rate or plan.rate
     daily = own.daily or plan.daily

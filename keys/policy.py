@@ -1,4 +1,4 @@
-"""What browsers may do with our pages."""
+"""HTTP headers that restrict what browsers do with our pages."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-"""Our style sheet, icon and forms; no script, from wherever, and no frame around it.
+"""Permits our style sheet, icon and forms. Forbids scripts and framing.
+
 Source: https://www.w3.org/TR/CSP3/"""
 
 SCRIPTED_POLICY = f"{CONTENT_SECURITY_POLICY}; script-src 'self'"
-"""The same, and script files of this site, which may ask nobody anything."""
+"""Also permits script files of this site, which may not make requests."""
 
 CALLING_POLICY = f"{SCRIPTED_POLICY}; connect-src 'self'"
-"""The same, and they may ask this site."""
+"""Also permits the scripts to make requests to this site."""
 
 _View = Callable[..., HttpResponseBase]
 
 
 def without_scripts(view: _View) -> _View:
-    """Have browsers treat a view's pages as text: whatever is in it runs nothing."""
+    """Forbid scripts on a view's pages."""
     return _with_policy(view, CONTENT_SECURITY_POLICY)
 
 
 def with_own_scripts(view: _View) -> _View:
-    """Let a view's pages run the script files of this site."""
+    """Permit script files of this site on a view's pages."""
     return _with_policy(view, SCRIPTED_POLICY)
 
 
 def with_own_calls(view: _View) -> _View:
-    """Let a view's pages run the script files of this site, and those ask this site."""
+    """Permit script files of this site on a view's pages, and their requests to it."""
     return _with_policy(view, CALLING_POLICY)
 
 

@@ -1,4 +1,4 @@
-"""What pages of the admin share that only show."""
+"""Base class of read-only admin pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keys.long_lists import LongList
 
 
 class ReadOnly(LongList):
-    """What staff may look at, and nothing else."""
+    """An admin that shows objects and can't change them."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -1,7 +1,7 @@
-"""Why calls were refused, by key and reason: what their owners look at to mend them.
+"""Rejected calls, counted by key, network and reason for the keys' owners.
 
-Of each key, network and reason there is one row, which tells of the last day with such
-refusals: however many there are, the table does not grow with them.
+There is one row for each key, network and reason. It counts the rejections of the last
+day that had any, so the table does not grow with their number.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from psycopg import AsyncConnection
 
 MAX_WAITING = 10_000
-"""Rows that wait for a database that is away. Others are not counted then."""
+"""Most rows kept in memory while the database is unavailable. Others are dropped."""
 
 _DAY = 86_400
 
 Refused = tuple[int, int, str]
-"""API key, network (0: of the key as a whole), reason."""
+"""API key id, network id (0 if no network is involved), reason."""
 
 _ADD = """
     INSERT INTO keys_refusal AS u
@@ -40,9 +40,9 @@ _ADD = """
 
 
 class Refusals:
-    """Counts refusals in memory.
+    """Counts rejected calls in memory.
 
-    wall_clock: Unix time in seconds.
+    wall_clock: returns Unix time in seconds.
     """
 
     def __init__(self, wall_clock: Callable[[], float] = time.time) -> None:
@@ -53,7 +53,10 @@ class Refusals:
         return len(self._waiting)
 
     def note(self, refused: Refused, method: str) -> None:
-        """Count a call; method: a registered one's name, "" for all of a request."""
+        """Count a call.
+
+        method: the name of a known method, or "" if a whole request was rejected.
+        """
         now = self._wall_clock()
         _, at, calls = self._waiting.get(refused, ("", now, 0))
         if not calls and len(self._waiting) >= MAX_WAITING:
@@ -63,7 +66,7 @@ class Refusals:
         self._waiting[refused] = (method, now, calls + 1)
 
     async def write(self, connection: AsyncConnection) -> None:
-        """Add to the database what was counted; what fails is lost with its error."""
+        """Add the counts to the database. Counts are lost if this fails."""
         waiting, self._waiting = self._waiting, {}
         if waiting:
             columns = zip(*(k + v for k, v in sorted(waiting.items())), strict=True)

@@ -1,4 +1,4 @@
-"""Reads of keys for people; requests are let in by `keys.grants`."""
+"""Queries about keys for pages and commands. `keys.grants` authorizes requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def get_key_version(text: str) -> KeyVersion:
 
 
 def is_held(api_key: ApiKey) -> bool:
-    """Return whether a key is disabled, and somebody else than its owner wants that."""
+    """Return whether a disabled key was disabled by someone other than its owner."""
     if api_key.is_enabled:
         return False
     last = api_key.events.filter(type=EventType.DISABLED).first()
@@ -30,10 +30,10 @@ def is_held(api_key: ApiKey) -> bool:
 
 
 def tracers_of(user: User, network: Network) -> frozenset[str]:
-    """Return the tracers that a person may use on a network, through any of his keys.
+    """Return the tracers that a user may use on a network with any of their keys.
 
-    None of them counts that is disabled, has no live secret, or does not open the
-    network. The tracers that the network does not offer are no one's.
+    Keys count if they are enabled, have a valid secret and grant access to the network.
+    Only tracers that the network offers are returned.
     """
     found: set[str] = set()
     for entitlement in _granted(user).filter(network=network):
@@ -42,12 +42,15 @@ def tracers_of(user: User, network: Network) -> frozenset[str]:
 
 
 def may_trace_somewhere(user: User) -> bool:
-    """Return whether one of a person's keys may trace on some network."""
+    """Return whether one of a user's keys grants tracing on any network."""
     return _granted(user).exists()
 
 
 def _granted(user: User) -> QuerySet[Entitlement]:
-    """Return the tracing that a person's live keys were granted where they are open."""
+    """Return the tracing entitlements of a user's valid keys.
+
+    Entitlements on networks that the key is not valid for are omitted.
+    """
     opened = Q(api_key__networks=None) | Q(api_key__networks=F("network"))
     granted = Entitlement.objects.live().filter(
         opened,

@@ -1,6 +1,7 @@
-"""Fields of pages that hold what they have shown, beside what was typed since.
+"""Form fields that also submit their initial value.
 
-A form says by it what was changed on its page, whoever has changed the row meanwhile.
+A form can then detect the fields that the user has changed, even if another user has
+changed the row in the meantime.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from django import forms
 
 
 class ShownField(forms.BoundField):
-    """A field whose page holds what it showed first, however often it comes back.
+    """A field with a hidden copy of its initial value, kept over repeated submissions.
 
-    With a mistake elsewhere on the page Django puts what was typed in the place of a
-    value of several inputs, such as a date, and of a choice of which there was none:
-    neither would seem changed the next time.
+    After an error elsewhere in the form, Django would replace the initial value of
+    multi-value widgets (such as a date) and of empty selections by the input. The field
+    would then not be detected as changed at the next submission.
     """
 
     def as_widget(
@@ -24,7 +25,7 @@ class ShownField(forms.BoundField):
         attrs: Any = None,
         only_initial: bool = False,
     ) -> Any:
-        """Return the input, or those that hold what was shown."""
+        """Return the widget, or the hidden widget with the initial value."""
         if not (only_initial and self.form.is_bound):
             return super().as_widget(widget, attrs, only_initial)
         hidden = self.field.hidden_widget()

@@ -1,10 +1,10 @@
-"""What other parts of the project may want to hear of."""
+"""Django signals that this package sends."""
 
 from django.dispatch import Signal
 
 password_changed = Signal()
-"""Sent with `user` within the transaction that gives somebody another password.
+"""Sent with `user` in the transaction that changes the password of a user.
 
-His browser sessions end by themselves: Django keeps a hash of the password in them.
-Whatever else he has given access to is for the receivers to end.
+Django ends the user's browser sessions itself, because they contain a hash of the
+password. Receivers end all other access that the user has granted.
 """

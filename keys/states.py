@@ -1,4 +1,4 @@
-"""What can be said of a key in one word, of one and of many."""
+"""The state of a key as one word, for single keys and for queries."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from django.utils import timezone
 from keys.models import ApiKey, KeyVersion
 
 EXPIRING = timedelta(days=7)
-"""How long before its end a key is called expiring."""
+"""A key is called expiring when less than this time is left."""
 
 
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class State(models.TextChoices):
-    """What a key is; the first one that is true of it."""
+    """States of a key. If several apply, the first one is shown."""
 
     DELETED = "deleted", "deleted"
     DISABLED = "disabled", "disabled"
@@ -31,7 +31,7 @@ class State(models.TextChoices):
 
 
 def state_of(api_key: ApiKey) -> State:
-    """Return the state of a key; looks at its versions, which may be prefetched."""
+    """Return the state of a key. Its versions may be prefetched."""
     now = timezone.now()
     versions = list(api_key.versions.all())
     ends = [_end(api_key, v) for v in versions if v.revoked_at is None]
@@ -51,9 +51,9 @@ def state_of(api_key: ApiKey) -> State:
 
 
 def in_state(keys: QuerySet[ApiKey], state: str) -> QuerySet[ApiKey]:
-    """Return the keys that are in a state.
+    """Return the keys in a state.
 
-    Each condition is one that PostgreSQL can stop at as soon as it has a page of keys.
+    PostgreSQL can evaluate each condition row by row, and stop after a page of keys.
     """
     if state == State.DELETED:
         return keys.filter(deleted_at__isnull=False)
@@ -84,9 +84,9 @@ def in_state(keys: QuerySet[ApiKey], state: str) -> QuerySet[ApiKey]:
 
 
 def _switched_off() -> QuerySet[ApiKey, Any]:
-    """Return the ids of keys that are disabled, by themselves or with their owner.
+    """Return the ids of keys that are disabled, or whose owner is deactivated.
 
-    For each kind there is an index; for one or the other, none could be.
+    Each of the two queries can use an index. A single query with OR could not.
     """
     disabled = ApiKey.objects.filter(is_enabled=False).order_by().values("pk")
     of_owners = ApiKey.objects.filter(owner__is_active=False).order_by().values("pk")
@@ -94,16 +94,16 @@ def _switched_off() -> QuerySet[ApiKey, Any]:
 
 
 def _lives_at(moment: datetime) -> Q:
-    """Return the condition that one of a key's secrets is not over at a moment."""
+    """Return the condition that a key has a secret that is valid at a time."""
     lasts = Q(expires_at=None) | Q(expires_at__gt=moment)
     secrets = KeyVersion.objects.filter(lasts, api_key=OuterRef("pk"), revoked_at=None)
     return Q(Exists(secrets)) & lasts
 
 
 def _ends(after: datetime, until: datetime) -> Q:
-    """Return the condition that a key ends then, or one of its secrets does.
+    """Return the condition that a key or one of its secrets expires in a period.
 
-    They are few, and an index knows them; to look at all keys takes long.
+    An index finds these few rows. A scan of all keys would be slow.
     """
     then = {"expires_at__gt": after, "expires_at__lte": until}
     secrets = KeyVersion.objects.filter(revoked_at=None, **then)
@@ -112,7 +112,7 @@ def _ends(after: datetime, until: datetime) -> Q:
 
 
 def live_versions(api_key: ApiKey) -> list[KeyVersion]:
-    """Return the secrets that open, of versions that may be prefetched."""
+    """Return the valid secrets of a key. Its versions may be prefetched."""
     now = timezone.now()
     found = []
     for version in api_key.versions.all():

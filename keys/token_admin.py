@@ -1,4 +1,4 @@
-"""Tokens of the management API in the admin: made, shown once, revoked."""
+"""Tokens of the management API in the admin: issue, show once, revoke."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ else:
 
 
 class ApiTokenForm(_ApiTokenForm):
-    """A token to be."""
+    """The form of a new token."""
 
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
@@ -40,14 +40,14 @@ class ApiTokenForm(_ApiTokenForm):
         fields = ["owner", "name", "scopes", "expires_at"]
 
     def clean_expires_at(self) -> Any:
-        """Refuse an expiry that has passed."""
+        """Return the expiry. Raises: ValidationError if it is in the past."""
         require_future(self.cleaned_data["expires_at"])
         return self.cleaned_data["expires_at"]
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(LongList, _ApiTokenAdmin):
-    """Everybody who may make tokens makes his own; superusers also others'."""
+    """API tokens. Staff create their own tokens, and superusers any user's."""
 
     form = ApiTokenForm
     list_display = [
@@ -81,7 +81,7 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """Offer as owners those for whom the one who asks may make tokens."""
+        """Offer only the owners for whom the logged-in user may create tokens."""
         if db_field.name == "owner":
             kwargs["queryset"] = _owners(request)
             kwargs["initial"] = request.user.pk
@@ -98,7 +98,7 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
         return False  # events name it
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Return whether someone may revoke tokens."""
+        """Return whether the user may revoke tokens."""
         return request.user.has_perm("keys.change_apitoken")
 
     @admin.action(description="Revoke for ever", permissions=["revoke"])
@@ -111,7 +111,7 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
     def save_model(
         self, request: HttpRequest, obj: ApiToken, form: Any, change: bool
     ) -> None:
-        """Issue a token; its secret goes along with the object to the answer."""
+        """Issue a token. The object carries its secret to `response_add`."""
         issued = issue_token(actor=actor_of(request), **form.cleaned_data)
         obj.pk, obj.hint = issued.token.pk, issued.token.hint
         obj.issued = issued  # type: ignore[attr-defined]  # for response_add alone
@@ -119,7 +119,7 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
     def response_add(
         self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Show the secret in the answer itself, so that it is kept nowhere."""
+        """Show the secret in the response itself, so that it is not stored."""
         context = {
             **self.admin_site.each_context(request),
             "title": "API token issued",

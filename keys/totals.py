@@ -1,6 +1,7 @@
-"""What a process has counted since it began, summed over all keys, for its operators.
+"""Totals of a process since its start, over all keys, for operators.
 
-Statistics of customers are by key and go to the database; see `keys.metering`.
+Statistics for customers are counted by key and stored in the database. See
+`keys.metering`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ class Totals:
         self._sums: dict[Measured, Counter] = {}
 
     def add(self, counters: Mapping[tuple[int, int, int, str, str], Counter]) -> None:
-        """Add what was counted, by secret, key, network, method and outcome."""
+        """Add counters. Their keys are (key version, key, network, method, outcome)."""
         _add(self._sums, counters)
 
     def so_far(
         self, counters: Mapping[tuple[int, int, int, str, str], Counter]
     ) -> dict[Measured, Counter]:
-        """Return the sums with counters that have not been added yet."""
+        """Return the sums, including `counters`, which are not added permanently."""
         sums = dict(self._sums)
         _add(sums, counters)
         return sums

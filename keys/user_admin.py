@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm
 from django.contrib.auth.forms import UserChangeForm as DjangoUserChangeForm
+from django.contrib.auth.models import Group
 from django.forms import ModelForm
 from django.http import HttpRequest
 
@@ -16,17 +18,20 @@ from keys.actors import actor_of
 from keys.long_lists import LongList
 from keys.models import User
 from keys.services import note_activation
+from legible.fields import validate_name
 
 if TYPE_CHECKING:  # the classes are generic for the type checker alone
     _UserAdmin = DjangoUserAdmin[User]
+    _GroupForm = ModelForm[Group]
     _UserChangeForm = DjangoUserChangeForm[User]
 else:
     _UserAdmin = DjangoUserAdmin
+    _GroupForm = ModelForm
     _UserChangeForm = DjangoUserChangeForm
 
 
 class UserCreationForm(AdminUserCreationForm):
-    """A new user, known by his e-mail address."""
+    """A new user, identified by their e-mail address."""
 
     class Meta:
         model = User
@@ -34,12 +39,30 @@ class UserCreationForm(AdminUserCreationForm):
 
 
 class UserChangeForm(_UserChangeForm):
-    """A user, without a name to log in with."""
+    """The form of an existing user. Users have no user name."""
 
     class Meta:
         model = User
         fields = "__all__"  # the admin's fieldsets choose
         field_classes: dict[str, type[forms.Field]] = {}
+
+
+class GroupForm(_GroupForm):
+    """A group whose name has no hidden characters."""
+
+    def clean_name(self) -> str:
+        """Return the name. Raises: ValidationError if it has hidden characters."""
+        name: str = self.cleaned_data["name"]
+        validate_name(name)
+        return name
+
+
+admin.site.unregister(Group)
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin):
+    form = GroupForm
 
 
 @admin.register(User)

@@ -1,6 +1,7 @@
-"""How people get in: sign-up, log-in, their passwords.
+"""Accounts: sign-up, login and passwords.
 
-Nothing here tells who has an account. Whatever address is typed in, the page says the
-same and one mail goes out; what the mail says only the owner of the address reads.
+No response reveals whether an address has an account. For any address, the page shows
+the same text and one mail is sent. Only the owner of the address can read the mail.
+
 Source: https://cheatsheetseries.owasp.org/cheatsheets/Authentication_Cheat_Sheet.html
 """

@@ -1,4 +1,4 @@
-"""What people type in about their accounts."""
+"""Forms of the account pages."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from django.core.exceptions import ValidationError
 
 from keys.login import forgive, is_locked_out, may_try
 from keys.models import User
+from legible.fields import validate_name
 
 LOCKED_OUT = "Too many wrong passwords. Try again in 15 minutes."
 
 
 class EmailForm(forms.Form):
-    """An e-mail address, as it is kept."""
+    """An e-mail address, normalised as in the database."""
 
     email = forms.EmailField(
         label="E-mail address",
         max_length=254,
+        validators=[validate_name],
         widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
     )
 
     def clean_email(self) -> str:
-        """Return the address in the form in which there is one of it."""
+        """Return the address in its normalised form, which is unique."""
         return User.objects.normalize_email(self.cleaned_data["email"])
 
 
@@ -41,13 +43,14 @@ else:
 
 
 class TellsLockOut(_LogIn):
-    """Says that somebody is locked out, be there an account or not.
+    """Mixin of log-in forms that shows a separate error during a lock-out.
 
-    Who has remembered his password by then would else be told that it is wrong.
+    It is shown whether or not the address has an account. Without it, users who enter
+    the right password during a lock-out would read that the password is wrong.
     """
 
     def get_invalid_login_error(self) -> ValidationError:
-        """Return what is said of a log-in that was refused."""
+        """Return the error message of a failed log-in."""
         email = User.objects.normalize_email(self.cleaned_data.get("username"))
         request = self.request
         if request and is_locked_out(email, request.META.get("REMOTE_ADDR") or None):
@@ -56,7 +59,7 @@ class TellsLockOut(_LogIn):
 
 
 class LogInForm(TellsLockOut, AuthenticationForm):
-    """The address and the password of somebody who logs in."""
+    """The log-in form: e-mail address and password."""
 
     error_messages = {
         **AuthenticationForm.error_messages,
@@ -65,7 +68,7 @@ class LogInForm(TellsLockOut, AuthenticationForm):
 
 
 class NewPasswordForm(_SetPasswordForm):
-    """A password of whoever came by a mailed link; the cursor is in its field."""
+    """A new password after following a mailed link, with the focus in its field."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -73,16 +76,16 @@ class NewPasswordForm(_SetPasswordForm):
 
 
 class CountedPasswordChangeForm(PasswordChangeForm):
-    """The old password and a new one; wrong old ones count as failed log-ins.
+    """The old password and a new one. Wrong old passwords count as failed logins.
 
-    Who finds a browser open must not be able to guess on.
+    Otherwise, a person who finds an open browser could guess without limit.
     """
 
     ip: str | None = None
-    """Where the form comes from."""
+    """IP address of the request."""
 
     def clean_old_password(self) -> str:
-        """Return the old password if it is right. Raises: ValidationError."""
+        """Return the old password. Raises: ValidationError if it is wrong."""
         email = cast(User, self.user).email
         if not may_try(email, self.ip):
             raise ValidationError(LOCKED_OUT)

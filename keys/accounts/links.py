@@ -1,4 +1,4 @@
-"""The links with which addresses are confirmed: signed, good for a day and once."""
+"""Signed links that confirm an address. Each is valid once, for a day."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ _SALT = "keys.accounts.links"
 
 
 class LinkUseless(Exception):
-    """Raised for a link that is forged, used or too old; which of it is not told."""
+    """Raised for a link that is forged, used or too old, without saying which."""
 
 
 def make_token(mail: AccountMail) -> str:
-    """Return what stands in the link of a mail."""
+    """Return the signed token for the link of a mail."""
     return signing.dumps(mail.pk, salt=_SALT)
 
 
 def find_mail(token: str) -> AccountMail:
-    """Return the mail whose link is good, which does not use it up.
+    """Return the mail of a valid link, without using up the link.
 
-    Programs that look at mails open links as well.
-    Raises: LinkUseless, also when the address has got an account meanwhile.
+    Programs that scan mails open links as well.
+
+    Raises: LinkUseless if the link is invalid, or if the address has an account by now.
     """
     try:
         pk = signing.loads(token, salt=_SALT, max_age=LIFETIME)
@@ -39,9 +40,9 @@ def find_mail(token: str) -> AccountMail:
 
 @transaction.atomic
 def make_account(token: str, password: str) -> User:
-    """Use a link up: make the user whose address it has confirmed.
+    """Use up a link, and create the user whose address the link has confirmed.
 
-    Raises: LinkUseless.
+    Raises: LinkUseless if the link is forged, used or expired.
     """
     pk = find_mail(token).pk
     # Of two clicks at once the later one waits here, and finds it used.

@@ -1,4 +1,4 @@
-"""The mails about accounts. For each thing that can be asked for exactly one goes out."""
+"""Mails about accounts. Each request of a visitor sends exactly one mail."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from keys.models import User
 
 
 def mail_signup(email: str, ip: str | None) -> None:
-    """Send a link to sign up with, or say that there is an account already.
+    """Send a link to sign up, or the information that the account exists already.
 
-    Raises: TooManyMails; OSError when the mail server does not take it.
+    Raises: TooManyMails; OSError if the mail server does not accept the mail.
     """
     mail = note_mail(email, ip)
     if User.objects.filter(email=email).exists():
@@ -32,9 +32,9 @@ def mail_signup(email: str, ip: str | None) -> None:
 
 
 def mail_reset(email: str, ip: str | None) -> None:
-    """Send a link to set another password with, or say that there is no account.
+    """Send a link to set a new password, or the information that there is no account.
 
-    Raises: TooManyMails; OSError when the mail server does not take it.
+    Raises: TooManyMails; OSError if the mail server does not accept the mail.
     """
     note_mail(email, ip)
     user = User.objects.filter(email=email, is_active=True).first()
@@ -51,9 +51,9 @@ def mail_reset(email: str, ip: str | None) -> None:
 
 
 def mail_password_changed(user: User, ip: str | None) -> None:
-    """Tell somebody that he has another password, in case it was not him.
+    """Notify a user of a password change, in case they did not make it.
 
-    Raises: OSError when the mail server does not take it.
+    Raises: OSError if the mail server does not accept the mail.
     """
     context = {"reset": mailed_url(reverse("password_reset")), "ip": ip or ""}
     send_text(

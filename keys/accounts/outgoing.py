@@ -1,4 +1,4 @@
-"""How many mails people may have sent, to themselves or to others."""
+"""Limits for the mails that visitors can request."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from keys.models import AccountMail
-from keys.places import place_of
+from server.addresses import owner_of
 
 WINDOW = timedelta(hours=1)
-"""How long a mail counts."""
+"""How long a mail counts against the limits."""
 
 MAX_MAILS_TO_EMAIL = 3
-"""Within the window: enough for a mail that was lost, too few to pester somebody."""
+"""Within the window: enough if a mail was lost, too few for harassment."""
 
 MAX_MAILS_FROM_IP = 20
-"""Likewise: the people of an office share an address."""
+"""Most mails requested by one IP address within the window. Offices share an IP
+address."""
 
 LIFETIME = timedelta(days=1)
-"""How long the link of a mail works."""
+"""How long the link of a mail is valid."""
 
 _LOCK = 0x6D61696C
-"""The number of an advisory lock that nobody else takes: "mail"."""
+"""Number of the advisory lock of this module: "mail" in ASCII."""
 
 
 class TooManyMails(Exception):
-    """Raised when an address was sent, or somebody has asked for, enough mails."""
+    """Raised when an e-mail or IP address has reached its limit of mails."""
 
 
 @transaction.atomic
 def note_mail(email: str, ip: str | None) -> AccountMail:
-    """Count a mail that is about to be sent, and forget those that count no longer.
+    """Count a mail that is about to be sent, and delete counts that have expired.
 
-    Raises: TooManyMails.
+    Raises: TooManyMails if the address or the client has reached its limit.
     """
     with connection.cursor() as cursor:  # of two at once the later one sees the other
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     now = timezone.now()
     AccountMail.objects.filter(at__lt=now - LIFETIME).delete()
-    place = place_of(ip)
+    place = owner_of(ip)
     recent = AccountMail.objects.filter(at__gt=now - WINDOW)
     if (
         recent.filter(email=email).count() >= MAX_MAILS_TO_EMAIL

@@ -1,4 +1,4 @@
-"""What the pages about accounts have in common."""
+"""Functions shared by the account pages."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _View = Callable[..., HttpResponseBase]
 
 
 def account_page(view: _View) -> _View:
-    """Keep a view's pages out of caches and frames, and let nothing run in them."""
+    """Forbid caching, framing and scripts for a view's pages."""
     return without_scripts(cache_control(private=True, no_store=True)(view))
 
 
 def ip_of(request: HttpRequest) -> str | None:
-    """Return where a request comes from."""
+    """Return the client's IP address, or None."""
     return request.META.get("REMOTE_ADDR") or None
 
 
@@ -36,10 +36,10 @@ def mail_form(
     send: Callable[[str, str | None], None],
     template: str,
 ) -> HttpResponse:
-    """Show a form that asks for an address, and have a mail sent to it.
+    """Show a form with an e-mail address, and send a mail to the submitted address.
 
-    send: sends exactly one, whoever has the address or nobody, so that neither the
-        answer nor its time tells anything.
+    send: sends exactly one mail, with or without an account, so that neither the
+        response nor its duration reveals which addresses have accounts.
     """
     status = HTTPStatus.OK
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""The pages on which people change a password, or get one that they have forgotten."""
+"""Pages to change a password, and to reset a forgotten one."""
 
 from __future__ import annotations
 
@@ -26,40 +26,43 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 class ResetConfirm(PasswordResetConfirmView):
-    """Have whoever got the mail choose another password."""
+    """Show the form for a new password to the recipient of a mail."""
 
     template_name = "account/reset_confirm.html"
     form_class = NewPasswordForm
     success_url = reverse_lazy("login")
 
     def form_valid(self, form: NewPasswordForm) -> HttpResponse:
-        """Change it, and let the user log in even if he has guessed too often."""
+        """Set the new password, and end a lock-out of the user."""
         response = super().form_valid(form)
         assert isinstance(form.user, User)
         ip = ip_of(self.request)
         forgive(form.user.email, ip)
-        _tell(form.user, ip)
+        _notify(form.user, ip)
         messages.success(self.request, "Your new password is set. Log in with it.")
         return response
 
 
 class Change(PasswordChangeView):
-    """Have somebody who is logged in choose another password; others are logged out."""
+    """Show the form for a new password to a logged-in user.
+
+    A change ends other sessions.
+    """
 
     template_name = "account/password.html"
     form_class = CountedPasswordChangeForm
     success_url = reverse_lazy("account")
 
     def get_form(self, form_class: type[Any] | None = None) -> Any:
-        """Return the form, which counts wrong passwords by where they come from."""
+        """Return the form, which counts wrong passwords by IP address."""
         form = super().get_form(form_class)
         form.ip = ip_of(self.request)
         return form
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Change it."""
+        """Set the new password and notify the user."""
         response = super().form_valid(form)
-        _tell(form.user, ip_of(self.request))
+        _notify(form.user, ip_of(self.request))
         messages.success(
             self.request,
             "Your password is changed. All other browsers are logged out.",
@@ -67,8 +70,8 @@ class Change(PasswordChangeView):
         return response
 
 
-def _tell(user: User, ip: str | None) -> None:
-    """Send a mail about it; one that can't be sent undoes nothing."""
+def _notify(user: User, ip: str | None) -> None:
+    """Notify the user by mail. An error is logged and does not undo the change."""
     try:
         mail_password_changed(user, ip)
     except OSError as error:

@@ -1,7 +1,7 @@
 """The pages of sign-up: an address, a mail, a password.
 
-Nobody becomes a user before he has shown that the address is his, so that nobody can
-take a place with another's address.
+An account is created only after a mailed link was followed, so that visitors can't
+register with the address of another person.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def signup(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """Have whoever got the mail choose a password, and let him in."""
+    """Show the password form to the recipient of a mail, create the account and log in."""
     if not conf.signup_is_open():
         return _closed(request)
     try:

@@ -1,6 +1,7 @@
-"""The management API, `/api/v1/`: what staff do in the admin, for their programs.
+"""The management API, `/api/v1/`: the functions of the admin, for programs.
 
-A request shows a token (`authentication`) whose scopes, and whose owner's permissions,
-cover what it asks for (`access`). Every write goes through `keys.services` with the
-owner as the actor and the token on record. Refusals are problem details (`problems`).
+A request sends a token (`authentication`). The token's scopes and its owner's
+permissions have to cover the operation (`access`). Every write goes through
+`keys.services`, with the owner as the actor, and the audit log names the token. Errors
+are problem details (`problems`).
 """

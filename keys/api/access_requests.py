@@ -1,4 +1,4 @@
-"""What customers have asked to be granted."""
+"""Customers' requests for access to tracing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LOOK = Need(Scope.KEYS_READ, "keys.view_accessrequest")
 
 
 def access_requests() -> QuerySet[AccessRequest]:
-    """Return all requests, with what is shown of them."""
+    """Return all requests for access, with the related rows that the API shows."""
     return AccessRequest.objects.select_related(
         "api_key__owner", "network", "requested_by", "decided_by"
     )
 
 
 class AccessRequestsView(ManagementView):
-    """The queue of requests, and those that were decided."""
+    """The list of pending and decided requests."""
 
     needs = {"GET": _LOOK}
     filters = {
@@ -58,7 +58,7 @@ class AccessRequestView(ManagementView):
 
 
 class _DecisionView(ManagementView):
-    """What becomes of a request; the customer gets mail."""
+    """Base class: decides a request and sends mail to the customer."""
 
     needs = {"POST": GRANT}
 
@@ -69,7 +69,7 @@ class _DecisionView(ManagementView):
         form_class: type[DeclineForm | ApprovalForm],
         decision: Callable[..., AccessRequest],
     ) -> Response:
-        """Read the form, decide and return the request as it is then."""
+        """Validate the form, decide the request and return its new state."""
         found = get_object_or_404(access_requests(), pk=number)
         form = form_class(data=request.data)
         form.is_valid(raise_exception=True)
@@ -78,18 +78,21 @@ class _DecisionView(ManagementView):
 
 
 class ApproveAccessView(_DecisionView):
-    """Grants what was asked for."""
+    """Approves a request for access."""
 
     @extend_schema(request=ApprovalForm, responses=AccessRequestDocument)
     def post(self, request: Request, number: int) -> Response:
-        """Grant what was asked for, or a part of it; the customer gets mail."""
+        """Grant the requested access, or a part of it. The customer gets mail."""
         return self.decide(request, number, ApprovalForm, approve_access)
 
 
 class DeclineAccessView(_DecisionView):
-    """Grants nothing."""
+    """Declines a request for access."""
 
     @extend_schema(request=DeclineForm, responses=AccessRequestDocument)
     def post(self, request: Request, number: int) -> Response:
-        """Decline a request, with words for the customer, who gets mail."""
+        """Decline a request, with a message for the customer.
+
+        The customer gets mail.
+        """
         return self.decide(request, number, DeclineForm, decline_access)

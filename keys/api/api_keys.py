@@ -1,4 +1,4 @@
-"""API keys, whatever their secrets are."""
+"""API keys, without their secrets."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SWITCH = Need(Scope.KEYS_WRITE, "keys.disable_apikey")
 
 
 def api_keys() -> QuerySet[ApiKey]:
-    """Return all keys, deleted ones too, with what is shown of them."""
+    """Return all keys, including deleted ones, with the related rows for the API."""
     related = ApiKey.objects.select_related("owner")
     return related.prefetch_related("versions", "networks")
 
 
 def find_key(key: int) -> ApiKey:
-    """Return a key. Raises: Http404."""
+    """Return a key. Raises: Http404 if there is no such key."""
     return get_object_or_404(api_keys(), pk=key)
 
 
@@ -69,8 +69,8 @@ class KeysView(ManagementView):
     def post(self, request: Request) -> Response:
         """Issue a key.
 
-        The customer reveals its secret in the dashboard. Only with `with_secret` is it
-        made and shown here, once.
+        The customer reveals its secret in the dashboard. With `with_secret`, the secret
+        is made now, and only this response shows it.
         """
         form = NewKeyForm(data=request.data)
         form.is_valid(raise_exception=True)
@@ -111,13 +111,13 @@ class KeyView(ManagementView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: int) -> Response:
-        """Revoke all secrets of a key for ever, and take it out of its owner's sight."""
+        """Revoke all secrets of a key permanently, and hide the key from its owner."""
         delete_key(api_key=find_key(key), actor=self.actor())
         return Response(status=204)
 
 
 class DisableKeyView(ManagementView):
-    """Switches a key off."""
+    """Disables a key."""
 
     needs = {"POST": SWITCH}
 
@@ -132,13 +132,13 @@ class DisableKeyView(ManagementView):
 
 
 class EnableKeyView(ManagementView):
-    """Switches a key on."""
+    """Enables a key."""
 
     needs = {"POST": SWITCH}
 
     @extend_schema(request=NothingForm, responses=KeyDocument)
     def post(self, request: Request, key: int) -> Response:
-        """Let a disabled key in again."""
+        """Enable a disabled key."""
         found = find_key(key)
         NothingForm(data=request.data).is_valid(raise_exception=True)
         enable_key(api_key=found, actor=self.actor())

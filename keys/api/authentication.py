@@ -1,6 +1,7 @@
-"""Who asks: `Authorization: Bearer mt_…`, and nothing else.
+"""Authentication by a token: `Authorization: Bearer mt_…`.
 
-Cookies count for nothing here, so that no page can have a browser do anything.
+Session cookies are ignored, so that no web page can make a browser send an
+authenticated request.
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 from keys import format as key_format
-from keys.api.throttling import OF_STRANGER, gate
+from keys.api.throttling import OF_INVALID, gate
 from keys.models import ApiToken, User
-from keys.places import place_of
+from server.addresses import owner_of
 
 REALM = 'Bearer realm="portcullis management"'
 
 _NOTED_EACH = timedelta(minutes=1)
-"""How often a use is written down; each time would be a write for each request."""
+"""Shortest time between two updates of a token's last use, to limit writes."""
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Lets live tokens of active members of staff in."""
+    """Accepts valid tokens of active staff users."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        """Return owner and token; None without an Authorization header.
+        """Return owner and token, or None without an Authorization header.
 
-        Raises: AuthenticationFailed, in the same words for whatever is wrong;
-            Throttled for who tries too many.
+        Raises: AuthenticationFailed for any invalid token, always with the same
+            message;
+            Throttled after too many invalid tokens.
         """
         header = request.headers.get("Authorization")
         if header is None:
@@ -39,14 +41,14 @@ class TokenAuthentication(BaseAuthentication):
         scheme, _, secret = header.partition(" ")
         found = _find(secret.strip()) if scheme.lower() == "bearer" else None
         if found is None:
-            place = place_of(request.META.get("REMOTE_ADDR"))
-            wait = gate.pass_through(("stranger", place), OF_STRANGER)
+            place = owner_of(request.META.get("REMOTE_ADDR"))
+            wait = gate.pass_through(("invalid", place), OF_INVALID)
             raise Throttled(wait) if wait else AuthenticationFailed("invalid token")
         _note_use(found)
         return found.owner, found
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the challenge of a 401."""
+        """Return the value of the WWW-Authenticate header of a 401 response."""
         return REALM
 
 

@@ -1,4 +1,4 @@
-"""Customers."""
+"""Views of the management API for customers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHANGE = Need(Scope.CUSTOMERS_WRITE, "keys.change_user")
 
 
 def customers() -> QuerySet[User]:
-    """Return who is a customer: staff are none."""
+    """Return all customers, that is all users who are not staff."""
     return User.objects.filter(is_staff=False)
 
 
@@ -51,9 +51,9 @@ class CustomersView(ManagementView):
     )
     @repeatable
     def post(self, request: Request) -> Response:
-        """Make a customer, or return the one who has the address (200).
+        """Create a customer, or return the existing customer with this address (200).
 
-        He sets a password by asking for a new one.
+        Customers set their password with the form for a forgotten password.
         """
         form = NewCustomerForm(data=request.data)
         form.is_valid(raise_exception=True)
@@ -79,9 +79,9 @@ class CustomerView(ManagementView):
 
     @extend_schema(request=CustomerForm, responses=CustomerDocument)
     def patch(self, request: Request, customer: int) -> Response:
-        """Switch a customer's account on or off.
+        """Activate or deactivate a customer's account.
 
-        While it is off he can't log in, and his keys open nothing.
+        While it is deactivated, the customer can't log in and their keys are rejected.
         """
         found = get_object_or_404(customers(), pk=customer)
         form = CustomerForm(data=request.data)

@@ -1,4 +1,4 @@
-"""The objects of the management API, as they are shown."""
+"""JSON objects that the management API returns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from networks.models import Network
 
 
 class CustomerDocument(serializers.ModelSerializer[User]):
-    """A customer: whose keys they are."""
+    """A customer, the owner of keys."""
 
     created_at = serializers.DateTimeField(source="date_joined")
 
@@ -45,7 +45,7 @@ class NetworkDocument(serializers.ModelSerializer[Network]):
 
 
 class PlanDocument(serializers.ModelSerializer[Plan]):
-    """Limits that many keys share; null: not limited."""
+    """Limits that many keys share. A limit is null if there is none."""
 
     class Meta:
         model = Plan
@@ -60,7 +60,7 @@ class PlanDocument(serializers.ModelSerializer[Plan]):
 
 
 class KeyDocument(serializers.ModelSerializer[ApiKey]):
-    """An API key. No networks: it opens all of them."""
+    """An API key. An empty list of networks means that it is valid for all networks."""
 
     customer = serializers.IntegerField(source="owner_id")
     customer_email = serializers.EmailField(source="owner.email")
@@ -89,16 +89,16 @@ class KeyDocument(serializers.ModelSerializer[ApiKey]):
 
     @extend_schema_field(serializers.ChoiceField(choices=State.choices))
     def get_state(self, api_key: ApiKey) -> str:
-        """Return the key's state in one word."""
+        """Return the name of the key's state."""
         return state_of(api_key).value
 
     def get_hints(self, api_key: ApiKey) -> list[str]:
-        """Return what may be shown of the secrets."""
+        """Return the hints of the secrets: parts of them that are not confidential."""
         return [version.hint for version in live_versions(api_key)]
 
 
 class IssuedKeyDocument(KeyDocument):
-    """A new API key, and its first secret if that was asked for."""
+    """A new API key, with its first secret if the request asked for it."""
 
     secret = serializers.CharField(allow_null=True, read_only=True)
 
@@ -107,7 +107,7 @@ class IssuedKeyDocument(KeyDocument):
 
 
 class VersionDocument(serializers.ModelSerializer[KeyVersion]):
-    """One secret of a key, without the secret."""
+    """A key version: one secret of a key, without the secret text."""
 
     last_used_at = serializers.SerializerMethodField()
     last_network = serializers.SerializerMethodField()
@@ -127,19 +127,19 @@ class VersionDocument(serializers.ModelSerializer[KeyVersion]):
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_last_used_at(self, version: KeyVersion) -> datetime | None:
-        """Return when the secret was last used, within seconds."""
+        """Return the time of the secret's last use, accurate to a few seconds, or None."""
         use = getattr(version, "use", None)
         return use.last_used_at if use else None
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_last_network(self, version: KeyVersion) -> str | None:
-        """Return the slug of the network that it was last used on."""
+        """Return the slug of the network of the secret's last use, or None."""
         use = getattr(version, "use", None)
         return use.last_network.slug if use and use.last_network else None
 
 
 class IssuedVersionDocument(VersionDocument):
-    """A new secret, shown this once."""
+    """A new key version with its secret, which is shown only once."""
 
     secret = serializers.CharField(allow_null=True, read_only=True)
 
@@ -148,7 +148,10 @@ class IssuedVersionDocument(VersionDocument):
 
 
 class EntitlementDocument(serializers.ModelSerializer[Entitlement]):
-    """Tracing on a network. No tracers: all that the network offers."""
+    """Access to tracing on a network.
+
+    An empty list of tracers means all tracers that the network offers.
+    """
 
     network = serializers.CharField(source="network.slug")
     granted_by = serializers.CharField(source="granted_by.email", default=None)
@@ -168,17 +171,17 @@ class EntitlementDocument(serializers.ModelSerializer[Entitlement]):
 
 
 class AllowlistsDocument(serializers.Serializer[ApiKey]):
-    """The allowlists of a key, by kind; an empty one allows everything."""
+    """The allowlists of a key, by kind. An empty list allows everything."""
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Return a list for each kind."""
+        """Return a list field for each kind of allowlist."""
         return {
             str(kind): serializers.ListField(child=serializers.CharField())
             for kind in AllowlistKind.values
         }
 
     def to_representation(self, instance: ApiKey) -> dict[str, list[str]]:
-        """Return the entries of a key's lists."""
+        """Return the entries of a key's allowlists, by kind."""
         lists: dict[str, list[str]] = {str(kind): [] for kind in AllowlistKind.values}
         for entry in instance.allowlist.all():
             lists[entry.kind].append(entry.value)
@@ -186,7 +189,7 @@ class AllowlistsDocument(serializers.Serializer[ApiKey]):
 
 
 class EffectiveDocument(serializers.Serializer[Any]):
-    """What plan and own terms come to; null: not limited."""
+    """The limits that apply, from the key's plan and own terms. null means no limit."""
 
     credits_per_second = serializers.IntegerField(allow_null=True)
     burst = serializers.IntegerField(allow_null=True)
@@ -194,7 +197,10 @@ class EffectiveDocument(serializers.Serializer[Any]):
 
 
 class LimitsDocument(serializers.Serializer[ApiKey]):
-    """What is agreed for a key; null: as the plan says. No plan: the default one."""
+    """The terms of a key. A limit is null if the plan's limit applies.
+
+    Without a plan, the default plan applies.
+    """
 
     plan = serializers.CharField(allow_null=True)
     credits_per_second = serializers.IntegerField(allow_null=True)
@@ -203,7 +209,7 @@ class LimitsDocument(serializers.Serializer[ApiKey]):
     effective = EffectiveDocument()
 
     def to_representation(self, instance: ApiKey) -> dict[str, Any]:
-        """Return the key's own terms, and what holds."""
+        """Return the key's own terms and the limits that apply."""
         agreed = agreement_of(instance)
         limits = agreed.limits
         return {
@@ -216,7 +222,7 @@ class LimitsDocument(serializers.Serializer[ApiKey]):
 
 
 class AccessRequestDocument(serializers.ModelSerializer[AccessRequest]):
-    """A customer's wish to trace, and what became of it."""
+    """A customer's request for access to tracing, and the decision."""
 
     key = serializers.IntegerField(source="api_key_id")
     network = serializers.CharField(source="network.slug")
@@ -243,7 +249,10 @@ class AccessRequestDocument(serializers.ModelSerializer[AccessRequest]):
 
 
 class EventDocument(serializers.ModelSerializer[KeyEvent]):
-    """A change of a key. No actor: the command line, or the service itself."""
+    """A change of a key.
+
+    If there is no actor, the change was made by a command or by the service itself.
+    """
 
     key = serializers.IntegerField(source="api_key_id")
     actor = serializers.CharField(source="actor.email", default=None)

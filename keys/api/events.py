@@ -1,4 +1,4 @@
-"""What became of keys."""
+"""Events: the changes of keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keys.models import EventType, KeyEvent, Scope
 
 
 class EventsView(ManagementView):
-    """The log of all keys."""
+    """The events of all keys."""
 
     needs = {"GET": Need(Scope.EVENTS_READ, "keys.view_keyevent")}
     filters = {
@@ -29,9 +29,9 @@ class EventsView(ManagementView):
     def get(self, request: Request) -> Response:
         """List events, the newest first.
 
-        A program that follows the log asks for those `after` the last number it knows.
-        It gets each of them once, and none while a change that began before is under
-        way.
+        A program that follows the log asks for the events `after` the last number that
+        it has received. It receives each event exactly once. An event is withheld while
+        a change that began earlier is still being written.
         """
         wanted = read_filters(request, self.filters)
         found = KeyEvent.objects.select_related("actor", "token").filter(**wanted)

@@ -1,4 +1,4 @@
-"""The parameters by which lists are narrowed."""
+"""Query parameters that filter lists."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rest_framework.request import Request
 from keys.models import User
 
 OF_PAGES = frozenset({"cursor", "page_size", "format"})
-"""Parameters that every list has."""
+"""Parameters that every list accepts."""
 
 MAX_NUMBER = 2**63 - 1
 
 _YEARS = range(1970, 9999)
-"""Those with which Python can count on and back without leaving its calendar."""
+"""Accepted years. Arithmetic with such dates stays within Python's calendar."""
 
 
 class Filter(NamedTuple):
-    """A parameter.
+    """A query parameter that filters a list.
 
-    look_up: what is compared, in Django's words.
-    read: makes a value of the text, or raises ValueError saying what is wrong.
+    look_up: the field lookup of the queryset.
+    read: parses the text, or raises ValueError with a message for the caller.
     kind: its type in the OpenAPI document.
     """
 
@@ -38,12 +38,12 @@ class Filter(NamedTuple):
 
 
 def words(look_up: str, description: str) -> Filter:
-    """Return a filter by a text, compared as a whole."""
+    """Return a filter for an exact text."""
     return Filter(look_up, _text, str, description)
 
 
 def address(look_up: str, description: str) -> Filter:
-    """Return a filter by an e-mail address, in the form in which there is one of it."""
+    """Return a filter for an e-mail address, normalized like stored addresses."""
 
     def read(text: str) -> str:
         return User.objects.normalize_email(_text(text))
@@ -52,22 +52,22 @@ def address(look_up: str, description: str) -> Filter:
 
 
 def whole(look_up: str, description: str) -> Filter:
-    """Return a filter by a number such as an id."""
+    """Return a filter for a whole number, such as an id."""
     return Filter(look_up, read_number, int, description)
 
 
 def yes_or_no(look_up: str, description: str) -> Filter:
-    """Return a filter by `true` or `false`."""
+    """Return a filter for `true` or `false`."""
     return Filter(look_up, _boolean, bool, description)
 
 
 def moment(look_up: str, description: str) -> Filter:
-    """Return a filter by a date and time of ISO 8601."""
+    """Return a filter for an ISO 8601 date and time."""
     return Filter(look_up, read_moment, datetime, description)
 
 
 def one_of(look_up: str, choices: list[str], description: str) -> Filter:
-    """Return a filter by one of some words."""
+    """Return a filter for one of several values."""
 
     def read(text: str) -> str:
         if text not in choices:
@@ -78,9 +78,9 @@ def one_of(look_up: str, choices: list[str], description: str) -> Filter:
 
 
 def read_filters(request: Request, filters: Mapping[str, Filter]) -> dict[str, Any]:
-    """Return what a queryset is to be filtered by.
+    """Return the queryset's filter arguments from the query parameters.
 
-    Raises: ValidationError for what makes no sense, and for unknown parameters.
+    Raises: ValidationError for malformed values and for unknown parameters.
     """
     values, faults = {}, {}
     for name, text in request.query_params.dict().items():
@@ -97,7 +97,7 @@ def read_filters(request: Request, filters: Mapping[str, Filter]) -> dict[str, A
 
 
 def described(filters: Mapping[str, Filter]) -> list[OpenApiParameter]:
-    """Return the parameters as the OpenAPI document has them."""
+    """Return the filters as parameters of the OpenAPI document."""
     return [
         OpenApiParameter(
             name,
@@ -110,7 +110,10 @@ def described(filters: Mapping[str, Filter]) -> list[OpenApiParameter]:
 
 
 def read_moment(text: str) -> datetime:
-    """Return a moment of ISO 8601 with its offset from UTC. Raises: ValueError."""
+    """Parse an ISO 8601 date and time with an offset from UTC.
+
+    Raises: ValueError if the text is malformed or has no offset.
+    """
     try:
         # A plus sign that was not percent-encoded has become a space.
         found = parse_datetime(text.replace(" ", "+"))
@@ -122,7 +125,7 @@ def read_moment(text: str) -> datetime:
 
 
 def read_number(text: str) -> int:
-    """Return a number such as an id. Raises: ValueError."""
+    """Parse a whole number, such as an id. Raises: ValueError if it is malformed."""
     digits = text.lstrip("0") or "0"
     is_number = text.isascii() and text.isdecimal()
     if not is_number or len(digits) > 19 or int(digits) > MAX_NUMBER:

@@ -1,4 +1,4 @@
-"""What requests of the management API bring; anything else in them is refused."""
+"""Request bodies of the management API. Unknown fields are rejected."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from networks.models import Network, Tracer
 _M = TypeVar("_M", bound=Model)
 
 MAX_QUOTA = 2**63 - 1
-"""What the database holds."""
+"""Largest number that the database column can store."""
 
 
 class Form(serializers.Serializer[Any]):
-    """Fields, and no others: what is misspelt is not silently left out."""
+    """A request body. A misspelt field is rejected instead of ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the values. Raises: ValidationError, for unknown fields too."""
+        """Return the validated values.
+
+        Raises: ValidationError for invalid values and for unknown fields.
+        """
         unknown = set(data) - set(self.fields) if isinstance(data, dict) else set()
         if unknown:
             raise serializers.ValidationError(
@@ -35,13 +38,17 @@ class Form(serializers.Serializer[Any]):
 
 
 class _BySlug(serializers.SlugRelatedField[_M]):
-    """A row by its slug. What is none is not looked for: it may be no text of SQL's."""
+    """A field that contains the slug of a row.
+
+    Malformed slugs are rejected without a query, because PostgreSQL can't store every
+    text.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(slug_field="slug", **kwargs)
 
     def to_internal_value(self, data: Any) -> _M:
-        """Return the row. Raises: ValidationError."""
+        """Return the row. Raises: ValidationError if there is none."""
         if not (isinstance(data, str) and slug_re.match(data)):
             raise serializers.ValidationError("This is no slug.")
         return super().to_internal_value(data)
@@ -59,19 +66,19 @@ class _Tracers(serializers.ListField):
 
 
 class NewCustomerForm(Form):
-    """A customer to be."""
+    """A new customer."""
 
     email = serializers.EmailField(max_length=254)
 
 
 class CustomerForm(Form):
-    """What may be changed of a customer."""
+    """Changes of a customer."""
 
     is_active = serializers.BooleanField()
 
 
 class NewKeyForm(Form):
-    """A key to be. No networks: it opens all of them."""
+    """A new key. If `networks` is absent or empty, it is valid for all networks."""
 
     customer = serializers.PrimaryKeyRelatedField(
         queryset=User.objects.filter(is_staff=False), source="owner"
@@ -88,7 +95,7 @@ class NewKeyForm(Form):
 
 
 class KeyForm(Form):
-    """What may be changed of a key; what is not named stays."""
+    """Changes of a key. Absent fields stay unchanged."""
 
     name = serializers.CharField(max_length=100, allow_blank=True, required=False)
     networks = _Networks(many=True, required=False)
@@ -99,23 +106,23 @@ class KeyForm(Form):
 
 
 class ReasonForm(Form):
-    """Why; the customer can read it."""
+    """The reason for a change. The customer can read it."""
 
     reason = serializers.CharField(max_length=200)
 
 
 class NothingForm(Form):
-    """Nothing."""
+    """An empty body."""
 
 
 class NewVersionForm(Form):
-    """A further secret."""
+    """An additional secret of a key."""
 
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
 
 
 class RollForm(Form):
-    """How long the old secrets live on."""
+    """The time for which the old secrets stay valid."""
 
     overlap_seconds = serializers.ChoiceField(
         choices=[int(overlap.total_seconds()) for overlap in OVERLAPS],
@@ -124,7 +131,10 @@ class RollForm(Form):
 
 
 class EntitlementForm(Form):
-    """The terms of tracing. No tracers: all that the network offers."""
+    """The terms of tracing.
+
+    An empty list of tracers means all tracers that the network offers.
+    """
 
     tracers = _Tracers(default=list)
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
@@ -132,7 +142,7 @@ class EntitlementForm(Form):
 
 
 class AllowlistForm(Form):
-    """All entries of one kind."""
+    """All entries of one kind of allowlist."""
 
     values = serializers.ListField(
         child=serializers.CharField(max_length=MAX_LENGTH), max_length=MAX_ENTRIES
@@ -155,20 +165,23 @@ class _TermsForm(Form):
 
 
 class LimitsForm(_TermsForm):
-    """What is agreed for a key; null or absent: as the plan says."""
+    """A key's own terms. If a limit is null or absent, the plan's limit applies."""
 
     plan = _BySlug[Plan](queryset=Plan.objects.all(), allow_null=True, default=None)
 
 
 class PlanForm(_TermsForm):
-    """A plan; null or absent: not limited."""
+    """The limits of a plan. If a limit is null or absent, there is none."""
 
     name = serializers.CharField(max_length=100)
     is_default = serializers.BooleanField(default=False)
 
 
 class ApprovalForm(Form):
-    """What is granted of what was asked for; `tracers` absent: all of it."""
+    """The granted part of a request for access.
+
+    If `tracers` is absent, all requested tracers are granted.
+    """
 
     tracers = _Tracers(allow_null=True, default=None)
     expires_at = serializers.DateTimeField(allow_null=True, default=None)
@@ -176,6 +189,6 @@ class ApprovalForm(Form):
 
 
 class DeclineForm(Form):
-    """What the customer is told."""
+    """The message to the customer."""
 
     answer = serializers.CharField(max_length=500)

@@ -1,4 +1,4 @@
-"""What can be offered: networks and plans."""
+"""Networks and plans that a key can be given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from networks.models import Network
 
 
 class NetworksView(ManagementView):
-    """The networks that are served."""
+    """All networks."""
 
     needs = {"GET": LOOK}
 
@@ -29,7 +29,7 @@ class NetworksView(ManagementView):
 
 
 class PlansView(ManagementView):
-    """The plans there are."""
+    """All plans."""
 
     needs = {"GET": LOOK}
 
@@ -47,9 +47,9 @@ class PlanView(ManagementView):
 
     @extend_schema(request=PlanForm, responses={200: PlanDocument, 201: PlanDocument})
     def put(self, request: Request, slug: str) -> Response:
-        """Have a plan be this; one that is not there is made (201).
+        """Replace the limits of a plan, or create the plan if it does not exist (201).
 
-        It reaches the keys that have it within 15 seconds.
+        The new limits apply to the plan's keys at once.
         """
         form = PlanForm(data=request.data)
         form.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""Refusals, as problem details.
+"""Errors of the management API, as problem details.
 
 Source: https://www.rfc-editor.org/rfc/rfc9457
 """
@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(NamedTuple):
-    """A kind of refusal: its place in the documentation, status and meaning."""
+    """A type of error: anchor in the documentation, HTTP status, title and meaning."""
 
     slug: str
     status: int
@@ -62,35 +62,38 @@ PROBLEMS = [
         "too_costly", 503, "Took too long", "Ask for a shorter time, or less detail."
     ),
 ]
-"""Every kind that there is."""
+"""All types of errors."""
 
 _BY_STATUS = {problem.status: problem for problem in reversed(PROBLEMS)}
 _INVALID = next(problem for problem in PROBLEMS if problem.slug == "invalid")
 
 
 class Conflict(exceptions.APIException):
-    """Raised for what can't be done to an object as it is now."""
+    """Raised when the state of an object does not permit the change."""
 
     status_code = 409
     default_detail = "The object does not allow this now."
 
 
 class KeyReused(exceptions.APIException):
-    """Raised for an idempotency key that came with another request before."""
+    """Raised when an idempotency key was already used with a different request."""
 
     status_code = 422
     default_detail = "This Idempotency-Key was used for another request."
 
 
 class TooCostly(exceptions.APIException):
-    """Raised for a question that the database would take too long for."""
+    """Raised when a database query exceeds its time limit."""
 
     status_code = 503
     default_detail = "This takes too long: ask for a shorter time, or less detail."
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Return the answer that tells of an exception; None for what is our fault."""
+    """Convert an exception to problem details.
+
+    Return None for an unexpected exception, which becomes a 500.
+    """
     if isinstance(error, DjangoValidationError):
         error = _of_services(error)
     response = exception_handler(error, context)
@@ -108,7 +111,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def body(problem: Problem, detail: str, **members: Any) -> dict[str, Any]:
-    """Return problem details; `detail`: what is wrong with this very request."""
+    """Return problem details as a JSON object.
+
+    detail: describes the error of this request. members: additional members.
+    """
     return {
         "type": f"/docs/management#{problem.slug}",
         "title": problem.title,
@@ -124,7 +130,7 @@ def _words(error: Exception, detail: object, problem: Problem) -> str:
 
 
 def _of_services(error: DjangoValidationError) -> exceptions.APIException:
-    """Return what a service means: a wrong field, or a state that forbids it."""
+    """Convert a service's error to an invalid field or to a conflict with the state."""
     if hasattr(error, "error_dict"):
         fields = error.message_dict
         if set(fields) != {NON_FIELD_ERRORS}:
@@ -133,7 +139,7 @@ def _of_services(error: DjangoValidationError) -> exceptions.APIException:
 
 
 def _flat(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Return messages by fields; `networks.1` is the second of the networks."""
+    """Return error messages by field. `networks.1` is the second item of `networks`."""
     if isinstance(detail, Mapping):
         items = [(str(name), value) for name, value in detail.items()]
     elif all(isinstance(entry, str) for entry in detail):

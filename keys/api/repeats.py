@@ -1,4 +1,4 @@
-"""Requests that may be sent again when their answer was lost.
+"""Idempotent requests, which clients can repeat if they did not receive the response.
 
 Source: https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 """
@@ -25,20 +25,22 @@ HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 
 KEPT = timedelta(hours=24)
-"""How long an answer is given again."""
+"""How long a response is stored for repeated requests."""
 
 _SHAPE = re.compile(r"[\x21-\x7e]{1,255}")
 _SWEPT = 100
-"""Old answers that each request removes: more than it adds."""
+"""Most expired responses that one request deletes. It exceeds 1, so the table shrinks.
+"""
 
 _Handler = Callable[..., Response]
 
 
 def repeatable(handler: _Handler) -> _Handler:
-    """Have a POST with an `Idempotency-Key` do once what it does.
+    """Execute POST requests with the same `Idempotency-Key` only once.
 
-    Who comes second while the first is being answered waits for its end. A refusal is
-    not kept. A secret is not given again: it is null in the repeated answer.
+    A repeated request that arrives while the first one is in progress waits for it.
+    Error responses are not stored. Secrets are not stored: they are null in the
+    repeated response.
     """
 
     @wraps(handler)
@@ -67,9 +69,9 @@ def repeatable(handler: _Handler) -> _Handler:
 
 
 def _fingerprint(request: Request) -> str:
-    """Return what two requests have in common that are the same."""
+    """Return a hash of method, path and body, which is equal for equal requests."""
     whole = f"{request.method} {request.get_full_path()}\n".encode()
-    return sha256(whole + request._request.body).hexdigest()
+    return sha256(whole + request.body).hexdigest()
 
 
 def _again(first: RepeatedRequest, fingerprint: str) -> Response:
@@ -83,7 +85,7 @@ def _without_secret(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sweep() -> None:
-    """Forget some of what is too old; what others are removing is left to them."""
+    """Delete some expired responses, except those that another request is deleting."""
     old = RepeatedRequest.objects.filter(at__lt=timezone.now() - KEPT)
     some = old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_SWEPT]
     RepeatedRequest.objects.filter(pk__in=list(some)).delete()

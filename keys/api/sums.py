@@ -1,4 +1,4 @@
-"""Sums of usage, grouped as the caller likes, a page at a time."""
+"""Totals of usage, grouped by columns and intervals, with cursor pagination."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from keys.latencies import percentile
 from keys.models import Span
 
 RESOLUTIONS = {span.label.lower(): span for span in Span}
-"""By name: how long the rows are that are added up."""
+"""The spans of stored usage rows, by name."""
 
 INTERVALS = RESOLUTIONS | {"month": Span.DAY}
-"""Of UTC, and the longest rows that can be told apart by them."""
+"""Intervals in UTC, each with the longest span of rows that can be grouped by it."""
 
 GROUPS = {
     "customer": ("a.owner_id", "int8"),
@@ -29,24 +29,24 @@ GROUPS = {
     "method": ("u.method", "text"),
     "outcome": ("u.outcome", "text"),
 }
-"""By what usage can be told apart: its column, and that one's type."""
+"""Columns to group by: name → SQL expression and type."""
 
 TOTALS = ("calls", "credits", "duration_us", "bytes_out")
 
 PATIENCE_SECONDS = 10
-"""How long the database may take for a page."""
+"""Time limit of the database query for one page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What sums are asked for.
+    """A query for totals of usage.
 
-    since, until: the first is included, the second is not.
-    span: of the rows that are added up; they count where they begin.
-    conditions: values that columns must have, by the names of GROUPS.
-    groups: names of GROUPS, in the order of the answer.
-    interval: one of INTERVALS, "" for the whole time.
-    after: the last group of the page before.
+    since, until: the range of time; `until` is not included.
+    span: of the stored rows to add up. A row counts at the time at which it begins.
+    conditions: name in GROUPS → required value.
+    groups: names in GROUPS, in the order of the response.
+    interval: one of INTERVALS, or "" for the whole range.
+    after: the last group of the previous page.
     """
 
     since: datetime
@@ -59,14 +59,14 @@ class Question:
 
     @property
     def names(self) -> list[str]:
-        """Of what tells one sum from another."""
+        """Names of the values that identify a group."""
         return [*(["start"] if self.interval else []), *self.groups]
 
 
 def read_page(question: Question, size: int) -> tuple[list[dict[str, Any]], str]:
-    """Return sums, and the cursor of the next page, "" for the last.
+    """Return a page of totals, and the cursor of the next page ("" on the last page).
 
-    Raises: OperationalError when it takes too long.
+    Raises: OperationalError if the query exceeds PATIENCE_SECONDS.
     """
     statement, values = _statement(question)
     with transaction.atomic(), connection.cursor() as cursor:
@@ -81,7 +81,7 @@ def read_page(question: Question, size: int) -> tuple[list[dict[str, Any]], str]
 
 
 def read_cursor(text: str, names: Sequence[str]) -> tuple[Any, ...]:
-    """Return the group that a cursor names. Raises: ValueError."""
+    """Return the group that a cursor encodes. Raises: ValueError if it is malformed."""
     try:
         values = orjson.loads(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, UnicodeEncodeError, orjson.JSONDecodeError):
@@ -92,7 +92,7 @@ def read_cursor(text: str, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _typed(name: str, value: object) -> Any:
-    """Return a value of a cursor as the database takes it. Raises: ValueError."""
+    """Convert a cursor's value to the column's type. Raises: ValueError."""
     if name == "start":
         return datetime.fromisoformat(str(value))
     if GROUPS[name][1] == "int8":

@@ -1,4 +1,4 @@
-"""What hangs on a key: entitlements, allowlists, limits."""
+"""A key's entitlements, allowlists and limits."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ GRANT = Need(Scope.ENTITLEMENTS_WRITE, "keys.grant_entitlement")
 
 
 def entitlements_of(key: int) -> QuerySet[Entitlement]:
-    """Return what a key was granted. Raises: Http404 when there is no such key."""
+    """Return a key's entitlements. Raises: Http404 if there is no such key."""
     granted = Entitlement.objects.filter(api_key=find_key(key))
     return granted.select_related("network", "granted_by", "api_key")
 
 
 class EntitlementsView(ManagementView):
-    """What a key was granted."""
+    """All entitlements of a key."""
 
     needs = {"GET": LOOK}
 
     @extend_schema(responses=EntitlementDocument(many=True))
     def get(self, request: Request, key: int) -> Response:
-        """List what a key was granted, also what has expired."""
+        """List the entitlements of a key, including expired ones."""
         read_filters(request, {})
         return self.paged(entitlements_of(key), EntitlementDocument)
 
 
 class EntitlementView(ManagementView):
-    """Tracing on one network."""
+    """A key's entitlement to tracing on one network."""
 
     needs = {"PUT": GRANT, "DELETE": GRANT}
 
     @extend_schema(request=EntitlementForm, responses=EntitlementDocument)
     def put(self, request: Request, key: int, network: str) -> Response:
-        """Grant a key tracing on a network, on these terms and none of earlier ones."""
+        """Grant a key tracing on a network. These terms replace earlier ones."""
         found = find_key(key)
         place = get_object_or_404(Network, slug=network)
         form = EntitlementForm(data=request.data)
@@ -63,7 +63,7 @@ class EntitlementView(ManagementView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, key: int, network: str) -> Response:
-        """Take tracing on a network away again."""
+        """Withdraw a key's entitlement to tracing on a network."""
         granted = get_object_or_404(
             entitlements_of(key), network__slug=network, capability=Capability.TRACE
         )
@@ -89,7 +89,10 @@ class AllowlistView(ManagementView):
 
     @extend_schema(request=AllowlistForm, responses=AllowlistsDocument)
     def put(self, request: Request, key: int, kind: str) -> Response:
-        """Have the entries of one kind be these; none of them: everything is allowed."""
+        """Replace the entries of one kind of allowlist.
+
+        An empty list allows everything.
+        """
         found = find_key(key)
         if kind not in AllowlistKind.values:
             raise Http404
@@ -102,7 +105,7 @@ class AllowlistView(ManagementView):
 
 
 class LimitsView(ManagementView):
-    """What a key may spend."""
+    """A key's plan and limits."""
 
     needs = {
         "GET": LOOK,
@@ -111,12 +114,12 @@ class LimitsView(ManagementView):
 
     @extend_schema(responses=LimitsDocument)
     def get(self, request: Request, key: int) -> Response:
-        """Return what is agreed for a key, and what holds for it."""
+        """Return a key's own terms and the limits that apply."""
         return Response(LimitsDocument(find_key(key)).data)
 
     @extend_schema(request=LimitsForm, responses=LimitsDocument)
     def put(self, request: Request, key: int) -> Response:
-        """Give a key a plan and terms of its own; these ones and none of earlier ones."""
+        """Set a key's plan and its own terms, which replace earlier ones."""
         found = find_key(key)
         form = LimitsForm(data=request.data)
         form.is_valid(raise_exception=True)

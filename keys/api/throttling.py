@@ -1,4 +1,4 @@
-"""How often tokens may ask, and how often somebody may show wrong ones."""
+"""Rate limits for requests with a token, and for attempts with invalid tokens."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from rest_framework.throttling import BaseThrottle
 from keys.limiter.gcra import SECOND, Bucket, Limits, Verdict, take
 
 OF_TOKEN = Limits(rate=20, burst=100)
-"""Requests, of one token, in each process: programs of staff, not customers' calls."""
+"""Limit of requests with one token. Each process counts separately."""
 
-OF_STRANGER = Limits(rate=1, burst=30)
-"""Wrong tokens, from one address."""
+OF_INVALID = Limits(rate=1, burst=30)
+"""Limit of invalid tokens from one client address. Each process counts separately."""
 
 MAX_BUCKETS = 10_000
-"""Of each kind; the oldest is forgotten, which lets somebody in sooner."""
+"""Most buckets of each kind. Evicting the oldest one resets its limit."""
 
 
 class Gate:
-    """Counts in this process, with the arithmetic of the node's limiter."""
+    """A rate limiter in this process, with the arithmetic of `keys.limiter`."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
         self._lock = Lock()
 
-    def pass_through(self, who: Hashable, limits: Limits) -> int:
-        """Count one; return 0, or after how many seconds it may be tried again."""
+    def pass_through(self, client: Hashable, limits: Limits) -> int:
+        """Count a request; return 0 if it is allowed, otherwise the seconds to wait."""
         now = int(time.time() * SECOND)
         with self._lock:
-            bucket = self._buckets.pop(who, Bucket())
-            self._buckets[who], outcome = take(bucket, limits, now, needed=1)
+            bucket = self._buckets.pop(client, Bucket())
+            self._buckets[client], outcome = take(bucket, limits, now, needed=1)
             if len(self._buckets) > MAX_BUCKETS:
                 self._buckets.popitem(last=False)
         if outcome.verdict == Verdict.GIVEN:
@@ -44,7 +44,7 @@ class Gate:
         return ceil(outcome.wait / SECOND)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Reset all limits."""
         with self._lock:
             self._buckets.clear()
 
@@ -53,18 +53,18 @@ gate = Gate()
 
 
 class TokenThrottle(BaseThrottle):
-    """Lets a token ask so and so often."""
+    """Limits the rate of requests with one token."""
 
     def __init__(self) -> None:
         self._wait = 0
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Return whether the request is let through."""
+        """Return whether the token's limit permits the request."""
         if request.auth is None:  # what is public
             return True
         self._wait = gate.pass_through(("token", request.auth.pk), OF_TOKEN)
         return not self._wait
 
     def wait(self) -> float:
-        """Return the seconds after which to try again."""
+        """Return the seconds after which the client may retry."""
         return float(self._wait)

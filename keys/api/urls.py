@@ -1,61 +1,16 @@
-"""Addresses of the management API, below `/api/v1/`."""
+"""URLs of the management API, below `/api/v1/`."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from keys.api.access_requests import (
-    AccessRequestsView,
-    AccessRequestView,
-    ApproveAccessView,
-    DeclineAccessView,
-)
-from keys.api.api_keys import DisableKeyView, EnableKeyView, KeysView, KeyView
-from keys.api.customers import CustomersView, CustomerView
-from keys.api.documentation import NowhereView, openapi
-from keys.api.events import EventsView
-from keys.api.offers import NetworksView, PlansView, PlanView
-from keys.api.terms import (
-    AllowlistsView,
-    AllowlistView,
-    EntitlementsView,
-    EntitlementView,
-    LimitsView,
-)
-from keys.api.usage import UsageView
-from keys.api.versions import RevokeVersionView, RollKeyView, VersionsView
+from keys.api.documentation import UnknownPathView, openapi
+from keys.api.operations import operations
 
 app_name = "api"
 
-described = [
-    path("customers", CustomersView.as_view()),
-    path("customers/<int:customer>", CustomerView.as_view()),
-    path("keys", KeysView.as_view()),
-    path("keys/<int:key>", KeyView.as_view()),
-    path("keys/<int:key>/disable", DisableKeyView.as_view()),
-    path("keys/<int:key>/enable", EnableKeyView.as_view()),
-    path("keys/<int:key>/roll", RollKeyView.as_view()),
-    path("keys/<int:key>/versions", VersionsView.as_view()),
-    path("keys/<int:key>/versions/<int:version>/revoke", RevokeVersionView.as_view()),
-    path("keys/<int:key>/entitlements", EntitlementsView.as_view()),
-    path("keys/<int:key>/entitlements/<slug:network>", EntitlementView.as_view()),
-    path("keys/<int:key>/allowlists", AllowlistsView.as_view()),
-    path("keys/<int:key>/allowlists/<slug:kind>", AllowlistView.as_view()),
-    path("keys/<int:key>/limits", LimitsView.as_view()),
-    path("access-requests", AccessRequestsView.as_view()),
-    path("access-requests/<int:number>", AccessRequestView.as_view()),
-    path("access-requests/<int:number>/approve", ApproveAccessView.as_view()),
-    path("access-requests/<int:number>/decline", DeclineAccessView.as_view()),
-    path("usage", UsageView.as_view()),
-    path("events", EventsView.as_view()),
-    path("networks", NetworksView.as_view()),
-    path("plans", PlansView.as_view()),
-    path("plans/<slug:slug>", PlanView.as_view()),
-]
-"""What the OpenAPI document is about."""
-
 urlpatterns = [
-    *described,
+    *operations,
     path("openapi.json", openapi, name="openapi"),
-    path("<path:rest>", NowhereView.as_view()),
+    path("<path:rest>", UnknownPathView.as_view()),
 ]

@@ -1,4 +1,4 @@
-"""What keys were used for."""
+"""Totals of the keys' usage."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ USUAL_PAGE = 100
 
 USUAL_RANGE = timedelta(days=1)
 MAX_RANGE = timedelta(days=400)
-"""More than a year is asked for in parts."""
+"""Longest range of one query."""
 
 
 class UsageDocument(serializers.Serializer[Any]):
-    """A sum of usage. What it was not grouped by is absent."""
+    """A total of usage. Columns that it was not grouped by are absent."""
 
     start = serializers.DateTimeField(required=False)
     customer = serializers.IntegerField(required=False)
@@ -59,7 +59,7 @@ class UsageDocument(serializers.Serializer[Any]):
 
 
 class UsagePageDocument(serializers.Serializer[Any]):
-    """A page of sums; `next`: the address of the next one."""
+    """A page of totals. `next` is the URL of the next page."""
 
     next = serializers.URLField(allow_null=True)
     resolution = serializers.ChoiceField(list(RESOLUTIONS))
@@ -67,7 +67,10 @@ class UsagePageDocument(serializers.Serializer[Any]):
 
 
 class CsvRenderer(BaseRenderer):
-    """Makes a table of a page of sums; the next page's address is in `Link`."""
+    """Renders a page of totals as CSV.
+
+    The `Link` header contains the next page's URL.
+    """
 
     media_type = "text/csv"
     format = "csv"
@@ -79,7 +82,7 @@ class CsvRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Any = None,
     ) -> bytes:
-        """Return the lines, the names of the columns first."""
+        """Return the CSV text, with a header line of column names."""
         if "results" not in data:  # a refusal
             refusal: bytes = JSONRenderer().render(data)
             return refusal
@@ -98,7 +101,7 @@ def _groups(text: str) -> tuple[str, ...]:
 
 
 class UsageView(ManagementView):
-    """Sums of usage."""
+    """Totals of usage."""
 
     needs = {"GET": Need(Scope.USAGE_READ, "keys.view_usagebucket")}
     renderer_classes = [JSONRenderer, CsvRenderer]
@@ -127,14 +130,15 @@ class UsageView(ManagementView):
         responses={(200, "application/json"): UsagePageDocument, (200, "text/csv"): str}
     )
     def get(self, request: Request) -> Response:
-        """Return sums of usage, as JSON or CSV.
+        """Return totals of usage, as JSON or CSV.
 
-        Without `group_by` and `interval` it is one sum of all. Usage is written every
-        5 seconds, and kept by the minute for 48 hours, by the hour for 90 days, and by
-        the day. One of these is added up, the `resolution`: what it counts within a
-        minute, hour or day counts where that begins. Without the parameter it is the
-        longest one at whose beginnings `from`, `to` and all intervals lie; if that is
-        none, or not kept since `from`, the shortest one that is.
+        Without `group_by` and `interval`, there is one total. Usage is written every 5
+        seconds. It is stored by minute for 48 hours, by hour for 90 days, and by day.
+        The `resolution` selects which of these rows are added up. A call counts at the
+        beginning of its minute, hour or day. The default is the longest resolution at
+        whose boundaries `from`, `to` and all intervals lie. If there is none, or if its
+        rows since `from` were deleted, the default is the shortest resolution that is
+        stored since `from`.
         """
         wanted = read_filters(request, self.filters)
         size = min(max(wanted.pop("size", USUAL_PAGE), 1), MAX_PAGE)
@@ -161,7 +165,7 @@ _COLUMNS = list(UsageDocument().fields)[1 + len(GROUPS) :]
 
 
 def _question(wanted: dict[str, Any]) -> Question:
-    """Return what is asked for. Raises: ValidationError."""
+    """Return the query that the parameters describe. Raises: ValidationError."""
     until = wanted.pop("until", None) or timezone.now()
     since = wanted.pop("since", None) or until - USUAL_RANGE
     if not since < until:
@@ -182,7 +186,10 @@ def _question(wanted: dict[str, Any]) -> Question:
 
 
 def _span(since: datetime, until: datetime, interval: str, resolution: str) -> Span:
-    """Return the span of the rows to add up. Raises: ValidationError."""
+    """Return the span of the rows to add up.
+
+    Raises: ValidationError if it is not stored.
+    """
     now = timezone.now()
     longest = INTERVALS.get(interval, max(Span))
     if not resolution:
@@ -199,7 +206,7 @@ def _span(since: datetime, until: datetime, interval: str, resolution: str) -> S
 
 
 def _address(request: Request, question: Question, cursor: str) -> str:
-    """Return the address of the page that begins after a cursor, of the same rows."""
+    """Return the URL of the page after a cursor, with the same query."""
     parameters = {
         **request.query_params.dict(),
         "from": question.since.isoformat(),

@@ -1,4 +1,4 @@
-"""The secrets of keys."""
+"""Key versions: the secrets of keys."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ from keys.services import IssuedKey, issue_version, revoke_version, roll_key
 
 
 def versions_of(key: int) -> QuerySet[KeyVersion]:
-    """Return the secrets of a key. Raises: Http404 when there is no such key."""
+    """Return the versions of a key. Raises: Http404 if there is no such key."""
     versions = KeyVersion.objects.filter(api_key=find_key(key))
     return versions.select_related("use__last_network", "api_key")
 
 
 def issued(made: IssuedKey) -> Response:
-    """Answer with a new secret, this once."""
+    """Return the response that shows a new secret, once."""
     shown = VersionDocument(made.version).data
     return Response({**shown, "secret": made.secret}, 201)
 
 
 class VersionsView(ManagementView):
-    """The secrets of a key."""
+    """The versions of a key."""
 
     needs = {"GET": LOOK, "POST": CHANGE}
 
     @extend_schema(responses=VersionDocument(many=True))
     def get(self, request: Request, key: int) -> Response:
-        """List the secrets of a key, the newest first, without the secrets."""
+        """List the versions of a key, the newest first, without their secrets."""
         read_filters(request, {})
         return self.paged(versions_of(key), VersionDocument)
 
     @extend_schema(request=NewVersionForm, responses={201: IssuedVersionDocument})
     @repeatable
     def post(self, request: Request, key: int) -> Response:
-        """Give a key a further secret, beside those it has, and show it this once."""
+        """Add a secret to a key. Only this response shows it.
+
+        The other secrets stay valid.
+        """
         found = find_key(key)
         form = NewVersionForm(data=request.data)
         form.is_valid(raise_exception=True)
@@ -56,16 +59,17 @@ class VersionsView(ManagementView):
 
 
 class RollKeyView(ManagementView):
-    """Rolls a key."""
+    """Replaces the secrets of a key."""
 
     needs = {"POST": CHANGE}
 
     @extend_schema(request=RollForm, responses={201: IssuedVersionDocument})
     @repeatable
     def post(self, request: Request, key: int) -> Response:
-        """Replace the secrets of a key by a new one, which is shown this once.
+        """Replace the secrets of a key by a new one. Only this response shows it.
 
-        The old ones end after the overlap, or sooner if they end sooner by themselves.
+        The old secrets expire after the overlap, or at their own expiry if that is
+        earlier.
         """
         found = find_key(key)
         form = RollForm(data=request.data)
@@ -81,7 +85,7 @@ class RevokeVersionView(ManagementView):
 
     @extend_schema(request=ReasonForm, responses=VersionDocument)
     def post(self, request: Request, key: int, version: int) -> Response:
-        """Make a secret useless for ever."""
+        """Revoke a secret permanently."""
         found = get_object_or_404(versions_of(key), pk=version)
         form = ReasonForm(data=request.data)
         form.is_valid(raise_exception=True)

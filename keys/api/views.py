@@ -1,4 +1,4 @@
-"""What all views of the management API have in common."""
+"""Base class of the views of the management API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from rest_framework.views import APIView
 from keys.api import problems
 from keys.api.authentication import TokenAuthentication
 from keys.api.filters import Filter, read_number
-from keys.api.schema import DescribedSchema
 from keys.api.throttling import TokenThrottle
 from keys.models import ApiToken, Scope, User
 from keys.services import Actor
@@ -33,9 +32,10 @@ _M = TypeVar("_M", bound=Model)
 
 
 class Need(NamedTuple):
-    """What a request must have been given.
+    """Requirements of a request.
 
-    scope: of the token. permission: of its owner, in Django's words.
+    scope: required of the token.
+    permission: required of the token's owner, as a Django permission name.
     """
 
     scope: Scope
@@ -43,16 +43,20 @@ class Need(NamedTuple):
 
 
 class Permitted(BasePermission):
-    """Asks the token for the scope, and its owner for the permission."""
+    """Requires the scope of the token and the permission of its owner."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Return True. Raises: NotAuthenticated, PermissionDenied saying what lacks."""
+        """Return True if the request is permitted.
+
+        Raises: NotAuthenticated without a token; PermissionDenied naming the missing
+            scope or permission.
+        """
         token = request.auth
         if not isinstance(token, ApiToken):
             raise NotAuthenticated("Authorization: Bearer and a token are required.")
         assert isinstance(view, ManagementView)
         need = view.needs.get(request.method or "")
-        if need is None:  # a method that the view has not: 405 follows
+        if need is None:  # an unsupported method: 405 follows
             return True
         if need.scope not in token.scopes:
             raise PermissionDenied(f"The token lacks the scope {need.scope}.")
@@ -64,7 +68,7 @@ class Permitted(BasePermission):
 
 
 class Pages(CursorPagination):
-    """Pages that stay in place while rows are added; the newest come first."""
+    """Cursor pagination, the newest rows first. New rows do not shift pages."""
 
     page_size = 100
     page_size_query_param = "page_size"
@@ -72,7 +76,7 @@ class Pages(CursorPagination):
     ordering = "-id"
 
     def decode_cursor(self, request: Request) -> Any:
-        """Return where the page begins. Raises: NotFound for what we have not made."""
+        """Return the position of a page. Raises: NotFound for an invalid cursor."""
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None:
             try:
@@ -83,10 +87,10 @@ class Pages(CursorPagination):
 
 
 class Json(JSONParser):
-    """JSON as RFC 8259 has it: no half characters, no NaN, and no depths that we drown in."""
+    """Strict JSON (RFC 8259): no lone surrogates, no NaN, bounded nesting."""
 
     def parse(self, stream: Any, *_: Any, **__: Any) -> Any:
-        """Return what a body says. Raises: ParseError."""
+        """Return the parsed body. Raises: ParseError if it is not strict JSON."""
         try:
             return orjson.loads(stream.read())
         except orjson.JSONDecodeError as error:
@@ -94,11 +98,11 @@ class Json(JSONParser):
 
 
 class ManagementView(APIView):
-    """A view for programs: tokens and JSON, nothing from and for browsers.
+    """Base class: token authentication, JSON only. Session cookies are not accepted.
 
-    needs: by HTTP method.
-    filters: what a GET may be narrowed by.
-    pagination_class: of lists, as `paged` answers with them.
+    needs: the requirements of a request, by HTTP method.
+    filters: query parameters of a list, by name.
+    pagination_class: pagination of the lists that `paged` returns.
     """
 
     authentication_classes = [TokenAuthentication]
@@ -107,24 +111,23 @@ class ManagementView(APIView):
     parser_classes = [Json]
     renderer_classes = [JSONRenderer]
     pagination_class: type[BasePagination] | None = Pages
-    schema = DescribedSchema()
     filters: ClassVar[dict[str, Filter]] = {}
     needs: ClassVar[dict[str, Need]] = {}
 
     def get_exception_handler(self) -> Any:
-        """Return what makes problem details of exceptions."""
+        """Return the function that converts exceptions to problem details."""
         return problems.handle
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        """Keep the answer out of caches."""
+        """Forbid caching of the response."""
         finished = super().finalize_response(request, response, *args, **kwargs)
         finished["Cache-Control"] = "no-store"
         return finished
 
     def actor(self) -> Actor:
-        """Return who makes the request's changes."""
+        """Return the author of the request's changes, for the audit log."""
         token = self.request.auth
         assert isinstance(token, ApiToken)
         assert isinstance(self.request.user, User)
@@ -138,7 +141,7 @@ class ManagementView(APIView):
         *,
         ordering: str = "-id",
     ) -> Response:
-        """Answer with the page that the request asks for."""
+        """Return the requested page of a list."""
         pages = Pages()
         pages.ordering = ordering
         page: Any = pages.paginate_queryset(rows, self.request, view=self)

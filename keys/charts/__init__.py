@@ -1,7 +1,6 @@
-"""Charts as SVG that the server draws: no script on the page, and no library.
+"""Charts, drawn by the server as SVG without scripts or a library.
 
-A chart is a row of bins of time. Horizontally it is as wide as the page leaves it, so
-that places are given in bins; vertically it is always as high, and places are pixels.
-Its colours come from classes (`static/portcullis/charts.css`), and everything that it
-shows stands in a table as well.
+A chart is a row of time bins. Its width follows the page, so x coordinates are in bins.
+Its height is fixed, so y coordinates are in pixels. CSS classes define its colours
+(`static/portcullis/charts.css`). A table contains the same figures.
 """

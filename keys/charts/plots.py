@@ -1,4 +1,4 @@
-"""Bars that stand on each other, and lines, as shapes with their axes and a table."""
+"""Stacked bars and lines as SVG shapes, with axes, legend and table."""
 
 from __future__ import annotations
 
@@ -10,43 +10,60 @@ from keys.charts import words
 from keys.charts.windows import Window
 
 HEIGHT = 180
-"""Pixels between the highest value that fits and the axis."""
+"""Pixels between the top of the chart's scale and the time axis."""
 
 TOP = 8
 BOTTOM = 24
-"""Pixels above and below, for half a line of text and for a whole one."""
+"""Pixels above and below the plot, for half a line and for a whole line of text."""
 
 GAP = 0.16
-"""Part of a bin that stays empty, so that bars can be told apart."""
+"""Share of a bin that stays empty between two bars."""
 
 _STEPS = 4
-"""Lines across the chart, about."""
+"""Approximate number of horizontal lines."""
+
+_MINUTE, _HOUR, _DAY = 60 * 10**6, 3600 * 10**6, 86_400 * 10**6
+
+_LONG_STEPS = tuple(
+    length * count
+    for length, counts in (
+        (_MINUTE, (0.5, 1, 2, 5, 10, 20, 30)),
+        (_HOUR, (1, 2, 5, 12)),
+        (_DAY, (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)),
+    )
+    for count in counts
+)
+"""Distances between horizontal lines of durations from half a minute on, in
+microseconds. Other distances are powers of ten times 1, 2 or 5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One thing over time."""
+    """One data series."""
 
     label: str
     css: str
-    """Class of its shapes, which gives them their colour."""
+    """CSS class of its shapes, which defines their colour."""
     values: Sequence[float | None]
-    """For each bin; None: there was nothing to measure."""
+    """One value for each bin. None if nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on an axis. place: pixels from the top, or percent from the left."""
+    """A mark on an axis.
+
+    place: pixels from the top, or percent from the left.
+    """
 
     place: str
     label: str
     is_minor: bool = False
-    """Whether it is left out where there is little room."""
+    """Whether narrow pages omit it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A path in bins and pixels."""
+    """An SVG path, with x coordinates in bins and y coordinates in pixels."""
 
     css: str
     path: str
@@ -63,30 +80,30 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """What the chart shows of one bin."""
+    """The values of one bin, as text."""
 
     when: str
     cells: list[str]
     title: str
-    """All of it in a few lines, for whoever points at the bin."""
+    """The tooltip of the bin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A chart, ready to be written into a page by `templates/charts/plot.html`."""
+    """A chart, to be rendered by `templates/charts/plot.html`."""
 
     name: str
-    """Tells the charts of a page apart."""
+    """Identifier of the chart, unique on its page."""
     title: str
     summary: str
-    """What it shows, for those who don't see it."""
+    """Text alternative of the chart."""
     bins: int
     shapes: list[Shape]
     is_lines: bool
     across: list[Tick]
-    """The axis at the left."""
+    """Ticks of the value axis, on the left."""
     along: list[Tick]
-    """The axis of time."""
+    """Ticks of the time axis."""
     legend: list[Entry]
     heads: list[str]
     table: list[TableRow]
@@ -96,22 +113,22 @@ class Plot:
 
     @property
     def full_height(self) -> int:
-        """Pixels with everything around."""
+        """Height in pixels, including axes and margins."""
         return TOP + HEIGHT + BOTTOM
 
     @property
     def bottom(self) -> int:
-        """Where the axis of time is, in pixels."""
+        """The y coordinate of the time axis, in pixels."""
         return TOP + HEIGHT
 
     @property
     def foot(self) -> int:
-        """Where the labels of the axis of time stand, in pixels."""
+        """The y coordinate of the time axis' labels, in pixels."""
         return TOP + HEIGHT + BOTTOM - 7
 
 
 def bars(name: str, title: str, window: Window, series: Sequence[Series]) -> Plot:
-    """Draw counts that add up, each series standing on those before it."""
+    """Draw counts as stacked bars, in the order of the series."""
     values = [[value or 0 for value in one.values] for one in series]
     sums = [sum(column) for column in zip(*values, strict=True)] or [0] * window.count
     total = sum(sums)
@@ -147,12 +164,12 @@ def lines(
     series: Sequence[Series],
     figures: Sequence[str],
 ) -> Plot:
-    """Draw durations in microseconds.
+    """Draw durations in microseconds as lines.
 
-    figures: for the legend, what each series is over the whole time.
+    figures: one total for each series, for the legend.
     """
     known = [value for one in series for value in one.values if value is not None]
-    scale = _Scale(max(known, default=0), 0)
+    scale = _Scale(max(known, default=0), 0, _LONG_STEPS)
     legend = [
         Entry(one.css, one.label, figure)
         for one, figure in zip(series, figures, strict=True)
@@ -174,10 +191,17 @@ def lines(
 
 
 class _Scale:
-    """Turns values into pixels from the top; round figures lie on its marks."""
+    """Maps values to y coordinates in pixels. Its ticks are round numbers."""
 
-    def __init__(self, highest: float, least_step: float) -> None:
-        self.step = max(least_step, _round_up(highest / _STEPS)) or 1
+    def __init__(
+        self, highest: float, least_step: float, steps: Sequence[float] = ()
+    ) -> None:
+        """Cover values from 0 to `highest`.
+
+        steps: round numbers in ascending order that are used as distances of ticks
+            within their range.
+        """
+        self.step = max(least_step, _round_up(highest / _STEPS, steps)) or 1
         self.count = max(1, ceil(highest / self.step))
 
     def place(self, value: float) -> float:
@@ -187,16 +211,21 @@ class _Scale:
         return [self.step * number for number in range(self.count + 1)]
 
 
-def _round_up(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20, … that is no less; 0 for nothing."""
+def _round_up(value: float, steps: Sequence[float]) -> float:
+    """Return the least round number that is at least `value`; 0 for 0.
+
+    That is one of `steps` within their range, otherwise 1, 2, 5, 10, 20, …
+    """
     if value <= 0:
         return 0
+    if steps and steps[0] / 2 < value <= steps[-1]:
+        return next(step for step in steps if step >= value)
     power: float = 10.0 ** ceil(log10(value) - 1)
     return next(part * power for part in (1, 2, 5, 10) if part * power >= value * 0.999)
 
 
 def _bars(scale: _Scale, base: Sequence[float], heights: Sequence[float]) -> str:
-    """Return the rectangles of one series."""
+    """Return the SVG path of one series' bars."""
     parts = []
     for number, (low, more) in enumerate(zip(base, heights, strict=True)):
         if more:
@@ -209,7 +238,10 @@ def _bars(scale: _Scale, base: Sequence[float], heights: Sequence[float]) -> str
 
 
 def _line(scale: _Scale, values: Sequence[float | None]) -> str:
-    """Return a line through the middles of the bins, broken where there is nothing."""
+    """Return the SVG path of a line through the centres of the bins.
+
+    None interrupts it.
+    """
     parts = []
     for number, value in enumerate(values):
         if value is None:
@@ -267,16 +299,16 @@ def _row(
 ) -> TableRow:
     when = window.words(number)
     cells = [cell(one.values[number]) for one in series]
-    told = [
+    texts = [
         f"{one.label}: {text}"
         for one, text in zip(series, cells, strict=True)
         if one.values[number]
     ]
-    return TableRow(when, cells, "\n".join([f"{when} UTC", *(told or ["nothing"])]))
+    return TableRow(when, cells, "\n".join([f"{when} UTC", *(texts or ["nothing"])]))
 
 
 def _along(window: Window) -> Iterator[Tick]:
-    """Yield the marks of time; every other one may be left out."""
+    """Yield the ticks of the time axis. Every other tick is minor."""
     for number, (place, label) in enumerate(window.ticks()):
         yield Tick(f"{place / window.count:.3%}", label, is_minor=number % 2 == 1)
 

@@ -1,18 +1,26 @@
-"""Figures as people read them."""
+"""Numbers formatted for display."""
 
 from __future__ import annotations
 
 _THIN = "\N{NARROW NO-BREAK SPACE}"
 
 _ROUNDED = 0.9995
-"""From this part of a unit on, three digits show the whole of it: 1 k, and not 1000."""
+"""From this share of a unit, rounding to three digits gives 1 of the unit (1 k, not
+1000)."""
 
 _LARGE = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
-_LONG = ((60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "µs"))
+_LONG = (
+    (86_400_000_000, "d"),
+    (3_600_000_000, "h"),
+    (60_000_000, "min"),
+    (1_000_000, "s"),
+    (1_000, "ms"),
+    (1, "µs"),
+)
 
 
 def short(value: float) -> str:
-    """Return a count in about three digits: 950, 1.2 k, 34 M."""
+    """Format a count with about three digits: 950, 1.2 k, 34 M."""
     for size, letter in _LARGE:
         if value >= _ROUNDED * size:
             return f"{_digits(value / size)}{_THIN}{letter}"
@@ -20,13 +28,13 @@ def short(value: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a count of bytes in about three digits: 950 B, 1.2 kB."""
+    """Format a number of bytes with about three digits: 950 B, 1.2 kB."""
     text = short(count)
     return f"{text}B" if _THIN in text else f"{text}{_THIN}B"
 
 
 def duration(microseconds: float | None) -> str:
-    """Return a time in about three digits and its unit; none: a dash."""
+    """Format a duration with about three digits and its unit. None gives a dash."""
     if microseconds is None:
         return "–"
     for size, unit in _LONG:
@@ -36,7 +44,7 @@ def duration(microseconds: float | None) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a part in percent; what is not nothing does not look like nothing."""
+    """Format a share in percent. A small positive share is not rounded to 0 %."""
     if not part or not whole:
         return "0%"
     percent = 100 * part / whole
@@ -50,7 +58,7 @@ def share(part: float, whole: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return three digits at most, without noughts that say nothing."""
+    """Format a number with at most three digits, without trailing zeros."""
     if value >= 100:
         return f"{value:.0f}"
     text = f"{value:.1f}" if value >= 10 else f"{value:.2f}"

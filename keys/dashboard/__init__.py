@@ -1,6 +1,7 @@
-"""What customers see of their keys, and what they may change.
+"""Pages on which customers view and manage their keys.
 
-Views decide nothing: they look everything up among what is the customer's own and call
-`keys.services`. Every page works without scripts, which only copy texts; every change
-is a POST that is answered with a redirect, but for the two that show a secret.
+Views contain no business rules. They look up only the customer's own objects and call
+`keys.services`. Every page works without JavaScript, which only copies texts to the
+clipboard. Every change is a POST answered with a redirect, except for the two that show
+a secret.
 """

@@ -1,4 +1,4 @@
-"""What all pages of the dashboard have in common: who may see them, and whose they are."""
+"""Access control that all pages of the dashboard share."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from keys.policy import with_own_scripts
 from networks.models import Network
 
 MAX_CHANGES_AN_HOUR = 200
-"""Of all keys of a customer: far more than anybody makes by hand. Each is a row in a log
-of which nothing is ever removed."""
+"""Most changes by one customer, for all keys together. It is far more than a person
+makes by hand. The limit exists because each change adds a row to the audit log, which
+is never deleted."""
 
 _View = Callable[..., HttpResponseBase]
 
 
 def dashboard_page(view: _View) -> _View:
-    """Show a view to those who are logged in, keep it out of caches and frames."""
+    """Require a login for a view, and forbid caching and framing of its response."""
     private = cache_control(private=True, no_store=True)
     return with_own_scripts(private(login_required(_bounded(_explained(view)))))
 
 
 def own_key(request: HttpRequest, pk: int) -> ApiKey:
-    """Return a key of the customer, with its secrets, networks and owner.
+    """Return a key of the customer, with its secrets, networks and owner prefetched.
 
-    Raises: Http404, the same for a key that is another's, was deleted, or never was.
+    Raises: Http404 if the key does not exist, was deleted, or belongs to another user.
     """
     own = ApiKey.objects.kept().filter(owner=user_of(request))
     return get_object_or_404(
@@ -50,17 +51,17 @@ def own_key(request: HttpRequest, pk: int) -> ApiKey:
 
 
 def own_version(key: ApiKey, pk: int) -> KeyVersion:
-    """Return a secret of a key. Raises: Http404."""
+    """Return a version of a key. Raises: Http404 if the key has no such version."""
     return get_object_or_404(KeyVersion, api_key=key, pk=pk)
 
 
 def opened_networks(key: ApiKey) -> list[Network]:
-    """Return the networks that a key opens."""
+    """Return the networks that a key grants access to."""
     return list(key.networks.all()) or list(Network.objects.all())
 
 
 def _bounded(view: _View) -> _View:
-    """Refuse the changes of somebody who has made very many just now."""
+    """Respond with 429 if the user has made too many changes within an hour."""
 
     @wraps(view)
     def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -73,9 +74,9 @@ def _bounded(view: _View) -> _View:
 
 
 def _explained(view: _View) -> _View:
-    """Say what a change was refused for where the view has not: it came too late.
+    """Show a ValidationError that the view has not handled, and redirect to the list.
 
-    The key was deleted in another window after this request had found it.
+    This happens when the key is deleted in another window while the request is handled.
     """
 
     @wraps(view)

@@ -1,4 +1,4 @@
-"""The log of what has become of a key, as its owner may read it."""
+"""A key's audit log, as shown to its owner."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from keys.dashboard.access import dashboard_page, own_key
 from keys.models import ApiKey, EventType, KeyEvent
 
 LINES = 50
-"""On a page."""
+"""Lines on a page."""
 
 MAX_ROWS = 10_000
-"""Of a file, the newest ones."""
+"""Most rows of a CSV file. It contains the newest events."""
 
 _NUMBERS = ("request", "version")
-"""What only the database understands."""
+"""Internal ids in an event's data, which are not shown."""
 
 _HEADER = ("time (UTC)", "event", "by", "address", "details")
 
 
 class Line(NamedTuple):
-    """An event in words.
+    """An event as text.
 
-    by: you, support, or the service. address: yours, or whose a revoked secret's is.
-    details: what was changed, by words.
+    by: you, support, or the service.
+    address: the client's IP address, empty if support made the change.
+    details: pairs of field name and value.
     """
 
     event: KeyEvent
@@ -44,7 +45,7 @@ class Line(NamedTuple):
 @dashboard_page
 @require_safe
 def activity(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the log, the newest first, some lines at a time."""
+    """Show one page of the log, the newest events first."""
     key = own_key(request, pk)
     page = Paginator(_events(key), LINES).get_page(request.GET.get("page"))
     context = {"key": key, "page": page, "lines": [_line(e, key) for e in page]}
@@ -54,7 +55,7 @@ def activity(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_safe
 def activity_csv(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give the log as a file."""
+    """Send the log as a CSV file."""
     key = own_key(request, pk)
     name = f"activity-{key.pk}.csv"
     response = HttpResponse(
@@ -73,7 +74,7 @@ def activity_csv(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def plain_cell(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula.
+    """Escape a text that a spreadsheet would interpret as a formula.
 
     Source: https://owasp.org/www-community/attacks/CSV_Injection
     """
@@ -85,7 +86,7 @@ def _events(key: ApiKey) -> QuerySet[KeyEvent]:
 
 
 def _line(event: KeyEvent, key: ApiKey) -> Line:
-    """Put an event into words; who of staff it was, and where, is the provider's own."""
+    """Convert an event to text, without the name and IP address of support staff."""
     is_own = event.actor_id == key.owner_id
     by = "you" if is_own else "support" if event.actor_id else "the service"
     address = "" if by == "support" else event.actor_ip or ""
@@ -103,7 +104,7 @@ def _details(event: KeyEvent) -> Iterator[tuple[str, str]]:
 
 
 def _shown(word: str, value: Any) -> str:
-    """Return a value of an event as people read it; moments in UTC, to the minute."""
+    """Return a value of an event as text. Times are in UTC, to the minute."""
     if isinstance(value, dict):
         pairs = [(name, _shown(name, one)) for name, one in value.items()]
         return ", ".join(

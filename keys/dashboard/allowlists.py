@@ -1,4 +1,4 @@
-"""The page of what a key may be used from and for."""
+"""The page of a key's allowlists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from keys.models import AllowlistKind, ApiKey
 from keys.services import set_allowlist
 
 MAX_TEXT = 2 * MAX_ENTRIES * MAX_LENGTH
-"""Characters of a list as it is typed."""
+"""Most characters of a list in the form."""
 
 _WORDS = {
     AllowlistKind.ORIGIN: (
@@ -44,9 +44,9 @@ _WORDS = {
 
 @dataclass(slots=True)
 class List:
-    """One kind of list, as it is shown.
+    """One allowlist in the form.
 
-    text: an entry a line. fault: what is wrong with what was typed.
+    text: one entry a line. fault: the error message for `text`, or "".
     """
 
     kind: AllowlistKind
@@ -59,7 +59,7 @@ class List:
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def allowlists(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the five lists; write one of them."""
+    """Show a key's allowlists. A POST replaces one of them."""
     key = own_key(request, pk)
     lists = _lists(key)
     if request.method != "POST":

@@ -1,4 +1,4 @@
-"""The list of a customer's keys, and the page of each."""
+"""The list of a customer's keys, and the page of each key."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ else:
     _NetworksField = forms.ModelMultipleChoiceField
 
 KEYS = 50
-"""On a page of the list. Support makes as many as a customer needs."""
+"""Maximum number of keys on a page of the list."""
 
 
 class NameForm(forms.Form):
-    """What the customer calls a key."""
+    """The name of a key."""
 
     name = forms.CharField(
         max_length=100,
@@ -49,10 +49,10 @@ class NameForm(forms.Form):
 
 
 class NetworksField(_NetworksField):
-    """Boxes to tick, each with what people call the network."""
+    """Checkboxes of networks."""
 
     def label_from_instance(self, obj: Network) -> str:
-        """Return what stands beside a box."""
+        """Return the label of a network's checkbox."""
         return obj.name
 
 
@@ -68,9 +68,9 @@ class KeyForm(NameForm):
 
 
 class TypedForm(forms.Form):
-    """A word that shows that somebody means what can't be undone.
+    """Confirmation of an irreversible action: the user types a given word.
 
-    word: what has to be typed.
+    word: the expected word.
     """
 
     typed = forms.CharField(
@@ -83,7 +83,7 @@ class TypedForm(forms.Form):
         self.fields["typed"].label = f"Type {word} to confirm"
 
     def clean_typed(self) -> str:
-        """Return the word. Raises: ValidationError for another one."""
+        """Return the word. Raises: ValidationError if it is not the expected one."""
         typed = str(self.cleaned_data["typed"])
         if typed != self.word:
             raise ValidationError(f"This is not {self.word}.")
@@ -109,15 +109,15 @@ def index(request: HttpRequest) -> HttpResponse:
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """Make a key, which has no secret until it is revealed."""
+    """Create a key. Its secret is made when the user reveals it."""
     form = KeyForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        told = form.cleaned_data
+        fields = form.cleaned_data
         try:
             key = create_own_key(
                 owner=user_of(request),
-                name=told["name"],
-                networks=told["networks"],
+                name=fields["name"],
+                networks=fields["networks"],
                 actor=actor_of(request),
             )
         except ValidationError as error:
@@ -150,7 +150,7 @@ def key(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give a key another name."""
+    """Rename a key."""
     key = own_key(request, pk)
     form = NameForm(request.POST)
     if form.is_valid():
@@ -164,7 +164,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_POST
 def disable(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have a key refused until it is enabled again."""
+    """Disable a key until it is enabled again."""
     disable_key(api_key=own_key(request, pk), actor=actor_of(request))
     messages.success(request, "Disabled. Calls with this key are refused from now on.")
     return redirect("dashboard:key", pk)
@@ -173,7 +173,7 @@ def disable(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_POST
 def enable(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let a key in again."""
+    """Enable a disabled key."""
     try:
         enable_own_key(api_key=own_key(request, pk), actor=actor_of(request))
     except ValidationError as error:
@@ -186,7 +186,7 @@ def enable(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Delete a key, if its name is typed."""
+    """Delete a key, after the user has confirmed by typing its name."""
     key = own_key(request, pk)
     form = TypedForm(str(key), request.POST if request.method == "POST" else None)
     if not form.is_valid():

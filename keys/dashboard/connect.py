@@ -1,4 +1,4 @@
-"""The page that tells where a key is used, and how."""
+"""The page that shows how to connect with a key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from networks.models import Network
 
 
 class Address(NamedTuple):
-    """A network, and its base addresses: under its path, then under its own names."""
+    """A network's base URLs: the one with its path, then those with its own hosts."""
 
     network: Network
     url: str
@@ -25,9 +25,9 @@ class Address(NamedTuple):
 @dashboard_page
 @require_safe
 def connect(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show base addresses and first calls.
+    """Show base URLs and example calls.
 
-    `?network=slug` in the address chooses the network that is called.
+    The query parameter `network` (a slug) selects the network of the examples.
     """
     key = own_key(request, pk)
     base = base_url(request)

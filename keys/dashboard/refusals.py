@@ -1,4 +1,4 @@
-"""Why calls with a key were refused lately, and what its owner can do about it."""
+"""Recent rejections of calls by reason, with advice for the key's owner."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.utils import timezone
 from keys.models import ApiKey, Refusal
 
 SHOWN_DAYS = 7
-"""How far back."""
+"""Age in days of the oldest rejections shown."""
 
 MAX_SHOWN = 20
-"""Reasons, the latest ones."""
+"""Most reasons shown, the latest first."""
 
 MENDING = {
     "batch_too_costly": "Send fewer calls in one batch.",
@@ -26,29 +26,37 @@ MENDING = {
     "method_not_allowed": "Add the method to the allowlist.",
     "method_not_entitled": "Request access under Tracing.",
     "network_not_enabled": "Create a key that opens this network.",
+    "no_pending_transactions": "Read new blocks instead, or ask support for an upstream.",
+    "no_upstream": "Send the transaction to another node, or ask support for an upstream.",
     "origin_not_allowed": "Add the origin of your page to the allowlist.",
     "rate_limited": "Wait for what Retry-After says, and spread your calls.",
     "response_too_large": "Ask for less at a time.",
+    "too_many_calls": "Wait for answers before you send more calls on a socket.",
     "too_many_concurrent": "Wait for a trace before you ask for the next one.",
+    "too_many_connections": "Reuse connections, and close those you no longer need.",
+    "too_many_relayed_calls": "Wait for answers before you send more transactions.",
+    "too_many_subscriptions": "End subscriptions, or open another socket.",
+    "too_much_unread": "Read long answers to their end, or close their connections.",
     "trace_too_large": "Ask with another tracer; this transaction did too much for it.",
     "tracer_not_available": "Use a tracer that the network offers, see Tracing.",
     "tracer_not_entitled": "Request access to this tracer under Tracing.",
     "unavailable": "Try again: the fault was ours.",
+    "upstreams_unavailable": "Try again: the network's own nodes did not respond.",
     "user_agent_not_allowed": "Add your program's User-Agent to the allowlist.",
 }
-"""What to do, by reason; `/docs/errors` tells more of each."""
+"""Advice by reason; `/docs/errors` describes each error."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalLine:
-    """A reason, and what is told of it. mending: "" where nothing can be said."""
+    """A reason with advice. mending: the advice, or "" if there is none."""
 
     refusal: Refusal
     mending: str
 
 
 def latest_refusals(key: ApiKey) -> list[RefusalLine]:
-    """Return why calls were refused within the last days, the latest first."""
+    """Return the reasons of the last SHOWN_DAYS days, the latest first."""
     since = timezone.now() - timedelta(days=SHOWN_DAYS)
     found = Refusal.objects.filter(api_key=key, last_at__gt=since)
     return [

@@ -1,4 +1,4 @@
-"""A key's secrets: revealed once, rolled, revoked."""
+"""Pages that reveal, roll and revoke a key's secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SECONDS = [str(int(overlap.total_seconds())) for overlap in OVERLAPS]
 
 
 class RollForm(forms.Form):
-    """How long the old secrets may live on."""
+    """The time for which the old secrets stay valid."""
 
     overlap = forms.ChoiceField(
         choices=[(seconds, seconds) for seconds in _SECONDS],
@@ -43,7 +43,7 @@ class RollForm(forms.Form):
 @dashboard_page
 @require_POST
 def reveal(request: HttpRequest, pk: int) -> HttpResponse:
-    """Have the first secret of a key made, and show it this once."""
+    """Make the first secret of a key and show it once."""
     key = own_key(request, pk)
     try:
         issued = reveal_key(api_key=key, actor=actor_of(request))
@@ -56,7 +56,7 @@ def reveal(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def roll(request: HttpRequest, pk: int) -> HttpResponse:
-    """Replace the secrets of a key by a new one, which is shown this once."""
+    """Replace the secrets of a key by a new one, and show it once."""
     key = own_key(request, pk)
     form = RollForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -85,7 +85,7 @@ def roll(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, pk: int, version_pk: int) -> HttpResponse:
-    """Make a secret useless for ever, if its last characters are typed."""
+    """Revoke a secret permanently, after the user has typed its last characters."""
     key = own_key(request, pk)
     version = own_version(key, version_pk)
     posted = request.POST if request.method == "POST" else None
@@ -103,7 +103,7 @@ def revoke(request: HttpRequest, pk: int, version_pk: int) -> HttpResponse:
 
 
 def _show(request: HttpRequest, issued: IssuedKey) -> HttpResponse:
-    """Show a secret in the answer itself: it is in no address and no other page."""
+    """Show a secret in the response itself, so that no URL and no other page has it."""
     key = own_key(request, issued.api_key.pk)
     base = base_url(request)
     networks = opened_networks(key)

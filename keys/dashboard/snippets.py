@@ -1,17 +1,18 @@
-"""First calls to a network, to be pasted: they ask for the number of its newest block."""
+"""Example calls to a network (eth_blockNumber) for users to copy."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 VARIABLE = "PORTCULLIS_KEY"
-"""The environment variable that holds the key wherever the key itself is not shown."""
+"""The environment variable with the key, for examples that do not contain the key."""
 
 
 class Snippet(NamedTuple):
-    """A piece of code.
+    """An example call.
 
-    name: for addresses. title: for people. needs: what installs what it uses, or "".
+    name: identifier in URLs. title: for display. needs: the command that installs its
+        dependencies, or "".
     """
 
     name: str
@@ -21,14 +22,14 @@ class Snippet(NamedTuple):
 
 
 def export_line(key: str) -> str:
-    """Return the line of a shell that keeps a key where the snippets look for it."""
+    """Return a shell command that sets VARIABLE to the key."""
     return f"export {VARIABLE}={key}"
 
 
 def snippets(base: str, key: str = "") -> list[Snippet]:
-    """Return the same call in each of the usual tools.
+    """Return the same call for several languages and tools.
 
-    base: a network's base address. key: the key, "" to take it from VARIABLE.
+    base: the network's base URL. key: the key, or "" to read it from VARIABLE.
     """
     shell = f'"{base}/{key or "$" + VARIABLE}"'
     script = f'"{base}/{key}"' if key else f"`{base}/${{process.env.{VARIABLE}}}`"

@@ -1,4 +1,4 @@
-"""What the list of keys tells of them."""
+"""Summaries of keys for the list of keys."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from networks.models import Network
 class KeyLine:
     """A key in the list of keys.
 
-    versions: its secrets that open. networks: those it opens, empty for all.
-    plan: the one whose limits hold, None where there are no plans.
-    credits_today: since midnight UTC.
+    versions: its valid secrets.
+    networks: those that it grants access to, empty for all.
+    plan: the plan whose limits apply, or None if there are no plans.
+    credits_today: credits used since midnight UTC.
     """
 
     key: ApiKey
@@ -32,7 +33,7 @@ class KeyLine:
 
 
 def key_lines(keys: Iterable[ApiKey]) -> list[KeyLine]:
-    """Return what is told of keys whose owner, secrets and networks are prefetched."""
+    """Return summaries of keys whose owner, secrets and networks are prefetched."""
     found = list(keys)
     credits, agreed = credits_today(found), agreements(found)
     return [
@@ -50,6 +51,6 @@ def key_lines(keys: Iterable[ApiKey]) -> list[KeyLine]:
 
 
 def last_used_at(versions: Iterable[KeyVersion]) -> datetime | None:
-    """Return when one of some secrets was last used; their uses may be prefetched."""
+    """Return the time at which any of the secrets was last used, or None."""
     uses = [version.use.last_used_at for version in versions if hasattr(version, "use")]
     return max(uses, default=None)

@@ -1,4 +1,4 @@
-"""The pages of what a key may trace, and of asking for more."""
+"""Pages that show a key's access to tracing and let its owner request more."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from keys.services import request_access, withdraw_request
 from networks.models import Network, Tracer
 
 REQUESTS = 20
-"""On a page."""
+"""Requests on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A network, what it offers, and what the key was granted of that.
+    """A network's tracers, and the key's entitlement to them.
 
-    tracers: each with whether the key may use it now. granted: None for nothing.
-    pending: a request that waits for staff.
+    tracers: each tracer with whether the key may use it now.
+    granted: the entitlement, or None.
+    pending: a request that staff have not decided yet.
     """
 
     network: Network
@@ -43,14 +44,14 @@ class Offer:
 
     @property
     def has_all(self) -> bool:
-        """Whether there is nothing to ask for."""
+        """Whether the key has access to all tracers already."""
         return all(may for _, may in self.tracers)
 
 
 class AccessForm(forms.Form):
-    """What is asked for, and why.
+    """A request for tracers, with a reason.
 
-    network: what it is asked on.
+    network: the network of the tracers.
     """
 
     tracers = forms.MultipleChoiceField(
@@ -75,7 +76,7 @@ class AccessForm(forms.Form):
 @dashboard_page
 @require_safe
 def tracing(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what was granted on each network, and what was asked for."""
+    """Show the key's entitlements and requests on each network."""
     key = own_key(request, pk)
     asked = key.access_requests.select_related("network")
     page = Paginator(asked, REQUESTS).get_page(request.GET.get("page"))
@@ -86,7 +87,7 @@ def tracing(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
-    """Ask staff that the key may trace on a network."""
+    """Request access to tracing on a network."""
     key = own_key(request, pk)
     offer = next((one for one in _offers(key) if one.network.slug == slug), None)
     if offer is None:
@@ -115,7 +116,7 @@ def ask(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
 @dashboard_page
 @require_POST
 def withdraw(request: HttpRequest, pk: int, request_pk: int) -> HttpResponse:
-    """Take a request back."""
+    """Withdraw a request."""
     key = own_key(request, pk)
     asked = get_object_or_404(AccessRequest, api_key=key, pk=request_pk)
     try:

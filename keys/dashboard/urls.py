@@ -1,4 +1,4 @@
-"""Addresses of the dashboard, below `/dashboard/`."""
+"""URLs of the dashboard, below `/dashboard/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a customer's key is used for: charts, figures, and the rows as CSV."""
+"""A key's usage: charts, totals, and CSV export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keys.usage.ranges import RANGES
 @dashboard_page
 @require_safe
 def usage(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show charts of a key; `range`, `by` and `of` in the query choose."""
+    """Show charts of a key. The query selects them by `range`, `by` and `of`."""
     api_key = own_key(request, pk)
     context = {
         "key": api_key,
@@ -30,7 +30,7 @@ def usage(request: HttpRequest, pk: int) -> HttpResponse:
 @dashboard_page
 @require_safe
 def export(request: HttpRequest, pk: int) -> HttpResponse:
-    """Send the rows of a range; `range` in the query chooses."""
+    """Send the usage rows of a range as CSV. The query selects it by `range`."""
     api_key = own_key(request, pk)
     chosen = _chosen(request)
     text = usage_csv(api_key, RANGES[chosen.range], timezone.now())
@@ -41,7 +41,7 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest) -> Chosen:
-    """Return what the query asks for. Raises: Http404."""
+    """Return the selected charts from the query. Raises: Http404 if it is malformed."""
     try:
         return Chosen.from_query(request.GET.dict())
     except UnknownChoice as error:

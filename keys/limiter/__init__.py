@@ -1,5 +1,5 @@
-"""What a key may spend: a rate with a burst, and a number of credits a day.
+"""Rate limits of API keys: credits a second with a burst, and credits a day.
 
-`gcra` is the arithmetic, `buckets` the same in Redis, which all processes share, and
-`limiter` what requests ask: it spends small leases of credits without asking anybody.
+`gcra` is the arithmetic. `buckets` runs the same arithmetic in Redis, which all processes
+share. `limiter` charges requests, from small leases of credits held in the process.
 """

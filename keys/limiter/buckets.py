@@ -1,24 +1,22 @@
-"""The buckets that all processes share, in Redis."""
+"""The buckets in Redis, which all processes share."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
+from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from keys.limiter.gcra import DAY, Bucket, Limits, Outcome, Verdict
+from outbox.redis_address import connection_pool
 
 TIMEOUT_SECONDS = 1.0
-"""A script takes 0.1 ms, yet a Redis or a machine with much to do is waited for: who goes
-on alone can't know what the other processes let in. One that is stopped refuses at once.
-"""
+"""A script takes 0.1 ms. The timeout is much longer, because a process that continues without
+Redis does not know what the others admit. A stopped Redis refuses connections at once."""
 
 MAX_CONNECTIONS = 8
-"""Of a process; a connection does thousands of scripts a second."""
+"""In one process. A connection runs thousands of scripts a second."""
 
 _SCRIPT = (Path(__file__).parent / "take.lua").read_text()
 
@@ -26,12 +24,15 @@ _SCRIPT = (Path(__file__).parent / "take.lua").read_text()
 _FAILURES = (RedisError, OSError, TimeoutError)
 
 
-class Away(Exception):
-    """Raised when Redis does not answer, or not in time, or with an error."""
+class RedisUnavailable(Exception):
+    """Raised when Redis can't be reached, does not answer in time, or reports an error."""
 
 
 class Taken(NamedTuple):
-    """What came of asking, and the bucket as it is then, by the clock `now`."""
+    """The outcome of a request, and the bucket after it.
+
+    now: Redis' clock in microseconds of Unix time, which `bucket` refers to.
+    """
 
     outcome: Outcome
     bucket: Bucket
@@ -45,15 +46,9 @@ class Buckets:
     """
 
     def __init__(self, url: str, *, timeout: float = TIMEOUT_SECONDS) -> None:
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=MAX_CONNECTIONS,
-            timeout=timeout,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            retry=Retry(NoBackoff(), 0),
+        self._redis = Redis.from_pool(
+            connection_pool(url, max_connections=MAX_CONNECTIONS, timeout=timeout)
         )
-        self._redis = Redis.from_pool(pool)
         self._script = self._redis.register_script(_SCRIPT)
 
     async def take(
@@ -67,9 +62,9 @@ class Buckets:
         backlog: int = 0,
         used: int = 0,
     ) -> Taken:
-        """Do what `gcra.take` does, by Redis' clock.
+        """Run `gcra.take` in Redis, with Redis' clock. The parameters are the same.
 
-        Raises: Away.
+        Raises: RedisUnavailable if Redis does not answer in time.
         """
         numbers = (limits.rate, limits.burst, limits.daily or 0)
         try:
@@ -78,7 +73,7 @@ class Buckets:
                 args=[*numbers, needed, lease, returned, backlog, used],
             )
         except _FAILURES as error:
-            raise _away(error) from error
+            raise _unavailable(error) from error
         verdict, credits, wait, now, arrival, spent = map(int, answer)
         return Taken(
             Outcome(Verdict(verdict), credits, wait),
@@ -86,20 +81,17 @@ class Buckets:
             now,
         )
 
-    async def look(self) -> None:
-        """Return if Redis answers.
-
-        Raises: Away.
-        """
+    async def ping(self) -> None:
+        """Check that Redis answers. Raises: RedisUnavailable."""
         try:
             await self._redis.ping()
         except _FAILURES as error:
-            raise _away(error) from error
+            raise _unavailable(error) from error
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         await self._redis.aclose()
 
 
-def _away(error: Exception) -> Away:
-    return Away(f"{type(error).__name__}: {error}")
+def _unavailable(error: Exception) -> RedisUnavailable:
+    return RedisUnavailable(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What a request is told when its key has no credits for it."""
+"""JSON-RPC errors for requests that exceed the limits of their key."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from jsonrpc.errors import RpcError
 
 
 class RateLimited(RpcError):
-    """Raised when a key spends faster than it may.
+    """Raised when a key exceeds its rate.
 
-    rate: credits a second. wait_seconds: after which the same request is let in, if
-    the key spends nothing meanwhile.
+    rate: credits a second. wait_seconds: after which the same request succeeds, if the
+    key spends nothing until then.
     """
 
     http_status = 429
@@ -31,8 +31,8 @@ class RateLimited(RpcError):
 class DailyQuotaExceeded(RpcError):
     """Raised when a key has spent its credits of the day.
 
-    It comes without Retry-After: clients would sleep until midnight.
-    limit: credits. day: its number since 1970.
+    There is no Retry-After header, because clients would sleep until midnight.
+    limit: credits. day: days since 1970.
     """
 
     http_status = 402
@@ -49,9 +49,9 @@ class DailyQuotaExceeded(RpcError):
 
 
 class TooCostly(RpcError):
-    """Raised when a request costs more than its key can ever have at once.
+    """Raised when a request costs more credits than the burst of its key.
 
-    credits: what it costs. burst: what the key may have.
+    credits: the cost of the request. burst: the limit.
     """
 
     code = -32600

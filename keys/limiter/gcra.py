@@ -1,9 +1,9 @@
-"""The generic cell rate algorithm over credits, with a daily quota beside it.
+"""The generic cell rate algorithm (GCRA) over credits, with a daily quota.
 
-A bucket is one moment, the theoretical arrival time: when it would be full again. Each
-credit taken moves it on by 1/rate; a bucket whose moment lies a whole burst ahead is
-empty. All times are whole microseconds, so that Redis' Lua, whose numbers are IEEE
-doubles, and Python come to the same.
+A bucket stores one moment, the theoretical arrival time: when it will be full again. Each
+credit that is taken moves this moment forward by 1/rate. A bucket is empty when the
+moment is a whole burst ahead. All times are whole microseconds, so that Python and Redis'
+Lua, whose numbers are IEEE doubles, compute the same.
 
 Source: ITU-T I.371 Annex A, the virtual scheduling algorithm.
 """
@@ -19,27 +19,28 @@ SECOND = 1_000_000
 """Microseconds."""
 
 DAY = 86_400 * SECOND
-"""Of UTC; leap seconds are not counted, as ever in Unix time."""
+"""Microseconds of a day in UTC. Unix time does not count leap seconds."""
 
 MAX_RATE = 1_000_000
 """Credits a second: one a microsecond. No key can spend more."""
 
 MAX_BURST = 1_000_000_000
-"""Credits; in microseconds still a number that a double holds exactly."""
+"""Most credits at once. At rate 1, the burst in microseconds is still an integer that a
+double represents exactly."""
 
 LEASE_SHARE = 3
-"""Part of what is left that a lease may be: so it shrinks towards the limit."""
+"""A lease is at most 1/3 of the credits that are left, so it shrinks near the limit."""
 
 LEASE_SECONDS = 0.01
-"""Of the rate: a lease that is gone sooner is renewed more than it is used."""
+"""A lease lasts for this long at the full rate, so that renewals do not outweigh its use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a key may spend.
+    """The limits of a key.
 
-    rate: credits a second. burst: credits at once. daily: credits a day of UTC, None
-    for as many as the rate allows.
+    rate: credits a second. burst: credits at once.
+    daily: credits a day (UTC), or None without a daily limit.
     """
 
     rate: int
@@ -48,16 +49,16 @@ class Limits:
 
     @property
     def lease(self) -> int:
-        """Credits that a process may hold at most without having spent them.
+        """Most credits that a process may hold unspent.
 
-        A sixteenth of the burst; where the rate spends that within milliseconds, what
-        lasts for some, but never more than a third.
+        1/16 of the burst, or what lasts for `LEASE_SECONDS` if that is more, but at most
+        1/3 of the burst.
         """
         lasting = int(self.rate * LEASE_SECONDS)
         return max(self.burst // 16, min(self.burst // LEASE_SHARE, lasting))
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what the arithmetic is not made for."""
+        """Raise ValueError for numbers outside the range of the arithmetic."""
         if not 0 < self.rate <= MAX_RATE:
             raise ValueError(f"a rate is 1 to {MAX_RATE}, not {self.rate}")
         if not 0 < self.burst <= MAX_BURST:
@@ -67,10 +68,10 @@ class Limits:
 
 
 class Bucket(NamedTuple):
-    """What has been taken so far.
+    """The state of a key's limits.
 
-    arrival: microseconds, the theoretical arrival time. day: number of the day since
-    1970. spent: credits of that day.
+    arrival: the theoretical arrival time in microseconds of Unix time.
+    day: days since 1970. spent: credits spent on that day.
     """
 
     arrival: int = 0
@@ -79,7 +80,7 @@ class Bucket(NamedTuple):
 
 
 class Verdict(IntEnum):
-    """Whether credits are given, or what forbids it."""
+    """Whether credits were given, or the limit that was exceeded."""
 
     GIVEN = 0
     RATE = 1
@@ -87,10 +88,10 @@ class Verdict(IntEnum):
 
 
 class Outcome(NamedTuple):
-    """What came of asking for credits.
+    """The result of a request for credits.
 
-    credits: how many are given, at least those that are needed; 0 if they are refused.
-    wait: microseconds after which a refusal by the rate would be none.
+    credits: how many were given; 0 if the request was refused.
+    wait: after a refusal by the rate, microseconds until the request would succeed.
     """
 
     verdict: Verdict
@@ -109,19 +110,20 @@ def take(
     backlog: int = 0,
     used: int = 0,
 ) -> tuple[Bucket, Outcome]:
-    """Take credits from a bucket, or be refused.
+    """Take credits from a bucket, or reject the request.
 
-    now: Unix time in microseconds. needed: credits without which nothing is given.
-    lease: credits that are welcome, if there are plenty. returned: credits that were
-    taken before and not spent.
-    backlog, used: microseconds that the bucket's moment lies ahead at least, and credits
-    that are spent of the day at least, as a process has counted that was cut off.
+    now: Unix time in microseconds.
+    needed: credits that must be taken, otherwise the request is rejected.
+    lease: credits that are taken instead of `needed` if enough are left.
+    returned: credits of an earlier request that were not spent.
+    backlog, used: after an outage, lower bounds for the microseconds by which `arrival`
+        is ahead of `now`, and for the credits spent today.
     """
     day = now // DAY
     spent = max(bucket.spent if bucket.day == day else 0, used)
     spent = max(0, spent - returned)
     arrival = max(now + backlog, bucket.arrival)
-    # What was returned does not count as time that has passed: hence rounded down.
+    # Rounded down, so that returned credits never become more.
     arrival = max(now, arrival - floor(returned * SECOND / limits.rate))
     full = _interval(limits.burst, limits.rate)
     room = min(limits.burst, floor((full - (arrival - now)) * limits.rate / SECOND))
@@ -137,12 +139,12 @@ def take(
     return Bucket(arrival, day, spent + credits), Outcome(Verdict.GIVEN, credits)
 
 
-def lag(bucket: Bucket, now: int) -> dict[str, int]:
-    """Return how empty a bucket is at a time, as `take` is told of it."""
+def debt(bucket: Bucket, now: int) -> dict[str, int]:
+    """Return a bucket's debt at a time, as the parameters `backlog` and `used` of `take`."""
     used = bucket.spent if bucket.day == now // DAY else 0
     return {"backlog": max(0, bucket.arrival - now), "used": used}
 
 
 def _interval(credits: int, rate: int) -> int:
-    """Return the microseconds in which credits grow again, rounded up."""
+    """Return the microseconds in which the rate yields these credits, rounded up."""
     return ceil(credits * SECOND / rate)

@@ -1,7 +1,7 @@
--- keys.limiter.gcra.take, word for word, on a bucket that all processes share.
+-- The same arithmetic as keys.limiter.gcra.take, on a bucket that all processes share.
 -- KEYS: the bucket, a hash of arrival, day, spent
 -- ARGV: rate, burst, daily (0: none), needed, lease, returned, backlog, used
--- Returns verdict, credits, wait, and for whoever goes on alone: now, arrival, spent.
+-- Returns verdict, credits, wait, and the bucket for an outage of Redis: now, arrival, spent.
 local SECOND, DAY, LEASE_SHARE, KEEP_SECONDS = 1000000, 86400000000, 3, 172800
 local rate, burst, daily = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local needed, lease, returned = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -11,7 +11,7 @@ local function interval(credits)
   return math.ceil(credits * SECOND / rate)
 end
 
--- Redis' own clock: the processes' need not agree.
+-- Redis' clock, because the clocks of the processes may differ.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * SECOND + tonumber(time[2])
 local bucket = redis.call('HMGET', KEYS[1], 'arrival', 'day', 'spent')
@@ -37,7 +37,7 @@ else
   spent = spent + credits
 end
 
--- Lua writes large numbers with 14 digits unless it is told otherwise.
+-- Lua's default format has 14 digits.
 redis.call('HSET', KEYS[1], 'arrival', string.format('%.0f', arrival), 'day', day,
   'spent', string.format('%.0f', spent))
 redis.call('EXPIRE', KEYS[1], KEEP_SECONDS)

@@ -1,4 +1,4 @@
-"""Arguments that several commands take, read with precise refusals."""
+"""Command-line arguments shared by several commands."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 from django.core.management.base import CommandError
 
-from keys.models import KeyVersion
+from keys.models import KeyVersion, Plan
 from keys.selectors import get_key_version
 
 
 def read_key(text: str) -> KeyVersion:
-    """Return the version that a key or a hint names.
+    """Return the key version with this key or hint.
 
-    Raises: CommandError when there is none, or more than one.
+    Raises: CommandError if there is none, or more than one.
     """
     try:
         return get_key_version(text)
@@ -23,10 +23,24 @@ def read_key(text: str) -> KeyVersion:
         raise CommandError("several keys have this hint: give the key") from None
 
 
-def read_moment(text: str | None) -> datetime | None:
-    """Return a moment in ISO 8601; UTC unless it says else.
+def read_plan(slug: str | None) -> Plan | None:
+    """Return the plan with this slug; None if no slug was given.
 
-    Raises: CommandError.
+    Raises: CommandError naming the plans that exist.
+    """
+    if slug is None:
+        return None
+    plans = {plan.slug: plan for plan in Plan.objects.order_by("slug")}
+    if slug not in plans:
+        known = f"there are {', '.join(plans)}" if plans else "there are no plans yet"
+        raise CommandError(f"there is no plan {slug!r}; {known}")
+    return plans[slug]
+
+
+def read_moment(text: str | None) -> datetime | None:
+    """Parse an ISO 8601 date and time. Without an offset, it is in UTC.
+
+    Raises: CommandError if the text is malformed.
     """
     if text is None:
         return None

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                 ('staff_note', models.TextField(blank=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('networks', models.ManyToManyField(blank=True, help_text='None chosen: every network.', related_name='api_keys', to='networks.network')),
+                ('networks', models.ManyToManyField(blank=True, help_text='None chosen: all networks.', related_name='api_keys', to='networks.network')),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='api_keys', to=settings.AUTH_USER_MODEL)),
             ],
             options={

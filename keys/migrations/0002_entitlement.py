@@ -42,12 +42,12 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('capability', models.CharField(choices=[('trace', 'tracing')], default='trace', max_length=32)),
-                ('tracers', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('callTracer', 'callTracer'), ('prestateTracer', 'prestateTracer'), ('flatCallTracer', 'flatCallTracer'), ('4byteTracer', '4byteTracer'), ('muxTracer', 'muxTracer'), ('noopTracer', 'noopTracer'), ('structLog', 'struct logger (when no tracer is named)'), ('javascript', 'JavaScript (custom tracers)')], max_length=32), blank=True, default=list, help_text='None chosen: all that the network offers.', size=None)),
+                ('tracers', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('callTracer', 'callTracer'), ('prestateTracer', 'prestateTracer'), ('flatCallTracer', 'flatCallTracer'), ('4byteTracer', '4byteTracer'), ('muxTracer', 'muxTracer'), ('noopTracer', 'noopTracer'), ('structLog', 'struct logger (when no tracer is named)'), ('javascript', 'JavaScript (custom tracers)')], max_length=32), blank=True, default=list, help_text='None chosen: all tracers that the network offers.', size=None)),
                 ('expires_at', models.DateTimeField(blank=True, help_text='None: never.', null=True)),
-                ('note', models.CharField(blank=True, help_text='Why it was granted; for staff alone.', max_length=200)),
-                ('granted_at', models.DateTimeField(editable=False, help_text='Since when it has these terms.')),
+                ('note', models.CharField(blank=True, help_text='Why it was granted. Visible to staff only.', max_length=200)),
+                ('granted_at', models.DateTimeField(editable=False, help_text='When these terms were set.')),
                 ('api_key', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entitlements', to='keys.apikey')),
-                ('granted_by', models.ForeignKey(blank=True, editable=False, help_text='Who gave it these terms; none: the command line.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('granted_by', models.ForeignKey(blank=True, editable=False, help_text='The user who set these terms. None: the command line.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('network', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
             ],
             options={

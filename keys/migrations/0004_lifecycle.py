@@ -55,12 +55,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='apikey',
             name='deleted_at',
-            field=models.DateTimeField(editable=False, help_text='Set for ever: what hangs on it is kept.', null=True),
+            field=models.DateTimeField(editable=False, help_text='When the key was deleted. Its events and usage are kept.', null=True),
         ),
         migrations.AddField(
             model_name='apikey',
             name='expires_at',
-            field=models.DateTimeField(blank=True, help_text='The end of all its secrets; none: never.', null=True),
+            field=models.DateTimeField(blank=True, help_text='Expiry of all secrets of the key. Empty: never.', null=True),
         ),
         migrations.CreateModel(
             name='KeyEvent',

@@ -18,14 +18,14 @@ class Migration(migrations.Migration):
             name='ApiToken',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='What uses it.', max_length=100)),
+                ('name', models.CharField(help_text='The program that uses the token.', max_length=100)),
                 ('scopes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('customers:read', 'look at customers'), ('customers:write', 'make customers, switch them on and off'), ('keys:read', 'look at keys and all that hangs on them'), ('keys:write', 'issue, change, roll, revoke and delete keys'), ('limits:write', 'change plans and limits of keys'), ('entitlements:write', 'grant tracing, decide on requests'), ('usage:read', 'read usage'), ('events:read', 'read events')], max_length=32), size=None)),
                 ('digest', models.CharField(editable=False, help_text='Hex SHA-256.', max_length=64, unique=True)),
                 ('hint', models.CharField(editable=False, help_text='First seven and last four characters.', max_length=12)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField(blank=True, help_text='None: never.', null=True)),
                 ('revoked_at', models.DateTimeField(editable=False, null=True)),
-                ('last_used_at', models.DateTimeField(editable=False, help_text='Within a minute.', null=True)),
+                ('last_used_at', models.DateTimeField(editable=False, help_text='Accurate to a minute.', null=True)),
                 ('created_by', models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
             ],
@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='keyevent',
             name='token',
-            field=models.ForeignKey(blank=True, db_index=False, help_text="With which the actor's program made the change; none: himself.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='keys.apitoken'),
+            field=models.ForeignKey(blank=True, db_index=False, help_text="The token with which the change was made. None: made without a token.", null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='keys.apitoken'),
         ),
         migrations.CreateModel(
             name='RepeatedRequest',

@@ -16,9 +16,9 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('email', models.CharField(max_length=254)),
-                ('ip', models.GenericIPAddressField(help_text='Who has asked for it; of IPv6 the /64.', null=True)),
+                ('ip', models.GenericIPAddressField(help_text='The client address; the /64 network for IPv6.', null=True)),
                 ('at', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
-                ('used_at', models.DateTimeField(help_text='When somebody has signed up with its link.', null=True)),
+                ('used_at', models.DateTimeField(help_text='When the link was used to sign up.', null=True)),
             ],
             options={
                 'indexes': [models.Index(fields=['email', 'at'], name='account_mail_to_email'), models.Index(fields=['ip', 'at'], name='account_mail_from_ip')],

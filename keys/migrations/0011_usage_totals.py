@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ('calls', models.BigIntegerField()),
                 ('credits', models.BigIntegerField()),
                 ('duration_us', models.BigIntegerField(help_text='Microseconds of all calls.')),
-                ('bytes_out', models.BigIntegerField(help_text='Of all answers.')),
+                ('bytes_out', models.BigIntegerField(help_text='Total size of all answers.')),
                 ('latencies', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), help_text='Calls of less than 1, 2, 4, 8 … µs; see keys.latencies.', size=None)),
                 ('network', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
             ],

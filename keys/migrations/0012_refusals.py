@@ -17,11 +17,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('reason', models.CharField(help_text='As in `data.reason`.', max_length=64)),
-                ('method', models.CharField(blank=True, help_text='Of the last one; empty: of any method.', max_length=100)),
+                ('method', models.CharField(blank=True, help_text='The method of the last call. Empty: all methods are refused.', max_length=100)),
                 ('last_at', models.DateTimeField()),
-                ('calls', models.BigIntegerField(help_text='On the day of the last one, UTC.')),
+                ('calls', models.BigIntegerField(help_text='Number of calls on the day (UTC) of the last one.')),
                 ('api_key', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='refusals', to='keys.apikey')),
-                ('network', models.ForeignKey(help_text='None: the key itself was refused, wherever.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
+                ('network', models.ForeignKey(help_text='None: the key itself was refused, on any network.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='networks.network')),
             ],
             options={
                 'ordering': ['-last_at'],

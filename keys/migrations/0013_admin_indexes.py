@@ -1,4 +1,4 @@
-"""What filters and searches of the admin look into, made while the service goes on."""
+"""Create indexes for the admin's filters and searches concurrently."""
 
 from __future__ import annotations
 

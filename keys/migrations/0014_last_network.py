@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='keyversionuse',
             name='last_network',
-            field=models.ForeignKey(db_index=False, help_text='On which; none: it is there no more.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='networks.network'),
+            field=models.ForeignKey(db_index=False, help_text='The network of the last use. None: it was deleted.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='networks.network'),
         ),
     ]

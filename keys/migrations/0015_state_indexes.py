@@ -1,4 +1,4 @@
-"""What the admin's filters by state look into, made while the service goes on."""
+"""Create indexes for the admin's filters by state concurrently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users, API keys, what they were granted, and what became of them."""
+"""Models of users, API keys, their entitlements, usage and events."""
 
 from keys.models.access import AccessRequest, AccessStatus
 from keys.models.account_mails import AccountMail

@@ -1,4 +1,4 @@
-"""What customers have asked to be granted."""
+"""Customers' requests for access to tracing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from django.utils import timezone
 
 from keys.models.api_keys import ApiKey
 from keys.models.users import User
+from legible.fields import NameField, NoteField
 from networks.models import Network, Tracer
 
 
 class AccessStatus(models.TextChoices):
-    """How far a request for access has come."""
+    """State of a request for access."""
 
     PENDING = "pending", "waiting for staff"
     APPROVED = "approved", "approved"
@@ -23,7 +24,7 @@ class AccessStatus(models.TextChoices):
 
 
 class AccessRequest(models.Model):
-    """A customer's wish to trace on a network, and what became of it."""
+    """A customer's request for tracing on a network, with the decision."""
 
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.CASCADE, related_name="access_requests"
@@ -33,9 +34,9 @@ class AccessRequest(models.Model):
         models.CharField(max_length=32, choices=Tracer.choices),
         default=list,
         blank=True,
-        help_text="None chosen: all that the network offers.",
+        help_text="None chosen: all tracers that the network offers.",
     )
-    reason = models.TextField(
+    reason = NoteField(
         validators=[MaxLengthValidator(1000)],
         help_text="What the customer needs it for.",
     )
@@ -50,11 +51,13 @@ class AccessRequest(models.Model):
         User, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     decided_at = models.DateTimeField(null=True, blank=True)
-    answer = models.CharField(
-        max_length=500, blank=True, help_text="What the customer is told besides."
+    answer = NameField(
+        max_length=500, blank=True, help_text="A message for the customer."
     )
     expires_at = models.DateTimeField(
-        null=True, blank=True, help_text="Until when it was granted; none: for good."
+        null=True,
+        blank=True,
+        help_text="Expiry of the grant. Empty: it does not expire.",
     )
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Mails about accounts that were asked for, for as long as they count."""
+"""Account mails, stored while their links or the limits need them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from django.utils import timezone
 
 
 class AccountMail(models.Model):
-    """A mail to an address, whether or not somebody has an account with it.
+    """A mail to an address, with or without an account.
 
-    Its link works once and for a day; its row counts against the limits for an hour.
+    Its link is valid once, for a day. Its row counts against the limits for an hour.
     """
 
     email = models.CharField(max_length=254)
     ip = models.GenericIPAddressField(
-        null=True, help_text="Who has asked for it; of IPv6 the /64."
+        null=True, help_text="The client address; the /64 network for IPv6."
     )
     at = models.DateTimeField(default=timezone.now, db_index=True)
     used_at = models.DateTimeField(
-        null=True, help_text="When somebody has signed up with its link."
+        null=True, help_text="When the link was used to sign up."
     )
 
     class Meta:

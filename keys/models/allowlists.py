@@ -1,4 +1,4 @@
-"""The allowlists of keys, entry by entry."""
+"""Entries of the keys' allowlists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keys.models.api_keys import ApiKey
 
 
 class AllowlistKind(models.TextChoices):
-    """What an entry is compared with."""
+    """The property of a request that an entry is compared with."""
 
     ORIGIN = allowlists.ORIGIN, "origin"
     USER_AGENT = allowlists.USER_AGENT, "user agent"
@@ -20,7 +20,7 @@ class AllowlistKind(models.TextChoices):
 
 
 class AllowlistEntry(models.Model):
-    """Something that an API key may be used from or for; see `keys.allowlists`."""
+    """One entry of an API key's allowlist. See `keys.allowlists`."""
 
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.CASCADE, related_name="allowlist"
@@ -42,10 +42,7 @@ class AllowlistEntry(models.Model):
         return f"{self.kind}: {self.value}"
 
     def clean(self) -> None:
-        """Bring the value into the form in which it is kept.
-
-        Raises: ValidationError.
-        """
+        """Normalise the value. Raises: ValidationError if it is malformed."""
         try:
             self.value = allowlists.normalise(self.kind, self.value)
         except ValueError as error:

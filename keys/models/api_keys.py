@@ -1,4 +1,4 @@
-"""API keys and their secrets' digests."""
+"""API keys, and the digests of their secrets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from django.db.models import Q
 from django.utils import timezone
 
 from keys.models.users import User
+from legible.fields import NameField, NoteField
 from networks.models import Network
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Words of the trade for API keys."""
+    """Queries of API keys."""
 
     def kept(self) -> ApiKeyQuerySet:
         """Return the keys that were not deleted."""
@@ -22,13 +23,13 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    """A customer's key: the stable thing that limits and statistics hang on.
+    """A customer's key, to which limits, entitlements and statistics belong.
 
-    The secrets are its versions, so that rolling a key keeps everything else.
+    Its secrets are its versions. They can be replaced without a change of the key.
     """
 
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_keys")
-    name = models.CharField(max_length=100, blank=True)
+    name = NameField(max_length=100, blank=True)
     is_enabled = models.BooleanField(
         default=True, help_text="Reversible; revoking a version is final."
     )
@@ -36,18 +37,22 @@ class ApiKey(models.Model):
         Network,
         blank=True,
         related_name="api_keys",
-        help_text="None chosen: every network.",
+        help_text="None chosen: all networks.",
     )
     expires_at = models.DateTimeField(
-        null=True, blank=True, help_text="The end of all its secrets; none: never."
+        null=True,
+        blank=True,
+        help_text="Expiry of all secrets of the key. Empty: never.",
     )
-    staff_note = models.TextField(blank=True)
+    staff_note = NoteField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     deleted_at = models.DateTimeField(
-        null=True, editable=False, help_text="Set for ever: what hangs on it is kept."
+        null=True,
+        editable=False,
+        help_text="When the key was deleted. Its events and usage are kept.",
     )
 
     objects = ApiKeyQuerySet.as_manager()
@@ -72,23 +77,24 @@ class ApiKey(models.Model):
 
 
 class KeyVersionQuerySet(models.QuerySet["KeyVersion"]):
-    """Words of the trade for key versions."""
+    """Queries of key versions."""
 
     def live(self) -> KeyVersionQuerySet:
-        """Return the versions that still open a door."""
+        """Return the versions that authenticate requests now."""
         return self.unended().exclude(api_key__expires_at__lte=timezone.now())
 
     def unended(self) -> KeyVersionQuerySet:
-        """Return the versions that open whenever their key does.
+        """Return the versions that are neither revoked nor expired themselves.
 
-        One whose key has expired opens nothing, until the key is given another expiry.
+        The key of such a version may be disabled or expired, in which case the version
+        is invalid until the key is enabled or gets a later expiry.
         """
         now = timezone.now()
         return self.filter(revoked_at=None).exclude(expires_at__lte=now)
 
 
 class KeyVersion(models.Model):
-    """One secret of an API key, of which only the digest is kept."""
+    """One secret of an API key. Only its digest is stored."""
 
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.CASCADE, related_name="versions"
@@ -132,9 +138,9 @@ class KeyVersion(models.Model):
         return self.hint
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse to undo or to move a revocation, as a trigger in the database does.
+        """Save the version. A trigger in the database checks the same rule.
 
-        Raises: ValidationError.
+        Raises: ValidationError if a revocation is changed.
         """
         revoked = KeyVersion.objects.filter(pk=self.pk).exclude(revoked_at=None)
         if self.pk and revoked.exclude(revoked_at=self.revoked_at).exists():

@@ -1,4 +1,4 @@
-"""What a key may only do where it was granted."""
+"""Entitlements: capabilities that staff grant to keys."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from django.utils import timezone
 from keys import permits
 from keys.models.api_keys import ApiKey
 from keys.models.users import User
+from legible.fields import NameField
 from networks.models import Network, Tracer
 
 
 class Capability(models.TextChoices):
-    """What a key may only do where it was granted."""
+    """A capability that keys only have if it was granted."""
 
     TRACE = permits.TRACE, "tracing"
 
 
 class EntitlementQuerySet(models.QuerySet["Entitlement"]):
-    """Words of the trade for entitlements."""
+    """Queries of entitlements."""
 
     def live(self) -> EntitlementQuerySet:
-        """Return the entitlements whose time is not over."""
+        """Return the entitlements that have not expired."""
         return self.exclude(expires_at__lte=timezone.now())
 
 
 class Entitlement(models.Model):
-    """A capability that staff has granted to an API key on one network."""
+    """A capability that staff have granted to an API key on one network."""
 
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.CASCADE, related_name="entitlements"
@@ -40,11 +41,13 @@ class Entitlement(models.Model):
         models.CharField(max_length=32, choices=Tracer.choices),
         default=list,
         blank=True,
-        help_text="None chosen: all that the network offers.",
+        help_text="None chosen: all tracers that the network offers.",
     )
     expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
-    note = models.CharField(
-        max_length=200, blank=True, help_text="Why it was granted; for staff alone."
+    note = NameField(
+        max_length=200,
+        blank=True,
+        help_text="Why it was granted. Visible to staff only.",
     )
     granted_by = models.ForeignKey(
         User,
@@ -53,10 +56,10 @@ class Entitlement(models.Model):
         editable=False,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Who gave it these terms; none: the command line.",
+        help_text="The user who set these terms. None: the command line.",
     )
     granted_at = models.DateTimeField(
-        editable=False, help_text="Since when it has these terms."
+        editable=False, help_text="When these terms were set."
     )
 
     objects = EntitlementQuerySet.as_manager()

@@ -1,4 +1,4 @@
-"""What became of a key: a log that only grows."""
+"""The audit log of keys. Rows are only added."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from keys.models.users import User
 
 
 class EventType(models.TextChoices):
-    """What can happen to a key; the values are stable."""
+    """Types of events. Their values never change."""
 
     CREATED = "key.created", "created"
     REVEALED = "key.revealed", "secret revealed"
@@ -41,7 +41,7 @@ class EventType(models.TextChoices):
 
 
 SETTLED_AFTER = timedelta(hours=1)
-"""Longer than any change of a key takes."""
+"""An event's transaction has ended after this time, with a wide margin."""
 
 _SETTLED = """
     age("keys_keyevent".xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
@@ -53,28 +53,29 @@ _SETTLED = """
 
 
 class KeyEventQuerySet(models.QuerySet["KeyEvent"]):
-    """Words of the trade for events."""
+    """Queries of events."""
 
     def settled(self) -> KeyEventQuerySet:
-        """Return the events before which no other one can come any more.
+        """Return the events before which no further event can appear.
 
-        Events get their numbers when they are written, and are seen when their change
-        is committed: of two changes at once the one with the higher number may be seen
-        first. Who goes on after that would never see the other.
+        Events are numbered when they are inserted and become visible when their
+        transaction commits. Of two concurrent events, the one with the higher number
+        may become visible first. A client that continues after that number would never
+        see the other event.
         """
         is_settled = RawSQL(_SETTLED, [], output_field=models.BooleanField())
         is_old = models.Q(at__lt=timezone.now() - SETTLED_AFTER)
         return self.filter(is_old | models.Q(is_settled))
 
     def for_customers(self) -> KeyEventQuerySet:
-        """Return what the owner of a key may read of it."""
+        """Return the events that the key's owner may see."""
         return self.exclude(type=EventType.ANNOTATED)
 
 
 class KeyEvent(models.Model):
-    """One change of a key. It is written with the change, and stays as it is.
+    """One change of a key, written in the transaction of the change and never modified.
 
-    Triggers in the database refuse what `save` and `delete` refuse here.
+    Triggers in the database enforce what `save` and `delete` check here.
     """
 
     at = models.DateTimeField(default=timezone.now)
@@ -95,7 +96,7 @@ class KeyEvent(models.Model):
         db_index=False,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="With which the actor's program made the change; none: himself.",
+        help_text="The token with which the change was made. None: made without a token.",
     )
     actor_ip = models.GenericIPAddressField(null=True, blank=True)
     data = models.JSONField(
@@ -115,11 +116,11 @@ class KeyEvent(models.Model):
         return f"{self.type} at {self.at:%Y-%m-%d %H:%M:%S}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Write a new event; raise TypeError for one that was written."""
+        """Insert a new event. Raises: TypeError for an existing one."""
         if self.pk is not None:
             raise TypeError("events are not changed")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Raise TypeError."""
+        """Events can't be deleted. Raises: TypeError."""
         raise TypeError("events are not deleted")

@@ -1,4 +1,4 @@
-"""Log-ins that failed, for as long as they count."""
+"""Failed logins, stored while they count against the limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 
 
 class LoginFailure(models.Model):
-    """A wrong password, or an address that is nobody's."""
+    """A failed login: a wrong password, or an address without an account."""
 
     email = models.CharField(max_length=254)
     ip = models.GenericIPAddressField(null=True)

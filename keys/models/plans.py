@@ -1,4 +1,4 @@
-"""What keys may spend: plans, and what is agreed with a single customer."""
+"""Limits of keys: plans, and terms of a single key."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from django.db.models import Q
 from keys.limiter.gcra import MAX_BURST, MAX_RATE
 from keys.models.api_keys import ApiKey
 from keys.plans import MIN_BURST
+from legible.fields import NameField
 
 
 class LimitFields(models.Model):
-    """A rate, a burst and a daily quota, each of which may be left open."""
+    """A rate, a burst and a daily quota. Each is optional."""
 
     credits_per_second = models.PositiveIntegerField(
         null=True,
@@ -31,7 +32,7 @@ class LimitFields(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Of UTC.",
+        help_text="Per day of UTC.",
     )
 
     class Meta:
@@ -54,12 +55,12 @@ class LimitFields(models.Model):
 
 
 class Plan(LimitFields):
-    """Limits that many keys share. What is left open is not limited."""
+    """Limits that many keys share. An empty field means no limit."""
 
     slug = models.SlugField(unique=True)
-    name = models.CharField(max_length=100)
+    name = NameField(max_length=100)
     is_default = models.BooleanField(
-        default=False, help_text="Holds for keys that were given no plan."
+        default=False, help_text="Applies to keys without a plan."
     )
 
     class Meta(LimitFields.Meta):
@@ -80,7 +81,7 @@ class Plan(LimitFields):
 
 
 class KeyLimits(LimitFields):
-    """What is agreed for one key: a plan, and what is different from it."""
+    """The terms of one key: a plan, and limits that replace the plan's."""
 
     api_key = models.OneToOneField(
         ApiKey, primary_key=True, on_delete=models.CASCADE, related_name="limits"

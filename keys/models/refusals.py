@@ -1,4 +1,4 @@
-"""Why calls with a key were refused."""
+"""Rejected calls by key and reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from networks.models import Network
 
 
 class Refusal(models.Model):
-    """A reason for which a key was refused on a network; see `keys.refusals`."""
+    """A reason for which calls with a key were rejected. See `keys.refusals`."""
 
     api_key = models.ForeignKey(
         ApiKey, on_delete=models.CASCADE, related_name="refusals"
@@ -19,14 +19,18 @@ class Refusal(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text="None: the key itself was refused, wherever.",
+        help_text="None: the key itself was refused, on any network.",
     )
     reason = models.CharField(max_length=64, help_text="As in `data.reason`.")
     method = models.CharField(
-        max_length=100, blank=True, help_text="Of the last one; empty: of any method."
+        max_length=100,
+        blank=True,
+        help_text="The method of the last call. Empty: all methods are refused.",
     )
     last_at = models.DateTimeField()
-    calls = models.BigIntegerField(help_text="On the day of the last one, UTC.")
+    calls = models.BigIntegerField(
+        help_text="Number of calls on the day (UTC) of the last one."
+    )
 
     class Meta:
         ordering = ["-last_at"]

@@ -1,4 +1,4 @@
-"""What programs of the provider show to the management API, and what they did with it."""
+"""Tokens of the management API, and the responses to idempotent requests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from keys.models.users import User
+from legible.fields import NameField
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for; the values are stable."""
+    """A permission of a token. The values never change."""
 
     CUSTOMERS_READ = "customers:read", "look at customers"
     CUSTOMERS_WRITE = "customers:write", "make customers, switch them on and off"
@@ -24,22 +25,25 @@ class Scope(models.TextChoices):
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    """Words of the trade for tokens."""
+    """Queries of tokens."""
 
     def live(self) -> ApiTokenQuerySet:
-        """Return the tokens that are let in, as far as it is up to themselves."""
+        """Return the tokens that are neither revoked nor expired.
+
+        Their owners are not checked.
+        """
         ended = Q(expires_at__lte=timezone.now())
         return self.filter(revoked_at=None).exclude(ended)
 
 
 class ApiToken(models.Model):
-    """Lets a program do in a member of staff's name what its scopes say.
+    """Lets a program act for a staff user, within the token's scopes.
 
-    It never may more than its owner: his permissions are asked for as well.
+    Each request also requires the owner's own permission.
     """
 
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_tokens")
-    name = models.CharField(max_length=100, help_text="What uses it.")
+    name = NameField(max_length=100, help_text="The program that uses the token.")
     scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
     digest = models.CharField(
         max_length=64, unique=True, editable=False, help_text="Hex SHA-256."
@@ -59,7 +63,7 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
     revoked_at = models.DateTimeField(null=True, editable=False)
     last_used_at = models.DateTimeField(
-        null=True, editable=False, help_text="Within a minute."
+        null=True, editable=False, help_text="Accurate to a minute."
     )
 
     objects = ApiTokenQuerySet.as_manager()
@@ -73,9 +77,9 @@ class ApiToken(models.Model):
 
 
 class RepeatedRequest(models.Model):
-    """What a request with an `Idempotency-Key` was answered, to be answered again.
+    """The stored response to a request with an `Idempotency-Key`.
 
-    Secrets are left out of the answer: they are shown once.
+    The response is stored without secrets, which are shown only once.
     """
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""What keys were used for: sums over minutes, over hours and over days."""
+"""Usage of keys: totals by minute, hour and day."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from networks.models import Network
 
 
 class Span(models.IntegerChoices):
-    """How long a bucket is, in seconds."""
+    """Length of a bucket in seconds."""
 
     MINUTE = 60
     HOUR = 3600
@@ -19,7 +19,7 @@ class Span(models.IntegerChoices):
 
 
 class Outcome(models.TextChoices):
-    """How a call ended."""
+    """Result of a call."""
 
     OK = metering.OK, "answered"
     CLIENT_ERROR = metering.CLIENT_ERROR, "wrong request"
@@ -30,9 +30,9 @@ class Outcome(models.TextChoices):
 
 
 class UsageFields(models.Model):
-    """Calls that were alike, within one span of time.
+    """Total of the calls with the same properties within one span of time.
 
-    The same call is in a row of each span: see keys.usage.tiers.
+    Each call is counted in a row of each span. See `keys.usage.tiers`.
     """
 
     network = models.ForeignKey(
@@ -48,7 +48,7 @@ class UsageFields(models.Model):
     calls = models.BigIntegerField()
     credits = models.BigIntegerField()
     duration_us = models.BigIntegerField(help_text="Microseconds of all calls.")
-    bytes_out = models.BigIntegerField(help_text="Of all answers.")
+    bytes_out = models.BigIntegerField(help_text="Total size of all answers.")
     latencies = ArrayField(
         models.BigIntegerField(),
         help_text="Calls of less than 1, 2, 4, 8 … µs; see keys.latencies.",
@@ -82,7 +82,7 @@ class UsageBucket(UsageFields):
 
 
 class UsageTotal(UsageFields):
-    """Usage of all keys together: to add it up when it is asked for takes too long."""
+    """Usage of all keys together. Adding it up on demand would take too long."""
 
     class Meta:
         constraints = [
@@ -94,7 +94,7 @@ class UsageTotal(UsageFields):
 
 
 class DailyUse(models.Model):
-    """What a key was used for on one day of UTC, in a row: for lists of many keys."""
+    """Usage of a key on one day (UTC) in a single row, for lists of many keys."""
 
     day = models.DateField()
     api_key = models.ForeignKey(
@@ -114,7 +114,10 @@ class DailyUse(models.Model):
 
 
 class KeyVersionUse(models.Model):
-    """When a secret was last used. Not in its own row, which is locked by changes."""
+    """Time of a secret's last use.
+
+    It is not in KeyVersion, whose rows are locked by changes.
+    """
 
     version = models.OneToOneField(
         KeyVersion, primary_key=True, on_delete=models.CASCADE, related_name="use"
@@ -126,7 +129,7 @@ class KeyVersionUse(models.Model):
         db_index=False,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="On which; none: it is there no more.",
+        help_text="The network of the last use. None: it was deleted.",
     )
 
     def __str__(self) -> str:

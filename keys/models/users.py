@@ -1,4 +1,4 @@
-"""Users, known by their e-mail addresses."""
+"""Users, identified by their e-mail addresses."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models, transaction
 
 from keys.signals import password_changed
+from legible.fields import EmailField, NameField
 
 
 class UserManager(BaseUserManager["User"]):
-    """Makes users who are known by their e-mail address."""
+    """Creates users, who are identified by their e-mail address."""
 
     def create_user(
         self, email: str, password: str | None = None, **fields: Any
     ) -> User:
-        """Make a user; without a password he cannot log in until he sets one."""
+        """Create a user. Without a password, they can't log in until they set one."""
         user = self.model(email=self.normalize_email(email), **fields)
         user.set_password(password)
         user.save(using=self._db)
@@ -24,30 +25,32 @@ class UserManager(BaseUserManager["User"]):
 
     @classmethod
     def normalize_email(cls, email: str | None) -> str:
-        """Return an address as it is kept: whoever types it, there is one of it."""
+        """Return the normalized form of an address, which is unique."""
         return (email or "").strip().lower()
 
     def get_by_natural_key(self, username: str | None) -> User:
-        """Return the user who logs in with an address."""
+        """Return the user with an e-mail address. Raises: User.DoesNotExist."""
         return self.get(email=self.normalize_email(username))
 
     def create_superuser(
         self, email: str, password: str | None = None, **fields: Any
     ) -> User:
-        """Make a user who may do everything in the admin."""
+        """Create a superuser."""
         return self.create_user(
             email, password, is_staff=True, is_superuser=True, **fields
         )
 
 
 class User(AbstractUser):
-    """A person: staff, customer or wallet user, known by his e-mail address."""
+    """A staff user, customer or wallet user, identified by their e-mail address."""
 
     username = None  # type: ignore[assignment]  # Django's documented way to drop it
-    email = models.EmailField("e-mail address", unique=True)
+    email = EmailField("e-mail address", unique=True)
+    first_name = NameField("first name", max_length=150, blank=True)
+    last_name = NameField("last name", max_length=150, blank=True)
 
     _password: str | None
-    """A new password, which Django keeps from `set_password` to `save`."""
+    """A new password, which Django stores here between `set_password` and `save`."""
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -67,11 +70,11 @@ class User(AbstractUser):
         return self.email
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Tell with it of a new password, whoever has given it."""
+        """Save, and send `password_changed` if the password has changed."""
         is_new_password = not self._state.adding and self._password is not None
         with transaction.atomic():
-            # Receivers lock what they end before the user is locked: a request to him is
-            # made in this order, too, and neither waits for the other in a circle.
+            # The receivers lock rows before this method locks the user. Requests to a
+            # user take the same order, so that the two can't deadlock.
             if is_new_password:
                 password_changed.send(sender=User, user=self)
             super().save(*args, **kwargs)

@@ -1,7 +1,8 @@
-"""Changes of keys.
+"""Services that change keys and related objects.
 
-Each is written together with its event, and announced to the serving processes when it
-commits. A change locks its API key first, so that of two the later one sees the other.
+Each change and its event are written in one transaction. The commit notifies the
+serving processes. A change locks its API key first, so concurrent changes of a key are
+serialized.
 """
 
 from keys.services.access import (
@@ -24,7 +25,7 @@ from keys.services.customers import (
     switch_customer,
 )
 from keys.services.entitlements import grant_entitlement, withdraw_entitlement
-from keys.services.events import SYSTEM, Actor, announce_key
+from keys.services.events import SYSTEM, Actor, announce_key, announce_plan
 from keys.services.secrets import (
     DEFAULT_OVERLAP,
     MAX_LIVE_VERSIONS,
@@ -52,6 +53,7 @@ __all__ = [
     "IssuedToken",
     "add_secret",
     "announce_key",
+    "announce_plan",
     "approve_access",
     "create_key",
     "decline_access",

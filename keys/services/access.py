@@ -1,4 +1,4 @@
-"""Requests for access: customers ask, staff decide, the customer gets mail."""
+"""Requests for access: customers make them, staff decide, and customers get mail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keys.services.events import SYSTEM, Actor, as_text, lock, record
 from networks.models import Network
 
 MAX_REQUESTS_A_DAY = 20
-"""For one key: staff read every one of them."""
+"""Most requests for one key in a day, because staff read each of them."""
 
 
 @transaction.atomic
@@ -28,11 +28,12 @@ def request_access(
     reason: str,
     actor: Actor = SYSTEM,
 ) -> AccessRequest:
-    """Ask staff that a key may trace on a network.
+    """Request tracing on a network for a key.
 
-    tracers: those that are wanted; none named: all that the network offers.
-    reason: what for.
-    Raises: ValidationError, also where the same is pending.
+    tracers: the requested tracers. Empty: all that the network offers.
+    reason: the customer's purpose.
+
+    Raises: ValidationError for an invalid value, and if the same request is pending.
     """
     api_key = lock(api_key)
     opened = api_key.networks.all()
@@ -71,10 +72,11 @@ def approve_access(
     answer: str = "",
     actor: Actor = SYSTEM,
 ) -> AccessRequest:
-    """Grant what was asked for, or the tracers that are named here.
+    """Grant a request's tracers, or those of `tracers`.
 
-    answer: what the customer is told besides.
-    Raises: ValidationError, also when it was decided before.
+    answer: an additional message for the customer.
+
+    Raises: ValidationError for an invalid value, and if the request is decided already.
     """
     request = _lock_pending(request)
     granted = request.tracers if tracers is None else list(tracers)
@@ -95,22 +97,23 @@ def approve_access(
 def decline_access(
     *, request: AccessRequest, answer: str, actor: Actor = SYSTEM
 ) -> AccessRequest:
-    """Grant nothing, and say why.
+    """Decline a request.
 
     answer: the reason, for the customer.
-    Raises: ValidationError, also without a reason and when it was decided before.
+
+    Raises: ValidationError without a reason, and if the request is decided already.
     """
     request = _lock_pending(request)
     if not answer.strip():
-        raise ValidationError({"answer": "The customer is told a reason."})
+        raise ValidationError({"answer": "Enter a reason for the customer."})
     return _decide(request, AccessStatus.DECLINED, answer, actor)
 
 
 @transaction.atomic
 def withdraw_request(*, request: AccessRequest, actor: Actor = SYSTEM) -> AccessRequest:
-    """Have staff no longer decide on a request: the customer needs it no more.
+    """Withdraw a pending request on behalf of its customer.
 
-    Raises: ValidationError when it was decided before.
+    Raises: ValidationError if the request has been decided already.
     """
     request = _lock_pending(request)
     request.status = AccessStatus.WITHDRAWN

@@ -20,9 +20,9 @@ def set_allowlist(
     values: Iterable[str],
     actor: Actor = SYSTEM,
 ) -> list[AllowlistEntry]:
-    """Have the entries of one kind be these; none of them: everything is allowed.
+    """Replace the entries of one kind of allowlist. An empty list allows everything.
 
-    Raises: ValidationError, for an entry that makes no sense and for too many.
+    Raises: ValidationError for a malformed entry and for too many entries.
     """
     if kind not in AllowlistKind.values:
         raise ValidationError(f"There are no allowlists of the kind {kind!r}.")

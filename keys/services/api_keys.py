@@ -1,4 +1,4 @@
-"""Changes of API keys, whatever their secrets are."""
+"""Changes of API keys, except their secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from networks.models import Network
 
 
 class _Unchanged:
-    """Stands for what is left as it is, where None says something."""
+    """Default of an argument whose None is a value: leave the field unchanged."""
 
 
 _UNCHANGED = _Unchanged()
@@ -32,10 +32,11 @@ def create_key(
     staff_note: str = "",
     actor: Actor = SYSTEM,
 ) -> ApiKey:
-    """Make an API key without a secret: the customer reveals it, see `reveal_key`.
+    """Create an API key without a secret. The customer makes one with `reveal_key`.
 
-    networks: those it opens; none named: all.
-    Raises: ValidationError.
+    networks: the networks for which the key is valid. Empty: all networks.
+
+    Raises: ValidationError for an invalid value, such as an expiry in the past.
     """
     require_future(expires_at)
     api_key = ApiKey(
@@ -69,11 +70,12 @@ def update_key(
     staff_note: str | None = None,
     actor: Actor = SYSTEM,
 ) -> ApiKey:
-    """Change what is given, and leave the rest; nothing new makes no event.
+    """Change the given fields. No event is recorded if their values are the same.
 
-    networks: those it opens from now on; none in it: all.
-    expires_at: the end of all its secrets; None: it has none.
-    Raises: ValidationError.
+    networks: the networks for which the key is valid. Empty: all networks.
+    expires_at: expiry of all the key's secrets, or None for no expiry.
+
+    Raises: ValidationError for an invalid value, and if the key was deleted.
     """
     api_key = lock(api_key)
     changes: dict[str, list[Any]] = {}
@@ -103,26 +105,28 @@ def update_key(
 
 @transaction.atomic
 def disable_key(*, api_key: ApiKey, reason: str = "", actor: Actor = SYSTEM) -> ApiKey:
-    """Refuse a key until it is enabled again; one that is disabled stays so.
+    """Disable a key until it is enabled again.
 
-    Where its owner has disabled it himself, and now somebody else does, it is on record
-    twice: from then on the owner can't enable it.
+    Disabling a disabled key has no effect, unless its owner has disabled it and someone
+    else disables it now. That is a second event, after which the owner can't enable the
+    key.
     """
     return _switch(api_key, False, actor, reason=reason)
 
 
 @transaction.atomic
 def enable_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> ApiKey:
-    """Let a disabled key in again."""
+    """Enable a disabled key."""
     return _switch(api_key, True, actor)
 
 
 @transaction.atomic
 def delete_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> ApiKey:
-    """Revoke all secrets of a key, and take it out of its owner's sight, for ever.
+    """Delete a key: revoke all its secrets permanently, and hide it from its owner.
 
-    Its row stays: events and statistics hang on it.
-    Raises: ValidationError when it was deleted before.
+    Its row is kept, because events and statistics refer to it.
+
+    Raises: ValidationError if it was deleted before.
     """
     api_key = lock(api_key)
     now = timezone.now()
@@ -151,5 +155,5 @@ def _switch(api_key: ApiKey, is_enabled: bool, actor: Actor, **data: Any) -> Api
 
 
 def _slugs(api_key: ApiKey) -> list[str]:
-    """Return the networks that a key names, in order; none: it opens all."""
+    """Return the sorted slugs of a key's networks. Empty: valid for all networks."""
     return sorted(network.slug for network in api_key.networks.all())

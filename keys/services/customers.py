@@ -1,4 +1,4 @@
-"""Changes of customers, as far as they concern their keys."""
+"""Changes of customers that affect their keys."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from django.db import transaction
 
 from keys.models import EventType, User
 from keys.services.events import SYSTEM, Actor, record
+from outbox.append import append
+from outbox.streams import ACCOUNT, wallet
 
 
 @transaction.atomic
 def get_or_create_customer(*, email: str) -> User:
-    """Return the user with an e-mail address, a new one without password if needed.
+    """Return the user with an e-mail address. A new user has no password.
 
-    Raises: ValidationError for what is no address.
+    Raises: ValidationError if the address is malformed.
     """
     user = User(email=User.objects.normalize_email(email))
     user.set_unusable_password()
@@ -25,7 +27,12 @@ def get_or_create_customer(*, email: str) -> User:
 
 @transaction.atomic
 def note_activation(*, user: User, actor: Actor = SYSTEM) -> None:
-    """Tell of an account that was switched on or off: its keys open nothing while off."""
+    """Record an account's activation or deactivation, and notify serving processes.
+
+    The keys of a deactivated account are rejected.
+    """
+    # The database appends it too; this way it is also published at once.
+    append(wallet(user.pk), ACCOUNT)
     event = EventType.OWNER_ENABLED if user.is_active else EventType.OWNER_DISABLED
     for api_key in user.api_keys.filter(deleted_at=None):
         record(api_key, event, actor)
@@ -33,7 +40,7 @@ def note_activation(*, user: User, actor: Actor = SYSTEM) -> None:
 
 @transaction.atomic
 def switch_customer(*, user: User, is_active: bool, actor: Actor = SYSTEM) -> User:
-    """Switch an account on or off; one that is so stays so."""
+    """Activate or deactivate an account. No effect if it is in that state already."""
     user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if user.is_active != is_active:
         user.is_active = is_active

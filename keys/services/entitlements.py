@@ -1,4 +1,4 @@
-"""Changes of what keys were granted."""
+"""Changes of entitlements."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def grant_entitlement(
     note: str = "",
     actor: Actor = SYSTEM,
 ) -> Entitlement:
-    """Grant a capability on a network, on these terms and none of earlier ones.
+    """Grant a capability on a network. These terms replace earlier ones.
 
-    tracers: those that it is for; none named: all that the network offers.
-    Raises: ValidationError, also for a network that the key does not open and for an
-        expiry that has passed.
+    tracers: the tracers it includes. Empty: all that the network offers.
+
+    Raises: ValidationError for an invalid value, for an expiry in the past, and if the
+        key is not valid for the network.
     """
     require_future(expires_at)
     api_key = lock(api_key)
@@ -53,9 +54,9 @@ def grant_entitlement(
 
 @transaction.atomic
 def withdraw_entitlement(*, entitlement: Entitlement, actor: Actor = SYSTEM) -> None:
-    """Take a capability away again; nothing happens when somebody else has.
+    """Withdraw a capability. Nothing happens if it has been withdrawn already.
 
-    Raises: ValidationError when the key was deleted.
+    Raises: ValidationError if the key was deleted.
     """
     lock(entitlement.api_key)
     granted = Entitlement.objects.select_related("network", "api_key")

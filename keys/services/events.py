@@ -1,4 +1,4 @@
-"""How a change of a key is put on record and announced."""
+"""Recording changes of keys, and notifying the serving processes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
-from keys.grants import CHANNEL
-from keys.models import ApiKey, ApiToken, EventType, KeyEvent, User
+from keys.models import ApiKey, ApiToken, EventType, KeyEvent, Plan, User
+from outbox.append import append
+from outbox.streams import ACCESS
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who makes a change, and from where.
+    """The user who makes a change, and their address.
 
     user: None for the command line and for the service itself.
-    ip: the address that the request came from.
-    token: what the user's program has shown; None: he did it himself.
+    ip: the IP address of the request.
+    token: the API token of the user's program, or None without a program.
     """
 
     user: User | None = None
@@ -33,15 +34,19 @@ SYSTEM = Actor()
 
 
 def announce_key(api_key: ApiKey) -> None:
-    """Tell the serving processes, at the commit, that a key has changed."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(api_key.pk)])
+    """Notify the serving processes, at the commit, that a key has changed."""
+    append(ACCESS, f"key:{api_key.pk}")
+
+
+def announce_plan(plan: Plan) -> None:
+    """Notify the serving processes, at the commit, that a plan has changed."""
+    append(ACCESS, f"plan:{plan.pk}")
 
 
 def record(api_key: ApiKey, event: EventType, actor: Actor, **data: Any) -> KeyEvent:
-    """Write what was changed, and announce it; within the change's transaction."""
-    # The savepoint is a transaction inside that one, begun after the event got its
-    # number: `settled` tells by it which changes were under way by then.
+    """Write an event and notify the serving processes, in the change's transaction."""
+    # The savepoint has its own transaction id, which is assigned after the event's
+    # number. `settled` uses it to find the changes that were in progress then.
     with transaction.atomic():
         written = KeyEvent.objects.create(
             api_key=api_key,
@@ -56,10 +61,11 @@ def record(api_key: ApiKey, event: EventType, actor: Actor, **data: Any) -> KeyE
 
 
 def lock(api_key: ApiKey) -> ApiKey:
-    """Return a key as it is now, which nobody else changes until the commit.
+    """Lock a key until the commit, and return its current state.
 
-    Events of it may be written meanwhile: they name it, and need its id alone.
-    Raises: ValidationError when it was deleted.
+    The lock (FOR NO KEY UPDATE) does not block events that refer to the key.
+
+    Raises: ValidationError if the key was deleted.
     """
     locked = ApiKey.objects.select_for_update(no_key=True).get(pk=api_key.pk)
     if locked.deleted_at is not None:
@@ -74,5 +80,5 @@ def require_future(expires_at: datetime | None) -> None:
 
 
 def as_text(moment: datetime | None) -> str | None:
-    """Return a moment as events hold it."""
+    """Return a time in the format of an event's data (ISO 8601). None stays None."""
     return None if moment is None else moment.isoformat()

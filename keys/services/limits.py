@@ -1,11 +1,11 @@
-"""Changes of what keys may spend."""
+"""Changes of plans and of keys' limits."""
 
 from __future__ import annotations
 
 from django.db import connection, transaction
 
 from keys.models import ApiKey, EventType, KeyLimits, Plan
-from keys.services.events import SYSTEM, Actor, lock, record
+from keys.services.events import SYSTEM, Actor, announce_plan, lock, record
 
 _FIELDS = ("credits_per_second", "burst", "credits_per_day")
 
@@ -20,10 +20,12 @@ def set_limits(
     credits_per_day: int | None = None,
     actor: Actor = SYSTEM,
 ) -> KeyLimits:
-    """Give a key a plan, and terms of its own; these ones and none of earlier ones.
+    """Set a key's plan and its own terms, which replace earlier ones.
 
-    plan: None for the default one. The others: None for the plan's.
-    Raises: ValidationError.
+    plan: None for the default plan.
+    credits_per_second, burst, credits_per_day: None for the plan's limit.
+
+    Raises: ValidationError for an invalid value, and if the key was deleted.
     """
     api_key = lock(api_key)
     limits = KeyLimits.objects.filter(api_key=api_key).first()
@@ -53,13 +55,14 @@ def set_plan(
     credits_per_day: int | None = None,
     is_default: bool = False,
 ) -> tuple[Plan, bool]:
-    """Have a plan be this, and return whether it is new.
+    """Create a plan or replace its limits. Return the plan and whether it is new.
 
-    is_default: whether it holds for keys that were given no plan; one plan does.
-    Raises: ValidationError, also when another plan is the default one.
+    is_default: whether the plan applies to keys without a plan.
+
+    Raises: ValidationError for an invalid value, and if another plan is the default.
     """
-    # Of two at once the later one sees the other's. Whoever reads plans, or gives one to a
-    # key, does not wait.
+    # Serializes concurrent changes of plans. Reading plans and assigning them to keys do
+    # not wait for this lock.
     with connection.cursor() as cursor:
         cursor.execute("LOCK TABLE keys_plan IN SHARE ROW EXCLUSIVE MODE")
     plan = Plan.objects.filter(slug=slug).first()
@@ -72,10 +75,11 @@ def set_plan(
     plan.is_default = is_default
     plan.full_clean()
     plan.save()
+    announce_plan(plan)
     return plan, is_new
 
 
 def _as_data(limits: KeyLimits) -> dict[str, str | int | None]:
-    """Return limits as events hold them."""
+    """Return limits in the format of an event's data."""
     terms = {field: getattr(limits, field) for field in _FIELDS}
     return {"plan": limits.plan.slug if limits.plan else None, **terms}

@@ -1,4 +1,4 @@
-"""What customers may do with keys by themselves, where that is less than staff may."""
+"""Operations on keys by their owners, who may do less than staff."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from networks.models import Network
 
 
 def may_create_key(owner: User) -> bool:
-    """Return whether a customer may make one more key."""
+    """Return whether a customer may create one more key."""
     return owner.api_keys.filter(deleted_at=None).count() < conf.keys_per_customer()
 
 
@@ -24,10 +24,12 @@ def may_create_key(owner: User) -> bool:
 def create_own_key(
     *, owner: User, name: str, networks: Iterable[Network], actor: Actor
 ) -> ApiKey:
-    """Make a key for a customer who asks for it.
+    """Create a key on behalf of its customer.
 
-    networks: those it opens; none named: all.
-    Raises: ValidationError, also when he has as many as he may make.
+    networks: the networks for which the key is valid. Empty: all networks.
+
+    Raises: ValidationError for an invalid value, and if the customer has as many keys
+        as KEYS_PER_CUSTOMER permits.
     """
     # Of two at once the later one counts the other's.
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
@@ -41,9 +43,9 @@ def create_own_key(
 
 @transaction.atomic
 def enable_own_key(*, api_key: ApiKey, actor: Actor) -> ApiKey:
-    """Let a key in again that its owner has disabled.
+    """Enable a key that its owner has disabled.
 
-    Raises: ValidationError when somebody else has disabled it.
+    Raises: ValidationError if someone other than the owner has disabled the key.
     """
     api_key = lock(api_key)
     if is_held(api_key):

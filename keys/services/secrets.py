@@ -1,4 +1,4 @@
-"""Changes of an API key's secrets: shown once, rolled, revoked."""
+"""Changes of an API key's secrets: issue, roll, revoke."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_f
 from networks.models import Network
 
 MAX_LIVE_VERSIONS = 3
-"""Secrets of one key that open at a time: one in use, and one or two being replaced."""
+"""Most valid secrets of one key: one in use, and one or two that are being replaced."""
 
 OVERLAPS = (timedelta(0), timedelta(hours=1), timedelta(hours=24), timedelta(days=7))
-"""How long an old secret may live on beside the one that replaces it."""
+"""Permitted times for which replaced secrets stay valid."""
 
 OVERLAP_WORDS = ("0 hours", "1 hour", "24 hours", "7 days")
-"""The same, for people."""
+"""OVERLAPS as text."""
 
 DEFAULT_OVERLAP = timedelta(hours=24)
-"""A day, for a customer to exchange the secret wherever it is used."""
+"""Customers have a day to replace the secret in all their programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """A key at the only moment at which its secret is known.
+    """A key with its new secret, which is not stored.
 
-    secret: the key itself; not shown by repr, so that no log gets it.
+    secret: the full text of the key. repr() omits it, so that no log contains it.
     """
 
     api_key: ApiKey
@@ -52,12 +52,13 @@ def issue_key(
     expires_at: datetime | None = None,
     actor: Actor = SYSTEM,
 ) -> IssuedKey:
-    """Make an API key with its first secret, to be handed over by a machine.
+    """Create an API key with its first secret, for a program that passes the secret on.
 
-    networks: those it opens; none named: all.
-    may_trace: grants tracing, with all tracers, on each network that it opens today;
-        one that is added later must be granted by itself.
-    Raises: ValidationError.
+    networks: the networks for which the key is valid. Empty: all networks.
+    may_trace: whether to grant tracing with all tracers on each of these networks.
+        Networks added later need a separate grant.
+
+    Raises: ValidationError for an invalid value, such as an expiry in the past.
     """
     api_key = create_key(
         owner=owner, name=name, networks=networks, expires_at=expires_at, actor=actor
@@ -70,9 +71,9 @@ def issue_key(
 
 @transaction.atomic
 def reveal_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> IssuedKey:
-    """Give an API key its first secret, which is shown this once.
+    """Make the first secret of an API key. Only the returned value contains it.
 
-    Raises: ValidationError when it has had one: that is rolled instead.
+    Raises: ValidationError if the key has had a secret, which has to be rolled instead.
     """
     api_key = lock(api_key)
     if api_key.versions.exists():
@@ -84,10 +85,10 @@ def reveal_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> IssuedKey:
 def issue_version(
     *, api_key: ApiKey, expires_at: datetime | None = None, actor: Actor = SYSTEM
 ) -> IssuedKey:
-    """Give an API key another secret, beside those it has.
+    """Add a secret to an API key. The other secrets stay valid.
 
-    Raises: ValidationError, also for an expiry that has passed, and when there are
-        MAX_LIVE_VERSIONS already.
+    Raises: ValidationError for an expiry in the past, for a deleted key, and if the key
+        has MAX_LIVE_VERSIONS valid secrets already.
     """
     api_key = lock(api_key)
     require_future(expires_at)
@@ -101,9 +102,11 @@ def roll_key(
 ) -> IssuedKey:
     """Replace the secrets of a key by a new one.
 
-    overlap: one of OVERLAPS, after which the old ones are over, or sooner if they end
-        sooner by themselves.
-    Raises: ValidationError, also when MAX_LIVE_VERSIONS would be exceeded meanwhile.
+    overlap: one of OVERLAPS. The old secrets expire after it, or at their own expiry if
+        that is earlier.
+
+    Raises: ValidationError for another overlap, for a deleted key, and if the key would
+        exceed MAX_LIVE_VERSIONS during the overlap.
     """
     if overlap not in OVERLAPS:
         raise ValidationError("The overlap is none of those that are offered.")
@@ -133,9 +136,9 @@ def roll_key(
 def revoke_version(
     *, version: KeyVersion, reason: str, actor: Actor = SYSTEM
 ) -> KeyVersion:
-    """Make a secret useless for ever.
+    """Revoke a secret permanently.
 
-    Raises: ValidationError when it was revoked before.
+    Raises: ValidationError if it was revoked before.
     """
     lock(version.api_key)
     version = KeyVersion.objects.get(pk=version.pk)
@@ -158,7 +161,7 @@ def add_secret(
     expires_at: datetime | None = None,
     created_by: User | None = None,
 ) -> KeyVersion:
-    """Have a secret open what its key opens, however it came into being."""
+    """Store the digest of a given secret as a new version of a key."""
     version = KeyVersion(
         api_key=api_key,
         digest=key_format.digest(secret),
@@ -180,7 +183,7 @@ _USED_AFTER_REVOCATION = """
 
 
 def note_use_after_revocation(*, version_id: int, ip: str | None) -> None:
-    """Put on record that a revoked secret is still tried; once a day, says an index."""
+    """Record the use of a revoked secret. A unique index limits this to once a day."""
     with connection.cursor() as cursor:
         values = [EventType.USED_AFTER_REVOCATION, ip, version_id]
         cursor.execute(_USED_AFTER_REVOCATION, values)

@@ -17,7 +17,7 @@ from keys.services.events import SYSTEM, Actor, require_future
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token at the only moment at which its secret is known; repr hides it."""
+    """A new token with its secret, which is not stored. repr() omits the secret."""
 
     token: ApiToken
     secret: str = field(repr=False)
@@ -32,9 +32,11 @@ def issue_token(
     expires_at: datetime | None = None,
     actor: Actor = SYSTEM,
 ) -> IssuedToken:
-    """Give a program of a member of staff a token, which is shown this once.
+    """Create a token for a program of a staff user.
 
-    Raises: ValidationError, also for an owner who is no staff.
+    Only the result contains its secret.
+
+    Raises: ValidationError for an invalid value, and if the owner is not staff.
     """
     if not (owner.is_staff and owner.is_active):
         raise ValidationError({"owner": "Tokens are for active members of staff."})
@@ -56,7 +58,7 @@ def issue_token(
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken) -> ApiToken:
-    """Make a token useless for ever; one that is revoked stays so."""
+    """Revoke a token permanently. No effect if it is revoked already."""
     token = ApiToken.objects.select_for_update(of=["self"]).get(pk=token.pk)
     if token.revoked_at is None:
         token.revoked_at = timezone.now()

@@ -1,4 +1,4 @@
-"""What the navigation of each page asks: where this visitor may go."""
+"""Template tags of the navigation: links that the visitor may use."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def signup_is_open() -> bool:
 
 @register.simple_tag
 def may_explore(user: Any) -> bool:
-    """Return whether there is a network that the pages of blocks show to a visitor."""
+    """Return whether the explorer shows at least one network to a visitor."""
     return isinstance(user, User) and (user.is_staff or may_trace_somewhere(user))

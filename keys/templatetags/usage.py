@@ -1,4 +1,4 @@
-"""What the admin's pages show of usage."""
+"""Template tags that show usage in the admin."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BUSIEST = 10
 
 @register.filter
 def grouped(count: int) -> str:
-    """Write a count with its thousands apart."""
+    """Format a count with separated thousands."""
     return f"{count:,}"
 
 
 @register.inclusion_tag("usage/key.html", takes_context=True)
 def key_usage(context: Context, api_key: ApiKey) -> dict[str, Any]:
-    """Show what a key was used for."""
+    """Show the usage of a key."""
     return {
         "panel": panel(_chosen(context), timezone.now(), api_key),
         "quota": quota_of(api_key),
@@ -35,7 +35,7 @@ def key_usage(context: Context, api_key: ApiKey) -> dict[str, Any]:
 
 @register.inclusion_tag("usage/service.html", takes_context=True)
 def service_usage(context: Context) -> dict[str, Any]:
-    """Show what all keys were used for, and what waits for staff."""
+    """Show the usage of all keys, and the requests that staff have to decide."""
     waiting = AccessRequest.objects.filter(status=AccessStatus.PENDING)
     return {
         "panel": panel(_chosen(context), timezone.now()),
@@ -46,7 +46,7 @@ def service_usage(context: Context) -> dict[str, Any]:
 
 
 def _chosen(context: Context) -> Chosen:
-    """Return what the page's address asks for, or what is shown to begin with."""
+    """Return the selection in the page's query, or the default."""
     try:
         return Chosen.from_query(context["request"].GET.dict())
     except UnknownChoice:

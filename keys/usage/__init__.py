@@ -1,7 +1,7 @@
-"""Reads of what keys are used for.
+"""Queries of the keys' usage.
 
-A row of `keys_usagebucket` is a sum over a minute, an hour or a day. Each call is in a
-row of each (see `tiers`), so that a chart of a month adds days up, and one of an hour
-minutes. `UsageTotal` has the same for all keys together, `DailyUse` a row for each key
-and day.
+A row of `keys_usagebucket` is a total of a minute, an hour or a day. Each call is
+counted in one row of each (see `tiers`). A chart of a month adds up days, a chart of an
+hour adds up minutes. `UsageTotal` has the totals of all keys. `DailyUse` has one row
+for each key and day.
 """

@@ -1,4 +1,4 @@
-"""What keys have been used for today: quotas, lists of keys, the busiest ones."""
+"""Usage of the current day (UTC): quotas, lists of keys, the busiest keys."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from keys.charts.words import share
 from keys.models import ApiKey, DailyUse
 
 NEAR = 0.8
-"""Part of a quota from which on it is shown in another colour."""
+"""Share of a quota from which it is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much of today's credits a key has spent; known some seconds late."""
+    """The credits that a key has spent today, with a delay of some seconds."""
 
     spent: int
     limit: int | None
-    """Credits a day; None: as many as the rate allows."""
+    """Credits a day, or None without a daily limit."""
     resets_at: datetime
 
     @property
     def left(self) -> int | None:
-        """Return the credits that are left, None without a limit."""
+        """Credits left, or None without a limit."""
         return None if self.limit is None else max(0, self.limit - self.spent)
 
     @property
     def shown(self) -> int:
-        """Return how far the bar goes."""
+        """Value of the progress bar."""
         return self.spent if self.limit is None else min(self.spent, self.limit)
 
     @property
     def is_near(self) -> bool:
-        """Return whether the end is in sight."""
+        """Whether the key has spent the share `NEAR` of its quota."""
         return self.limit is not None and self.spent >= NEAR * self.limit
 
     @property
     def is_over(self) -> bool:
-        """Return whether nothing is left."""
+        """Whether no credits are left."""
         return self.left == 0
 
     @property
     def words(self) -> str:
-        """Return the quota as a person reads it."""
+        """The quota as text."""
         if self.limit is None:
             return f"{self.spent:,} credits, not limited"
         part = share(self.spent, self.limit)
@@ -56,13 +56,13 @@ class Quota:
 
 
 def credits_today(keys: Iterable[ApiKey]) -> dict[int, int]:
-    """Return what each of some keys has spent today, by their ids."""
+    """Return the credits spent today, by key id. Unused keys are absent."""
     used = DailyUse.objects.filter(day=today(), api_key__in=[key.pk for key in keys])
     return dict(used.values_list("api_key_id", "credits"))
 
 
 def quota_of(api_key: ApiKey) -> Quota:
-    """Return what a key has spent of today's quota."""
+    """Return a key's quota and the credits that it has spent today."""
     limits = agreement_of(api_key).limits
     midnight = datetime.combine(today(), datetime.min.time(), UTC)
     return Quota(
@@ -82,7 +82,7 @@ def busiest_today(count: int) -> list[DailyUse]:
 
 
 def sums_today() -> dict[str, int]:
-    """Return how many keys were used today, their calls, failed ones and credits."""
+    """Return today's totals of all keys: keys used, calls, failed calls, credits."""
     sums = DailyUse.objects.filter(day=today()).aggregate(
         keys=Count("pk"),
         calls=Sum("calls", default=0),
@@ -93,5 +93,5 @@ def sums_today() -> dict[str, int]:
 
 
 def today() -> date:
-    """Return the day of UTC."""
+    """Return the current date in UTC."""
     return timezone.now().astimezone(UTC).date()

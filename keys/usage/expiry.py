@@ -1,4 +1,4 @@
-"""Usage that is old enough to be removed."""
+"""Deletion of old usage rows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from django.db import connection
 from keys.usage.tiers import KEEP
 
 KEEP_DAILY = timedelta(days=90)
-"""What a key was used for on a day, in one row; the usage of that day stays."""
+"""How long DailyUse rows are kept. UsageBucket rows of days are kept longer."""
 
 BATCH_ROWS = 10_000
-"""Rows of one transaction, which takes a fraction of a second and holds no one up."""
+"""Rows deleted in one transaction. It takes a fraction of a second, to keep locks
+short."""
 
 _REMOVE = """
     DELETE FROM {table} WHERE id IN (
@@ -24,9 +25,9 @@ _OF_KEY = "day < %s ORDER BY day"
 
 
 def expire(now: datetime) -> int:
-    """Remove what is not kept any longer; return how many rows that were.
+    """Delete expired rows, and return their number.
 
-    It may be stopped at any time and run again, or twice at once.
+    It can be interrupted, repeated and run concurrently.
     """
     removed = _remove("keys_dailyuse", _OF_KEY, (now - KEEP_DAILY).date())
     for span, keep in KEEP.items():

@@ -1,4 +1,4 @@
-"""Usage as CSV, a line for each row that its chart adds up; PostgreSQL itself writes it."""
+"""Export of usage as CSV, written by PostgreSQL. One line is one stored row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keys.models import ApiKey
 from keys.usage.ranges import Range
 
 MAX_ROWS = 100_000
-"""The latest ones; some 8 MB."""
+"""Most rows exported, the latest first. That is about 8 MB."""
 
 _COPY = """
     COPY (
@@ -25,7 +25,7 @@ _COPY = """
 
 
 def usage_csv(api_key: ApiKey, chosen: Range, now: datetime) -> str:
-    """Return a key's usage within a range, the latest first."""
+    """Return a key's usage within a range as CSV, the latest rows first."""
     window = chosen.window(now)
     asked = (api_key.pk, int(chosen.span), window.start, window.end, MAX_ROWS)
     with connection.cursor() as cursor, cursor.copy(_COPY, asked) as copy:

@@ -1,4 +1,4 @@
-"""What a page shows of usage: two charts, some figures, and links to look otherwise."""
+"""The usage panel of a page: two charts, totals, and links to other ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from keys.usage.ranges import DEFAULT, RANGES
 from keys.usage.sums import Dimension, Usage, usage
 
 MAX_SERIES = 8
-"""Colours that can be told apart; what is beyond is one series more."""
+"""Distinguishable colours. Further series are combined into one."""
 
 MEASURES = {"calls": "Calls", "credits": "Credits"}
 
@@ -26,12 +26,12 @@ _OUTCOME_CLASSES = {
 
 
 class UnknownChoice(ValueError):
-    """Raised when an address asks for what can't be shown."""
+    """Raised when the query has an unknown range, dimension or measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the address of a page asks for."""
+    """The range, dimension and measure that the query of a page selects."""
 
     range: str = DEFAULT
     by: str = Dimension.METHOD
@@ -39,7 +39,7 @@ class Chosen:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> Chosen:
-        """Read a query. Raises: UnknownChoice."""
+        """Parse the query of a URL. Raises: UnknownChoice for an unknown value."""
         chosen = cls(*(query.get(name, getattr(cls(), name)) for name in _CHOICES))
         for name, known in _CHOICES.items():
             if getattr(chosen, name) not in known:
@@ -47,7 +47,7 @@ class Chosen:
         return chosen
 
     def query(self, **changes: str) -> str:
-        """Return the query of the page that shows something else."""
+        """Return the query with some parameters changed."""
         chosen = {name: getattr(self, name) for name in _CHOICES}
         return urlencode(chosen | changes)
 
@@ -61,7 +61,7 @@ _CHOICES: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way to look at it otherwise."""
+    """A link to another selection."""
 
     label: str
     query: str
@@ -70,7 +70,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A figure with its name."""
+    """A total with its name."""
 
     name: str
     figure: str
@@ -79,20 +79,20 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """All of it, for `templates/usage/panel.html`."""
+    """Content of the panel, for `templates/usage/panel.html`."""
 
     chosen: Chosen
     links: dict[str, list[Link]]
     facts: list[Fact]
     outcomes: list[tuple[str, str, str]]
-    """How calls ended, how many, and which share of all."""
+    """Outcome, number of calls and share of all calls, as text."""
     plots: list[Plot]
     is_empty: bool
     since: datetime
 
 
 def panel(chosen: Chosen, now: datetime, api_key: ApiKey | None = None) -> Panel:
-    """Return what is shown of a key, of all keys when none is named."""
+    """Return the panel of a key, or of all keys together."""
     found = usage(RANGES[chosen.range], now, Dimension(chosen.by), api_key)
     return Panel(
         chosen=chosen,
@@ -140,7 +140,7 @@ def _outcomes(found: Usage) -> list[tuple[str, str, str]]:
 
 
 def _volume(chosen: Chosen, found: Usage) -> Plot:
-    """Draw how many there were, the largest series at the bottom."""
+    """Draw the selected measure, with the largest series at the bottom."""
     ranked = sorted(
         found.names, key=lambda name: (-getattr(found.names[name], chosen.of), name)
     )
@@ -176,7 +176,7 @@ def _volume(chosen: Chosen, found: Usage) -> Plot:
 
 
 def _latency(found: Usage) -> Plot:
-    """Draw how long calls took."""
+    """Draw the latencies of calls."""
     shares = _SHARES[:2]
     series = [
         Series(

@@ -1,4 +1,4 @@
-"""The ranges of time that usage is shown of."""
+"""Ranges of time that users can select for usage."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from keys.models import Span
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A range that ends now."""
+    """A range of time that ends now."""
 
     name: str
-    """In addresses."""
+    """Its identifier in URLs."""
     label: str
     step: timedelta
-    """Of a bin."""
+    """Length of a bin."""
     count: int
     span: Span
-    """Of the rows that are added up: the longest that fit into the bins."""
+    """Span of the stored rows that are added up: the longest that fits into the bins.
+    """
 
     def window(self, now: datetime) -> Window:
-        """Return the bins until now, of which the last one is under way."""
+        """Return the bins until now. The last bin is incomplete."""
         return Window.until(now, self.step, self.count)
 
 

@@ -1,4 +1,4 @@
-"""Usage over time, of one key or of all, added up in the database."""
+"""Usage over time, of one key or of all keys, added up in the database."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from keys.usage.ranges import Range
 from networks.models import Network
 
 _BUCKETS = 36
-"""Of latencies, 19 hours: no call takes longer. Sums of single elements take a third of
-the time that a sum of arrays does, and of floats, which are exact up to 2^53, half of
-what wide integers take."""
+"""Number of buckets of a latency histogram. They reach 19 hours, longer than any call.
+Sums of single elements take a third of the time of sums of arrays. Sums of floats,
+which are exact up to 2^53, take half of the time of sums of numeric values."""
 
 _LATENCIES = ", ".join(
     f"coalesce(sum(latencies[{number}]::float8), 0)::int8"
@@ -39,7 +39,7 @@ _SUMS = f"""
 
 
 class Dimension(StrEnum):
-    """What calls are told apart by."""
+    """The dimension by which usage is grouped."""
 
     METHOD = "method"
     NETWORK = "network"
@@ -54,7 +54,7 @@ _COLUMNS = {
 
 
 class _Row(NamedTuple):
-    """Calls that were alike, in one bin."""
+    """Total of the calls with the same properties, in one bin."""
 
     start: datetime
     name: str
@@ -67,16 +67,16 @@ class _Row(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """How many calls there were, and what they cost."""
+    """Totals of calls and of their costs."""
 
     calls: int = 0
     failed: int = 0
-    """Calls that were not answered, whoever's fault it was."""
+    """Number of failed calls, for any reason."""
     credits: int = 0
     bytes_out: int = 0
 
     def add(self, row: _Row) -> None:
-        """Count the calls of a row as well."""
+        """Add the calls of a row."""
         self.calls += row.calls
         self.credits += row.credits
         self.bytes_out += row.bytes_out
@@ -90,21 +90,21 @@ def _counts() -> defaultdict[Any, Counts]:
 
 @dataclass(slots=True)
 class Usage:
-    """Usage within a window, told apart by one dimension."""
+    """Usage within a window, grouped by one dimension."""
 
     window: Window
     total: Counts = field(default_factory=Counts)
     names: dict[str, Counts] = field(default_factory=_counts)
-    """By what calls are told apart by."""
+    """Totals by the value of the dimension."""
     outcomes: dict[str, Counts] = field(default_factory=_counts)
     cells: dict[tuple[str, int], Counts] = field(default_factory=_counts)
-    """By name and number of the bin."""
+    """Totals by value of the dimension and index of the bin."""
     latencies: dict[int, list[int]] = field(default_factory=dict)
-    """By number of the bin, of the calls that were carried out: a refusal is quick, and
-    nobody's call took so long. See `keys.latencies`."""
+    """Histograms by index of the bin. Rejected calls are not included, because they
+    would understate the latency. See `keys.latencies`."""
 
     def add(self, place: int, row: _Row) -> None:
-        """Count the calls of a row in a bin."""
+        """Add the calls of a row to a bin."""
         self.total.add(row)
         self.names[row.name].add(row)
         self.outcomes[row.outcome].add(row)
@@ -114,9 +114,10 @@ class Usage:
             self.latencies[place] = _sum(known, row.latencies)
 
     def latency(self, share: float, place: int | None = None) -> float | None:
-        """Return the microseconds in which a share of a bin's calls was carried out.
+        """Return a quantile of the latencies in microseconds, or None without calls.
 
-        place: None for all bins together.
+        share: of the quantile, such as 0.99.
+        place: index of the bin, or None for the whole window.
         """
         if place is not None:
             return percentile(self.latencies.get(place, []), share)
@@ -131,7 +132,7 @@ def _sum(known: list[int] | None, more: list[int]) -> list[int]:
 
 
 def usage(chosen: Range, now: datetime, by: Dimension, api_key: ApiKey | None) -> Usage:
-    """Return the usage of a key within a range, of all keys when none is named."""
+    """Return the usage of a key within a range, or of all keys."""
     found = Usage(chosen.window(now))
     for row in _rows(found.window, chosen.span, by, api_key):
         found.add(found.window.place(row.start), row)

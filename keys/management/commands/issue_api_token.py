@@ -33,7 +33,7 @@ class Command(BaseCommand):
             help="what it may be used for; can be given several times",
         )
         parser.add_argument(
-            "--expires", metavar="ISO", help="end of its life; UTC unless it says else"
+            "--expires", metavar="ISO", help="expiry; UTC if it has no offset"
         )
         parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -41,7 +41,7 @@ class Command(BaseCommand):
         email = User.objects.normalize_email(options["owner"])
         owner = User.objects.filter(email=email).first()
         if owner is None:
-            raise CommandError(f"nobody has the address {email}")
+            raise CommandError(f"no user has the address {email}")
         try:
             issued = issue_token(
                 owner=owner,

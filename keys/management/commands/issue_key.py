@@ -10,8 +10,10 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from keys.management.arguments import read_moment
+from keys.management.arguments import read_moment, read_plan
+from keys.models import Plan
 from keys.services import IssuedKey, get_or_create_customer, issue_key
+from keys.services.limits import set_limits
 from networks.management.arguments import read_networks
 
 
@@ -23,7 +25,7 @@ class Command(BaseCommand):
             "--owner",
             required=True,
             metavar="EMAIL",
-            help="the customer; made when he is new",
+            help="the customer, who is created if they do not exist",
         )
         parser.add_argument("--name", default="", help="what the key is for")
         parser.add_argument(
@@ -31,7 +33,12 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="SLUG",
-            help="a network that the key opens; without any: all",
+            help="a network that the key grants access to; default: all networks",
+        )
+        parser.add_argument(
+            "--plan",
+            metavar="SLUG",
+            help="the plan that limits the key; without it: the default plan",
         )
         parser.add_argument(
             "--debug",
@@ -44,6 +51,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        plan = read_plan(options["plan"])
         try:
             with transaction.atomic():
                 issued = issue_key(
@@ -53,16 +61,18 @@ class Command(BaseCommand):
                     may_trace=options["debug"],
                     expires_at=read_moment(options["expires"]),
                 )
+                if plan is not None:
+                    set_limits(api_key=issued.api_key, plan=plan)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(issued)))
+            self.stdout.write(json.dumps(_as_json(issued, plan)))
         else:
             self.stdout.write(issued.secret)
             self.stderr.write("This is the only time that the key is shown.")
 
 
-def _as_json(issued: IssuedKey) -> dict[str, Any]:
+def _as_json(issued: IssuedKey, plan: Plan | None) -> dict[str, Any]:
     expires_at = issued.api_key.expires_at
     return {
         "api_key": issued.secret,
@@ -73,5 +83,6 @@ def _as_json(issued: IssuedKey) -> dict[str, Any]:
             entitlement.network.slug
             for entitlement in issued.api_key.entitlements.select_related("network")
         ],
+        "plan": plan.slug if plan else None,
         "expires_at": expires_at.isoformat() if expires_at else None,
     }

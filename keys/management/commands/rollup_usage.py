@@ -1,4 +1,4 @@
-"""`rollup_usage`: keep statistics small."""
+"""`manage.py rollup_usage`: delete old usage rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Revoked secrets that are still tried, put on record.
+"""Audit events for revoked secrets that are used.
 
-Whoever does so has not heard of the revocation, or should never have had the secret;
-the key's owner wants to know either way.
+A client that uses one has not been updated, or has stolen the secret. The owner of the
+key sees the event in either case.
 Source: https://cheatsheetseries.owasp.org/cheatsheets/Key_Management_Cheat_Sheet.html
 """
 
@@ -19,38 +19,38 @@ from keys.services import note_use_after_revocation
 
 logger = logging.getLogger(__name__)
 
-MAX_REMEMBERED = 10_000
-"""Secrets that this process knows to be on record today; others ask the database."""
+MAX_CACHED = 10_000
+"""Cache of secrets whose event of today is written. Other secrets need a query."""
 
-MAX_UNDER_WAY = 4
-"""Entries being written; what comes meanwhile is written at its next attempt."""
+MAX_WRITES = 4
+"""Concurrent writes. Further uses are skipped; their events are written at the next use."""
 
 
-class LateUses:
-    """Writes an event for a revoked secret that was shown, once a day."""
+class UsesAfterRevocation:
+    """Writes an event when a revoked secret is used, at most once a day for each."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, date] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def note(self, version_id: int, ip: str | None) -> None:
-        """See to it that an attempt is on record; returns at once.
+        """Start writing the event of a use, unless today's has been written.
 
-        ip: where it came from.
+        version_id: row of the secret. ip: the client's address.
         """
         today = datetime.now(UTC).date()
-        if self._known.get(version_id) == today or len(self._tasks) >= MAX_UNDER_WAY:
+        if self._known.get(version_id) == today or len(self._tasks) >= MAX_WRITES:
             return
         self._known[version_id] = today
         self._known.move_to_end(version_id)
-        if len(self._known) > MAX_REMEMBERED:
+        if len(self._known) > MAX_CACHED:
             self._known.popitem(last=False)
         task = asyncio.create_task(self._write(version_id, ip))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Finish what is being written."""
+        """Wait until the writes in progress are finished."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _write(self, version_id: int, ip: str | None) -> None:
@@ -61,4 +61,4 @@ class LateUses:
             await write(version_id=version_id, ip=ip)
         except DatabaseError as error:
             self._known.pop(version_id, None)
-            logger.warning("use of a revoked key is not on record: %s", error)
+            logger.warning("the use of a revoked key was not recorded: %s", error)
