@@ -1,39 +1,44 @@
-"""Area B: a hosted multichain wallet and the sessions that dapps hold with it.
+"""A hosted multichain wallet, and the sessions that dapps hold with it.
 
-From the bottom up; everything is reached through these:
+From the bottom up:
 
-- `caip`, `scopes`, `permissions`, `proposals`, `identity`, `errors`: what may be asked for
-  and granted, as pure functions. They know no Django, no database and no clock.
-- `models`; `offers` and `consents`: what a user's wallet can do, and what he is asked.
+- `caip`, `scopes`, `permissions`, `proposals`, `identity`, `errors`: what may be
+  requested and granted, as pure functions. They use no Django, no database and no
+  clock.
+- `models`; `offers` and `consents`: what a user's wallet can grant, and what a request
+  asks.
 - `services`: every write. Each logs and announces itself with its commit (`changes`).
-- `store`, `watch`, `service`: what a serving process reads, and how it learns to look.
-- `methods.outer.answer`: what a dapp's call is answered with; `openrpc` and `schemas`
-  describe it to programs.
+- `store`, `watch`, `service`: what a serving process reads, and how it is notified.
+- `methods.outer.answer`: handles a dapp's call; `openrpc` and `schemas` describe the
+  methods to programs.
 
-`sockets` is what dapps are connected to, `tokens` where a code becomes a token, `client` a
-dapp's side of both, for programs. What a socket does with the rest:
+`consumers` has the Channels consumers of WebSockets, `routing` their paths, and `sockets`
+what they share. `tokens` exchanges a code for a token, and `client` is a dapp's side of
+both, for programs. A socket uses the other parts as follows:
 
-1. Handshake: `services.presence.admit` gives the token with its dapp, or refuses. One
-   socket is one dapp's as long as it lives, and has a name of its own (`Peer.socket`).
-2. Frames: envelope, batches and ids are the socket's. For each call it runs
-   `answer(Context(…), method, params)`, which returns an `Answer` or raises WalletError or
-   RpcError; both have code, message and data. A wallet_createSession takes minutes: calls
-   run side by side. Writing an answer and taking over its `session` is one step.
-3. Changes: `watch.follow_dapp` calls back, `store.dapp` says what holds. A newer version
-   whose scopes differ from what this socket was told is a wallet_sessionChanged, unless
-   `changed_by` is this socket: its own answer tells it. (With WALLETS_ECHO_TO_REQUESTER
-   the event is written before that answer.) Before that frame is written,
-   subscriptions of scopes that are gone, or no longer hold them, end. A socket whose
-   token is not among `live_tokens`, or whose dapp is not welcome, is closed.
-4. Heads: blocks are read on from the one that was sent last, then the versions of the
-   sessions. Where one is not the version that is known, it is looked at before.
-5. Close: calls that are under way are cancelled, and waited for: a wallet_createSession
-   takes its request back.
+1. Handshake: `services.presence.admit` returns the token with its dapp, or a refusal. A
+   socket belongs to one dapp until it closes, and has a unique name (`Peer.socket`).
+2. Calls: the socket handles envelope, batches and ids. For each call it runs
+   `answer(Context(…), method, params)`, which returns an `Answer` or raises WalletError
+   or RpcError; both have code, message and data. Calls run concurrently, because a
+   wallet_createSession takes minutes. The socket sends a response and adopts its
+   `session` in one step.
+3. Changes: `watch.subscribe_dapp` calls back, and `store.dapp` reads the state. A newer
+   version whose scopes differ from the last ones that were sent becomes a
+   wallet_sessionChanged, unless `changed_by` is this socket, because its own response
+   reports it. (With WALLETS_ECHO_TO_REQUESTER the event is sent before that response.)
+   Before that frame, subscriptions that the session no longer allows end. A socket
+   whose token is not in `live_tokens`, or whose dapp is not welcome, is closed.
+4. Heads: the feed reads the blocks after the last one sent, then the versions of the
+   sessions. If a version is not the known one, the session is read first.
+5. Close: calls in progress are cancelled, and the socket waits for them, because a
+   wallet_createSession withdraws its request.
 
-What the pages do: `services` for all that is decided, `consents.get_consent` with its
-digest for the consent page, `watch.follow_user` for the inbox.
+The pages use `services` for every decision, `consents.get_consent` with its digest for
+the consent page, and `watch.subscribe_user` for the inbox.
 
-A signature is a request of its own kind (`signatures`, `services.signatures`), asked by
-`methods.confirmed`, shown and signed by `pages.signatures` with the key in the account's
-keystore (`services.keystores`). `signing` knows what is signed, and no Django.
+A signature has a request of its own kind (`signatures`, `services.signatures`):
+`methods.confirmed` makes it, and `pages.signatures` shows it and signs it with the key
+in the account's keystore (`services.keystores`). `signing` computes signatures and uses
+no Django.
 """

@@ -1,7 +1,7 @@
-"""Dapps, sockets, sessions, requests and logs in the admin: to look at, to end, to block.
+"""The wallet's admin: dapps, sockets, sessions, requests and logs.
 
-Staff change nothing that a user has decided, except to take it away. Codes and tokens are
-shown nowhere, not even their digests.
+Staff can end and block, but not extend what a user has decided. Codes, tokens and their
+digests are not shown.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ else:
 
 
 MAX_USERS = 1_000
-"""Who know a dapp that is blocked; they are counted up to here."""
+"""Users of a blocked identity are counted up to this number."""
 
 
 class TokenInline(ReadOnly, _TokenInline):
@@ -102,7 +102,8 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
     ]
     actions = ["disconnect", "block", "unblock", "block_for_everybody"]
 
-    def found(self, term: str) -> Q:
+    @staticmethod
+    def condition(term: str) -> Q:
         return Q(pk__in=dapps_named(term))
 
     @admin.display(boolean=True, description="session")
@@ -141,11 +142,11 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
                 banned += 1
         self.message_user(request, f"Blocked for all: {banned}.", messages.SUCCESS)
 
-    @admin.action(description="Let in again", permissions=["end"])
+    @admin.action(description="Unblock", permissions=["end"])
     def unblock(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
         for dapp in queryset.order_by("pk"):
             unblock_dapp(dapp=dapp, cause=_cause(request))
-        self.message_user(request, "Let in again.", messages.SUCCESS)
+        self.message_user(request, "Unblocked.", messages.SUCCESS)
 
 
 @admin.register(Session)
@@ -179,7 +180,7 @@ class SessionAdmin(SearchByDapp, ReadOnly, _SessionAdmin):
 
 @admin.register(BlockedDapp)
 class BlockedDappAdmin(LongList, _BlockedDappAdmin):
-    """Identities that no user can pair; deleting one lets it in again."""
+    """Identities that no user can pair. Deleting a row unblocks the identity."""
 
     list_display = ["ident", "kind", "users", "reason", "blocked_by", "blocked_at"]
     list_select_related = ["blocked_by"]
@@ -217,7 +218,7 @@ class BlockedDappAdmin(LongList, _BlockedDappAdmin):
 
 
 class MethodFilter(admin.SimpleListFilter):
-    """Requests by what was called; Django's own reads all of them to know what there is."""
+    """Filter requests by method. Django's own filter would read all rows."""
 
     title = parameter_name = "method"
 
@@ -246,7 +247,7 @@ class ConsentRequestAdmin(SearchByDapp, ReadOnly, _AnyAdmin):
 
 @admin.register(LiveSocket)
 class LiveSocketAdmin(SearchByDapp, ReadOnly, _LiveSocketAdmin):
-    """The sockets that are open; a dapp that is disconnected loses its own."""
+    """The open sockets of dapps. An action disconnects a dapp with all its sockets."""
 
     list_display = ["dapp", "user", "remote_address", "opened_at", "process"]
     list_filter = ["opened_at"]
@@ -270,8 +271,7 @@ class PairingAdmin(Search, ReadOnly, _AnyAdmin):
     search_help_text = "Whole address of a user, or origin of a page."
     fields = ["user", "kind", "ident", "label", "created_at", "expires_at", "used_at"]
 
-    def found(self, term: str) -> Q:
-        return pairings_named(term)
+    condition = staticmethod(pairings_named)
 
 
 @admin.register(Account)
@@ -283,8 +283,7 @@ class AccountAdmin(Search, ReadOnly, _AnyAdmin):
     ordering = ["-id"]
     fields = ["user", "namespace", "address", "label", "position", "created_at"]
 
-    def found(self, term: str) -> Q:
-        return Q(pk__in=accounts_named(term))
+    condition = staticmethod(accounts_named)
 
 
 @admin.register(Activity)
@@ -305,10 +304,9 @@ class ActivityAdmin(Search, ReadOnly, _AnyAdmin):
         "details",
     ]
 
-    def found(self, term: str) -> Q:
-        return activities_named(term)
+    condition = staticmethod(activities_named)
 
 
 def _cause(request: HttpRequest) -> Cause:
-    """Return staff, as the cause of a change; from where is their own business."""
+    """Return staff as the cause of a change, without their IP address."""
     return Cause(Actor.STAFF)

@@ -1,11 +1,12 @@
-"""What staff type into the search of the wallet's lists, looked up where an index answers it.
+"""Search in the admin's lists of the wallet, by indexed columns only.
 
-Django's own search compares upper case with upper case in all tables at once, for which
-all rows are read. Who and what is meant is found first here, then what belongs to it.
+Django's own search compares upper-cased columns of all tables in one query, which reads
+all rows. Here the user or dapp is looked up first, then the rows that belong to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Max, Q, QuerySet
@@ -15,11 +16,11 @@ from keys.models import User
 from wallets.models import Account, Activity, Dapp
 
 LATEST = 100_000
-"""Lines of the log that are looked through when no user is named: it has millions."""
+"""Newest lines of the log that are searched if the term is no user's email address."""
 
 
 def dapps_named(term: str) -> QuerySet[Dapp, Any]:
-    """Return the ids of a user's dapps, of those with an identity, and with a label."""
+    """Return the ids of dapps whose user's email, identity or label is the term."""
     dapps = Dapp.objects.order_by().values("pk")
     of_user = dapps.filter(user__in=_users_named(term))
     known = dapps.filter(ident__in=[term, term.lower()])
@@ -27,15 +28,16 @@ def dapps_named(term: str) -> QuerySet[Dapp, Any]:
     return of_user.union(known, labelled, all=True)
 
 
-def accounts_named(term: str) -> QuerySet[Account, Any]:
-    """Return the ids of a user's accounts, and of those with an address."""
+def accounts_named(term: str) -> Q:
+    """Return the condition for accounts whose user's email or address is the term."""
     accounts = Account.objects.order_by().values("pk")
     of_user = accounts.filter(user__in=_users_named(term))
-    return of_user.union(accounts.filter(address__in=[term, term.lower()]), all=True)
+    with_address = accounts.filter(address__in=[term, term.lower()])
+    return Q(pk__in=of_user.union(with_address, all=True))
 
 
 def activities_named(term: str) -> Q:
-    """Return the condition of a user's lines, else of those of a dapp or from an address."""
+    """Return the condition for log lines of a user, else of a dapp or IP address."""
     if users := _users_named(term):
         return Q(user__in=users)
     newest = Activity.objects.aggregate(pk=Max("pk"))["pk"] or 0
@@ -44,7 +46,7 @@ def activities_named(term: str) -> Q:
 
 
 def pairings_named(term: str) -> Q:
-    """Return the condition of a user's codes, and of those for an identity."""
+    """Return the condition for pairings of a user or an identity."""
     return Q(user__in=_users_named(term)) | Q(ident__in=[term, term.lower()])
 
 
@@ -53,28 +55,29 @@ def _users_named(term: str) -> list[int]:
     return list(User.objects.filter(email=email).values_list("pk", flat=True))
 
 
-class Search:
-    """An admin whose search is a condition; nothing comes twice."""
+def rows_of_dapps_named(term: str) -> Q:
+    """Return the condition for rows that belong to dapps selected by `dapps_named`."""
+    return Q(dapp__in=dapps_named(term))
 
-    def found(self, term: str) -> Q:
-        """Return the condition of what is meant."""
-        raise NotImplementedError
+
+class Search:
+    """Base of admins whose search adds one condition and no joins, which repeat rows."""
+
+    condition: Callable[[str], Q]
+    """Returns the condition for the rows that a search term selects."""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Return what is meant, all without a term."""
+        """Return the rows that the search term selects, all rows for an empty one."""
         if term := search_term.strip():
-            queryset = queryset.filter(self.found(term))
+            queryset = queryset.filter(self.condition(term))
         return queryset, False
 
 
 class SearchByDapp(Search):
-    """An admin of what belongs to dapps."""
+    """An admin of rows that belong to dapps."""
 
     search_fields: Any = ["dapp"]
     search_help_text: Any = "Whole address of a user, origin or name of a dapp."
-
-    def found(self, term: str) -> Q:
-        """Return the condition of what belongs to the dapps that are meant."""
-        return Q(dapp__in=dapps_named(term))
+    condition = staticmethod(rows_of_dapps_named)

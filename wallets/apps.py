@@ -9,7 +9,7 @@ class WalletsConfig(AppConfig):
     name = "wallets"
 
     def ready(self) -> None:
-        """Begin to hear of log-ins and of passwords that change; register methods."""
+        """Connect signal receivers for log-ins and new passwords, and register methods."""
         from wallets.methods import chain, confirmed, own, transactions  # noqa: F401
         from wallets.pages import recent  # noqa: F401
         from wallets.services import tokens  # noqa: F401

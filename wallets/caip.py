@@ -1,9 +1,9 @@
-"""Names of chains, accounts and scopes, as the CAIPs write them.
+"""Identifiers of chains, accounts and scopes, as defined by CAIPs.
 
-Nothing here asks whether a chain or an account exists. Everything is case-sensitive, and
-a text is what it is whole: `eip155:1` with a line break behind it names nothing.
+No function checks that a chain or an account exists. Identifiers are case-sensitive,
+and the whole text must match: `eip155:1` followed by a line break is invalid.
 Source: https://chainagnostic.org/CAIPs/caip-2, caip-10, caip-217; namespaces eip155 and
-wallet at https://namespaces.chainagnostic.org
+    wallet at https://namespaces.chainagnostic.org
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ EIP155 = "eip155"
 """The namespace of EVM chains; its references are chain ids in decimal."""
 
 WALLET = "wallet"
-"""The namespace of what concerns no chain but the wallet itself."""
+"""The namespace of scopes that belong to no chain but to the wallet itself."""
 
 ANY_EVM_CHAIN = "0"
-"""The reference in accounts that are the same on each EVM chain; no chain has it."""
+"""The reference in account ids that are valid on each EVM chain; no chain has it."""
 
-_NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
-_REFERENCE = re.compile(r"[-_a-zA-Z0-9]{1,32}")
-_ADDRESS = re.compile(r"[-.%a-zA-Z0-9]{1,128}")
+NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
+REFERENCE = re.compile(r"[-_a-zA-Z0-9]{1,32}")
+ADDRESS = re.compile(r"[-.%a-zA-Z0-9]{1,128}")
 _EVM_REFERENCE = re.compile(r"0|[1-9][0-9]{0,31}")
 _EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
@@ -48,7 +48,7 @@ class AccountId(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """What a scope object is keyed by: a chain, or a namespace alone (reference None)."""
+    """The key of a scope object: a chain, or a namespace alone (reference None)."""
 
     namespace: str
     reference: str | None
@@ -67,38 +67,38 @@ class Address(NamedTuple):
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a text may stand behind a namespace."""
-    return _REFERENCE.fullmatch(text) is not None
+    """Return whether a text is a valid CAIP-2 reference."""
+    return REFERENCE.fullmatch(text) is not None
 
 
 def parse_chain_id(text: str) -> ChainId:
-    """Read a CAIP-2 chain id.
+    """Parse a CAIP-2 chain id, such as `eip155:1`.
 
-    Raises: ValueError.
+    Raises: ValueError if the text is malformed.
     """
     namespace, _, reference = text.partition(":")
-    if not _NAMESPACE.fullmatch(namespace) or not is_reference(reference):
+    if not NAMESPACE.fullmatch(namespace) or not is_reference(reference):
         raise ValueError("not a CAIP-2 chain id")
     return ChainId(namespace, reference)
 
 
 def parse_account_id(text: str) -> AccountId:
-    """Read a CAIP-10 account id; the older form with an @ is none.
+    """Parse a CAIP-10 account id, such as `eip155:1:0x…`.
 
-    Raises: ValueError.
+    Raises: ValueError if the text is malformed or has the older form with an @.
     """
     chain, _, address = text.rpartition(":")
-    if not _ADDRESS.fullmatch(address):
+    if not ADDRESS.fullmatch(address):
         raise ValueError("not a CAIP-10 account id")
     return AccountId(parse_chain_id(chain), address)
 
 
 def parse_scope(text: str) -> Scope:
-    """Read the key of a scope object: a namespace, or a CAIP-2 chain id.
+    """Parse the key of a scope object: a namespace, or a CAIP-2 chain id.
 
-    Raises: ValueError.
+    Raises: ValueError if the text is malformed.
     """
-    if _NAMESPACE.fullmatch(text):
+    if NAMESPACE.fullmatch(text):
         return Scope(text, None)
     try:
         return Scope(*parse_chain_id(text))
@@ -117,31 +117,30 @@ def is_evm_reference(text: str) -> bool:
 
 
 def account_namespace(scope: Scope) -> str | None:
-    """Return the namespace of a scope's accounts, None when it has none.
+    """Return the namespace of a scope's accounts, None if it has no accounts.
 
-    `wallet:eip155` is the wallet under the conventions of EVM chains: its accounts are
-    theirs.
+    The accounts of `wallet:eip155` are those of the namespace eip155.
     """
     return scope.reference if scope.namespace == WALLET else scope.namespace
 
 
 def parse_address(namespace: str, text: str) -> Address:
-    """Return an address in the form in which equal ones are the same text.
+    """Return an address in its normal form, so that equal addresses compare equal.
 
-    For EVM chains that is lower case: the checksum in mixed case is not tested.
+    For EVM chains that is lower case; a checksum in mixed case is not verified.
     Raises: ValueError.
     """
     if namespace == EIP155:
         if not _EVM_ADDRESS.fullmatch(text):
             raise ValueError("not an address of 20 bytes in hexadecimal, with 0x")
         return Address(namespace, text.lower())
-    if not _NAMESPACE.fullmatch(namespace) or not _ADDRESS.fullmatch(text):
+    if not NAMESPACE.fullmatch(namespace) or not ADDRESS.fullmatch(text):
         raise ValueError("not an address")
     return Address(namespace, text)
 
 
 def address_of(account: AccountId) -> Address:
-    """Return an account's address, without the chain that it was named on.
+    """Return an account's address, without its chain.
 
     Raises: ValueError when it can't be an address of the chain's namespace.
     """

@@ -1,10 +1,10 @@
-"""The announcements of what changes, and the lines in the users' logs.
+"""Announcements of changes to serving processes, and the users' activity log.
 
-An announcement is a PostgreSQL NOTIFY within the transaction of the change, not a
-message through Redis: it goes out exactly if the change commits, and a listening process
-hears all announcements, those of new heads included, in the order of the commits. So
-a head that was committed after a revocation is never handled before it. It says where to
-look and nothing else; what was missed while not listening is looked at again, too.
+An announcement is an entry of the user's stream in the outbox, in the transaction of the
+change: it exists exactly if the change commits. It names what to read again.
+
+Streams of different users and of blocks have no common order. Before events of a block
+are sent, `sockets.feed` therefore checks that the sessions it knows are current.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db import connection
-
 from keys.models import User
+from outbox.append import append
+from outbox.streams import wallet
 from wallets.models import Activity, Actor, Dapp, Event
 
-DAPP_CHANNEL = "portcullis_wallet_dapp"
-"""A dapp's session, requests or tokens have changed; the payload is the dapp's id."""
+DAPP_PREFIX = "dapp:"
+"""Before a dapp's id: its session, requests or tokens have changed, and the pages of its
+user."""
 
-USER_CHANNEL = "portcullis_wallet_user"
-"""Something on a user's pages has changed; the payload is the user's id."""
+USER = "user"
+"""Something on the user's pages has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Who changes something, and from where.
+    """The cause of a change.
 
-    socket: names the dapp's socket whose call it is, "" for none.
+    socket: name of the dapp's socket whose call made the change, "" for none.
     """
 
     actor: Actor
@@ -36,19 +37,18 @@ class Cause:
     socket: str = ""
 
 
-THE_WALLET = Cause(Actor.SYSTEM)
-"""Where time did it, and nobody."""
+BY_WALLET = Cause(Actor.SYSTEM)
+"""The cause of changes that happen without a person or a dapp, such as expiry."""
 
 
 def announce_dapp(dapp: Dapp) -> None:
-    """Tell the serving processes, at the commit, that a dapp has changed."""
-    _notify(DAPP_CHANNEL, dapp.pk)
-    announce_user(dapp.user_id)
+    """Announce to serving processes, at the commit, that a dapp has changed."""
+    append(wallet(dapp.user_id), f"{DAPP_PREFIX}{dapp.pk}")
 
 
 def announce_user(user_id: int) -> None:
-    """Tell the serving processes, at the commit, that a user's pages have changed."""
-    _notify(USER_CHANNEL, user_id)
+    """Announce to serving processes, at the commit, that a user's pages have changed."""
+    append(wallet(user_id), USER)
 
 
 def record(
@@ -57,7 +57,10 @@ def record(
     subject: Dapp | User,
     details: Mapping[str, object] | None = None,
 ) -> None:
-    """Write a line in a user's log, about one of his dapps or about himself."""
+    """Add a line to a user's activity log.
+
+    subject: a dapp of the user, or the user if no dapp is concerned.
+    """
     dapp = subject if isinstance(subject, Dapp) else None
     Activity.objects.create(
         user_id=subject.user_id if isinstance(subject, Dapp) else subject.pk,
@@ -68,8 +71,3 @@ def record(
         remote_address=cause.remote_address,
         details=dict(details or {}),
     )
-
-
-def _notify(channel: str, payload: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s, %s)", [channel, str(payload)])

@@ -29,16 +29,16 @@ from websockets.asyncio.client import connect as open_socket
 from websockets.exceptions import ConnectionClosed
 
 MAX_MESSAGE_BYTES = 16 * 2**20
-"""Longest message that is taken; the longest answer has half of that."""
+"""Longest message accepted; the longest response has half of that."""
 
 MAX_EVENTS = 10_000
-"""Events that wait to be read; a program that leaves more unread is disconnected."""
+"""Limit of unread events; beyond it the connection is closed."""
 
 
 class CallFailed(Exception):
-    """Raised when a call is answered with an error.
+    """Raised when a call returns an error.
 
-    code, message, data: the error object's members, data None where it has none.
+    code, message, data: members of the error object. `data` is None if it is absent.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -49,9 +49,9 @@ class CallFailed(Exception):
 
 
 class Disconnected(Exception):
-    """Raised for whatever waits when the connection is closed.
+    """Raised by pending calls and `events` when the connection is closed.
 
-    code: the WebSocket's close code, 1006 when the connection just broke.
+    code: the WebSocket's close code, 1006 when the connection broke.
     """
 
     def __init__(self, code: int, reason: str) -> None:
@@ -60,22 +60,23 @@ class Disconnected(Exception):
 
 
 class PairingRefused(Exception):
-    """Raised for a code that is wrong, used or too old, or after too many wrong ones.
+    """Raised for a code that is wrong, used or expired, or after too many wrong codes.
 
-    And for a token that the user has revoked, or that nobody has used for months.
+    Also raised for a token that the user has revoked, or that has expired after months
+    without use.
     """
 
 
 class WalletClient:
-    """One connection. Calls may run side by side; `events` is for one reader."""
+    """One connection. Calls may run concurrently; `events` supports one reader."""
 
     def __init__(self, socket: ClientConnection) -> None:
-        self._socket = socket
+        self.socket = socket
         self._ids = count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self.received: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._over: Disconnected | None = None
-        self._reader = asyncio.create_task(self._read())
+        self.reader = asyncio.create_task(self._read())
 
     async def __aenter__(self) -> WalletClient:
         return self
@@ -103,7 +104,7 @@ class WalletClient:
         future = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         try:
-            await self._socket.send(json.dumps(message))
+            await self.socket.send(json.dumps(message))
             return await future
         except ConnectionClosed as error:
             raise await self._ended() from error
@@ -111,7 +112,7 @@ class WalletClient:
             self._waiting.pop(number, None)
 
     async def invoke(self, scope: str, method: str, *params: Any) -> Any:
-        """Call a method of a chain, or of the wallet, that the session allows.
+        """Call a method that the session allows on a scope, and return its result.
 
         scope: `eip155:1`, `wallet:eip155`.
         Raises: CallFailed, Disconnected.
@@ -122,7 +123,7 @@ class WalletClient:
         )
 
     async def events(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield wallet_notify and wallet_sessionChanged, whole, as they come.
+        """Yield wallet_notify and wallet_sessionChanged messages as they arrive.
 
         Raises: Disconnected, after the last one.
         """
@@ -134,47 +135,47 @@ class WalletClient:
 
         Raises: Disconnected.
         """
-        event = await self._events.get()
+        event = await self.received.get()
         if event is None:
-            self._events.put_nowait(None)  # for whoever asks again
+            self.received.put_nowait(None)  # for later calls
             raise self._over or Disconnected(1006, "")
         return event
 
     async def close(self) -> None:
-        """Hang up."""
-        await self._socket.close()
-        await self._reader
+        """Close the connection."""
+        await self.socket.close()
+        await self.reader
 
     async def _ended(self) -> Disconnected:
-        """Return how the connection has ended, once it has."""
-        await self._reader
+        """Wait for the end of the connection and return it as an exception."""
+        await self.reader
         return self._over or Disconnected(1006, "")
 
     async def _read(self) -> None:
         try:
-            async for frame in self._socket:
+            async for frame in self.socket:
                 self._take(json.loads(frame))
         except ConnectionClosed:
             pass
         except asyncio.QueueFull:
-            await self._socket.close(1008, "events are not read")
-        code = self._socket.close_code or 1006
-        self._over = Disconnected(code, self._socket.close_reason or "")
+            await self.socket.close(1008, "events are not read")
+        code = self.socket.close_code or 1006
+        self._over = Disconnected(code, self.socket.close_reason or "")
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(self._over)
-        self._events.put_nowait(None)
+        self.received.put_nowait(None)
 
     def _take(self, message: Mapping[str, Any]) -> None:
         if "id" not in message:
-            # The queue itself has no bound, so that the end has room behind them.
-            if self._events.qsize() == MAX_EVENTS:
+            # The queue itself has no bound, so that the end marker always fits.
+            if self.received.qsize() == MAX_EVENTS:
                 raise asyncio.QueueFull
-            self._events.put_nowait(dict(message))
+            self.received.put_nowait(dict(message))
             return
         future = self._waiting.get(message["id"])
         if future is None or future.done():
-            return  # nobody waits any more
+            return  # the call was cancelled
         error = message.get("error")
         if error is None:
             future.set_result(message["result"])
@@ -189,9 +190,9 @@ async def connect(
     """Connect to a wallet.
 
     url: `wss://wallet.example/ws/dapp`.
-    token: from the pairing.
-    origin, in_subprotocol: the Origin header, and whether the token is offered as a
-        subprotocol as pages have to: for those who stand in for a page.
+    token: from `pair` or `renew`.
+    origin, in_subprotocol: the Origin header, and whether the token is sent as a
+        subprotocol, as pages have to; for programs that act for a page.
     Raises: websockets.exceptions.InvalidStatus when the wallet refuses; OSError.
     """
     headers = {} if in_subprotocol else {"Authorization": f"Bearer {token}"}
@@ -210,7 +211,7 @@ async def connect(
 
 
 async def pair(wallet: str, code: str) -> str:
-    """Exchange the code that the user has read on his wallet's page for a token.
+    """Exchange the code that the user has read on their wallet's page for a token.
 
     wallet: its address, `https://wallet.example`.
     Raises: PairingRefused; OSError when the wallet can't be reached.
@@ -219,9 +220,9 @@ async def pair(wallet: str, code: str) -> str:
 
 
 async def renew(wallet: str, token: str) -> str:
-    """Exchange a token for a fresh one; for the same one while it is younger than a day.
+    """Exchange a token for a new one; a token younger than a day is returned unchanged.
 
-    It is to be kept before it is used: with its first use the former one is over.
+    Store the new token before using it, because its first use invalidates the old one.
     Raises: PairingRefused; OSError when the wallet can't be reached.
     """
     return await asyncio.to_thread(_exchange, wallet, token=token)

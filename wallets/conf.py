@@ -1,4 +1,4 @@
-"""Settings of the wallet, with their defaults."""
+"""Settings of the wallet. Their defaults are declared in config/variables.py."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from django.conf import settings
 
 
 def request_lifetime() -> timedelta:
-    """Return how long the user has to answer a request.
+    """Return how long a request stays pending before it expires.
 
-    WALLETS_REQUEST_SECONDS; 300 is WalletConnect's lifetime of a proposal.
+    WALLETS_REQUEST_SECONDS; the default is the lifetime of a WalletConnect proposal.
     """
-    return timedelta(seconds=float(getattr(settings, "WALLETS_REQUEST_SECONDS", 300)))
+    return timedelta(seconds=settings.WALLETS_REQUEST_SECONDS)
 
 
 def max_pending_requests() -> int:
-    """Return how many requests of all dapps together may wait for one user.
+    """Return how many requests of one user can be pending, over all dapps.
 
-    WALLETS_MAX_PENDING; nobody reads a longer list with care.
+    WALLETS_MAX_PENDING; users do not read a longer list with care.
     """
-    return int(getattr(settings, "WALLETS_MAX_PENDING", 5))
+    return settings.WALLETS_MAX_PENDING
 
 
 def token_lifetime() -> timedelta:
-    """Return how long a connection token lives after its last use.
+    """Return how long a connection token stays valid after its last use.
 
-    WALLETS_TOKEN_DAYS; 90.
+    WALLETS_TOKEN_DAYS.
     """
-    return timedelta(days=float(getattr(settings, "WALLETS_TOKEN_DAYS", 90)))
+    return timedelta(days=settings.WALLETS_TOKEN_DAYS)
 
 
 def history() -> timedelta:
-    """Return for how long users can look up what was asked and done.
+    """Return how long decided requests and log lines are kept.
 
-    WALLETS_HISTORY_DAYS; 365.
+    WALLETS_HISTORY_DAYS.
     """
-    return timedelta(days=float(getattr(settings, "WALLETS_HISTORY_DAYS", 365)))
+    return timedelta(days=settings.WALLETS_HISTORY_DAYS)
 
 
 def echo_to_requester() -> bool:
-    """Return whether the socket whose call changes a session is told of that, too.
+    """Return whether the socket whose call changed a session receives the event, too.
 
-    WALLETS_ECHO_TO_REQUESTER; MetaMask does, with the event before the answer. Clients
-    that give up waiting while the user thinks hear of his consent in no other way;
-    simple ones take the next frame for their answer.
+    WALLETS_ECHO_TO_REQUESTER; MetaMask sends the event before the answer. Clients whose
+    call timed out during the user's decision learn of it only by the event. Simple
+    clients mistake the event for the answer.
     """
-    return bool(getattr(settings, "WALLETS_ECHO_TO_REQUESTER", False))
+    return settings.WALLETS_ECHO_TO_REQUESTER
 
 
 def scrypt_cost() -> int:
-    """Return the cost N of the keystores that are made, a power of two.
+    """Return scrypt's cost N for new keystores, a power of two.
 
-    WALLETS_SCRYPT_COST; with 2**17 each takes 128 MiB and some half a second, which is
-    OWASP's least for passwords. Only tests need another one.
+    WALLETS_SCRYPT_COST; 2**17, which takes 128 MiB and about half a second, is OWASP's
+    minimum for passwords. Only tests use another value.
     """
     return int(getattr(settings, "WALLETS_SCRYPT_COST", 2**17))

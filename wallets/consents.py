@@ -1,4 +1,4 @@
-"""What a user is asked on the consent page."""
+"""The contents of the consent page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from wallets.scopes import Scopes
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """A request together with all that its decision depends on.
+    """A request for a session, with the data that its consent page shows.
 
-    asked: the scopes that can be ticked, all ticked at first, without accounts.
-    accounts: the user's, in the order in which dapps see them.
-    ticked: those of `own` that are ticked at first.
-    digest: differs whenever the user would be asked something else.
+    asked: the scopes with a checkbox, without accounts. All are ticked initially.
+    accounts: the user's accounts, in the order in which dapps see them.
+    ticked: the addresses of accounts that are ticked initially.
+    digest: SHA-256 of the page's contents in hex. It detects a change of the contents
+        between the display of the page and the user's decision.
     """
 
     request: ConsentRequest
@@ -34,24 +35,24 @@ class Consent:
 
     @property
     def own(self) -> list[Address]:
-        """The accounts as scopes name them."""
+        """The addresses of the accounts."""
         return [account.named for account in self.accounts]
 
     @property
     def new(self) -> frozenset[str]:
-        """The scopes that the dapp has not been granted before."""
+        """The requested scopes that the session does not have yet."""
         return frozenset(self.asked.keys() - self.session.scopes.keys())
 
 
 def get_consent(request: ConsentRequest) -> Consent:
-    """Return what the user is asked by a wallet_createSession."""
+    """Return the contents of the page for a request for a session."""
     proposal = proposals.from_stored(request.body)
     session = Session.objects.select_related("dapp").get(dapp_id=request.dapp_id)
     of_user = Account.objects.filter(user_id=request.dapp.user_id)
     accounts = list(of_user.select_related("keystore"))
     own = [account.named for account in accounts]
     offer = offer_to(request.dapp.user_id)
-    asked = proposals.together(session.scopes, proposal, offer)
+    asked = proposals.asked_scopes(session.scopes, proposal, offer)
     ticked = proposals.preselected(session.scopes, proposal.addresses, own)
     return Consent(
         request=request,

@@ -1,22 +1,20 @@
-"""What the methods know of a call: the socket, and the parts of the process behind it."""
+"""Argument and result types of method handlers."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from nodeapi.http import RequestId
+from nodeapi.request_id import RequestId
 from wallets.changes import Cause
 from wallets.models import Actor
+from wallets.service import Wallet
 from wallets.store import SessionState
-
-if TYPE_CHECKING:  # what the wallet offers depends on the methods, and those on this
-    from wallets.service import Wallet
 
 
 class Peer(Protocol):
-    """The socket that calls. It is one user's and one dapp's as long as it lives."""
+    """The socket that makes the call, of one user and one dapp until it closes."""
 
     @property
     def dapp_id(self) -> int:
@@ -24,23 +22,24 @@ class Peer(Protocol):
 
     @property
     def socket(self) -> str:
-        """Names the socket, among those of all processes: at most 36 characters."""
+        """The socket's name: unique among all processes, at most 36 characters."""
 
     @property
     def remote_address(self) -> str | None:
-        """The client's IP address."""
+        """The client's IP address, or None if it is unknown."""
 
     def subscribe(
         self, scope: str, kind: str, arguments: Sequence[Any]
     ) -> str | Awaitable[str]:
-        """Open a subscription (`newHeads`, `logs`) of a scope and return its id.
+        """Open a subscription of a scope and return its id.
 
-        arguments: what follows the kind in eth_subscribe's params.
+        kind: `newHeads` or `logs`.
+        arguments: the params of eth_subscribe after the kind.
         Raises: InvalidParams, LimitExceeded.
         """
 
     def unsubscribe(self, scope: str, subscription: str) -> bool:
-        """End a subscription of this socket and scope; false when there is none."""
+        """End a subscription. Return False if this socket does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call is answered with.
+    """The result of a call.
 
     result: JSON.
-    session: the session that the answer tells of, where it does. Whoever writes the
-        answer takes that over in the same step: what it no longer holds ends before, no
-        older state is told after, and a newer one that was told already is told again.
+    session: the session that the result reports, if it does. The socket adopts it in
+        the step that sends the response: subscriptions that it does not allow end
+        before, and no older session is sent after it.
     """
 
     result: bytes

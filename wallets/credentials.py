@@ -1,9 +1,12 @@
-"""Secrets that others carry: codes and tokens, of which only digests are kept."""
+"""Codes and tokens; the database stores only their digests."""
 
 from __future__ import annotations
 
 import secrets
+from base64 import urlsafe_b64encode
 from hashlib import sha256
+
+from django.utils.crypto import salted_hmac
 
 
 def new_token() -> str:
@@ -11,6 +14,15 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
+def successor(secret: str) -> str:
+    """Return the secret that replaces another one, in the same form.
+
+    It is an HMAC with the project's SECRET_KEY, so that only the service can derive it.
+    """
+    key = salted_hmac("wallets.credentials.successor", secret, algorithm="sha256")
+    return urlsafe_b64encode(key.digest()).rstrip(b"=").decode()
+
+
 def digest(secret: str) -> str:
-    """Return a secret's SHA-256 in hex; of whatever somebody claims to be one, too."""
+    """Return a secret's SHA-256 in hex; any string is accepted."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,9 +1,9 @@
-"""What dapps are told when something is not done, one class for each kind.
+"""The wallet's JSON-RPC errors, one class for each kind.
 
-A family of its own beside the node's errors: codes and words are those that dapps know
-from wallets. They tell a dapp as little as possible about the user: one error for
-whatever was not granted, and one for whatever he did not say yes to.
-Source: EIP-1193, EIP-1474, CAIP-25; MetaMask's rpc-errors for the words
+They are separate from the node's errors, because dapps expect the codes and messages of
+wallets. They disclose as little as possible about the user: one error for everything
+that was not granted, and one for every request that was not approved.
+Source: EIP-1193, EIP-1474, CAIP-25; MetaMask's rpc-errors for the messages
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import ClassVar
 
 
 class WalletError(Exception):
-    """Raised when a call is answered with an error object.
+    """Raised when a call gets an error response.
 
-    code: the error object's number.
-    text: its message, where a call needs no other.
-    data: what stands in its `data`, None for nothing.
+    code: the error object's code.
+    text: the message, unless the constructor gets another one.
+    data: the error object's `data`, None for none.
     """
 
     code: int
@@ -46,7 +46,7 @@ class InvalidRequest(WalletError):
 
 
 class MethodNotFound(WalletError):
-    """Raised when a method is not one of the wallet's; its name is shown shortened."""
+    """Raised when the wallet has no such method. A long name is shortened."""
 
     code = -32601
     text = "The method does not exist / is not available."
@@ -59,8 +59,9 @@ class InvalidParams(WalletError):
     """Raised when a parameter is missing or has the wrong type.
 
     param: its name, "" for the parameters as a whole.
-    path: the place within it, "" for all of it.
-    why: what is wrong there.
+    path: the place within the parameter, such as `eip155:1.methods[2]`; "" for all of
+        it.
+    why: the fault at that place.
     """
 
     code = -32602
@@ -72,31 +73,31 @@ class InvalidParams(WalletError):
 
 
 class InternalError(WalletError):
-    """Raised when a call failed in a way that is our fault; the log tells more."""
+    """Raised when a call fails because of an error in the service, which is logged."""
 
     code = -32603
     text = "Internal JSON-RPC error."
 
 
 class ScopesNotSupported(WalletError):
-    """Raised when nothing that a dapp asks for is served."""
+    """Raised when the wallet serves none of the requested scopes."""
 
     code = 5100
     text = "Requested scopes are not supported"
 
 
 class InvalidSessionProperties(WalletError):
-    """Raised when session properties are there and empty."""
+    """Raised when `sessionProperties` is an empty object."""
 
     code = 5302
     text = "Invalid sessionProperties requested"
 
 
 class AlreadyPending(WalletError):
-    """Raised when the user has not answered the dapp's last request yet.
+    """Raised when the dapp's last request is still pending.
 
-    method: what was asked.
-    dapp: who asked.
+    method: of the pending request.
+    dapp: the dapp's name.
     """
 
     code = -32002
@@ -109,16 +110,16 @@ class AlreadyPending(WalletError):
 
 
 class LimitExceeded(WalletError):
-    """Raised when something is asked for too often, or too much of it is open."""
+    """Raised when calls are too frequent, or too many requests are open."""
 
     code = -32005
     text = "Request limit exceeded."
 
 
 class NotSent(WalletError):
-    """Raised when a transaction can't be sent, or its node does not take it.
+    """Raised when a transaction can't be sent, or its node rejects it.
 
-    code: the node's own where it has said no.
+    code: the node's own error code if it rejected the transaction.
     """
 
     code = -32000
@@ -129,20 +130,20 @@ class NotSent(WalletError):
 
 
 class UserRejected(WalletError):
-    """Raised when the user said no, did not answer in time, or can't be asked any more."""
+    """Raised when the user rejected a request, did not answer in time or can't answer."""
 
     code = 4001
     text = "User rejected the request."
 
 
 class Unauthorized(WalletError):
-    """Raised when a session does not hold what a call needs, or there is no session."""
+    """Raised when the session does not allow a call, or there is no session."""
 
     code = 4100
     text = "The requested account and/or method has not been authorized by the user."
 
 
 class BlockedAsSpam(Unauthorized):
-    """Raised when a dapp was refused so often that the user is left alone for a while."""
+    """Raised when a dapp may not ask for a while after several rejections in a row."""
 
     text = "Request blocked due to spam filter."

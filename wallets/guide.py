@@ -1,4 +1,4 @@
-"""The documentation's page on the wallet, made from the code and the networks."""
+"""The documentation's page on the wallet, generated from the code and the networks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jsonrpc.text import dump
 from keys.addresses import base_url
 from keys.policy import without_scripts
 from nodeapi.guide.views import show_page
+from nodeapi.sockets import close_codes, writer
 from wallets import conf
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods
@@ -19,11 +20,11 @@ from wallets.openrpc import document, error_classes, raised_when
 from wallets.services.accounts import MAX_ACCOUNTS
 from wallets.services.pairing import PAGE_CODE_LIFETIME, PROGRAM_CODE_LIFETIME
 from wallets.services.presence import MAX_SOCKETS
-from wallets.sockets import limits, outbox
+from wallets.sockets import limits
 
 
 class Fault(NamedTuple):
-    """An error of the wallet's own. when: a sentence."""
+    """An error of the wallet. when: the condition, as a sentence."""
 
     code: int
     text: str
@@ -31,7 +32,7 @@ class Fault(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """Something that is limited. setting: what changes it, "" for nothing."""
+    """A limit. setting: the setting that changes it, "" for none."""
 
     what: str
     value: str
@@ -39,20 +40,20 @@ class Bound(NamedTuple):
 
 
 CLOSE_CODES = [
-    (outbox.REVOKED, "the token is good no longer: pair again"),
-    (outbox.TOO_FAST, "calls went on although they were refused"),
-    (outbox.SLOW_READER, "what was asked for was not read"),
-    (outbox.NOT_TEXT, "a frame was not text"),
-    (outbox.NOTHING_IS_TAKEN, "a frame came where none is read"),
-    (outbox.GOING_ON_IS_FUTILE, "a subscription could not be served as promised"),
+    (close_codes.REVOKED, "the token is no longer valid: pair again"),
+    (close_codes.TOO_FAST, "calls continued although they were rejected"),
+    (close_codes.SLOW_READER, "responses or events were not read"),
+    (close_codes.NOT_TEXT, "a frame was not a text frame"),
+    (close_codes.UNEXPECTED_FRAME, "this socket accepts no frames"),
+    (close_codes.SUBSCRIPTION_FAILED, "a subscription could not deliver every event"),
 ]
-"""With which the wallet closes sockets, and why."""
+"""The close codes of the wallet's sockets, each with its reason."""
 
 
 @without_scripts
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show how dapps reach the wallet, and what they may expect of it."""
+    """Show how dapps connect to the wallet, its methods, errors and limits."""
     return show_page(
         request,
         "wallet",
@@ -70,7 +71,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def faults() -> list[Fault]:
-    """Return the wallet's own errors by code, some of them with words for each case."""
+    """Return the wallet's errors, sorted by code. `text` is "" if the message varies."""
     return sorted(
         Fault(kind.code, getattr(kind, "text", ""), raised_when(kind))
         for kind in error_classes()
@@ -79,7 +80,7 @@ def faults() -> list[Fault]:
 
 @require_safe
 def openrpc(request: HttpRequest) -> HttpResponse:
-    """Answer with the wallet's OpenRPC document, to anybody."""
+    """Return the wallet's OpenRPC document; any origin may read it."""
     text = dump(document(socket_url(request), wallet_offer(can_sign=True)))
     response = HttpResponse(text, "application/json")
     response["Access-Control-Allow-Origin"] = "*"
@@ -87,30 +88,32 @@ def openrpc(request: HttpRequest) -> HttpResponse:
 
 
 def socket_url(request: HttpRequest) -> str:
-    """Return where dapps connect."""
+    """Return the URL of the dapps' WebSocket: `wss://wallet.example/ws/dapp`."""
     return base_url(request).replace("http", "ws", 1) + "/ws/dapp"
 
 
 def bounds() -> list[Bound]:
-    """Return what holds for every dapp."""
+    """Return the limits that hold for every dapp."""
     days = f"{conf.token_lifetime().days} days"
     minutes = f"{conf.request_lifetime().total_seconds() / 60:g} min"
     return [
         Bound("Time for the user to answer", minutes, "WALLETS_REQUEST_SECONDS"),
         Bound(
-            "Requests that wait for one user",
+            "Pending requests of one user",
             f"{conf.max_pending_requests()}",
             "WALLETS_MAX_PENDING",
         ),
-        Bound("Life of a token after its last use", days, "WALLETS_TOKEN_DAYS"),
-        Bound("Life of a page's code", f"{PAGE_CODE_LIFETIME.seconds} s"),
-        Bound("Life of a program's code", f"{PROGRAM_CODE_LIFETIME.seconds // 60} min"),
+        Bound("Lifetime of a token after its last use", days, "WALLETS_TOKEN_DAYS"),
+        Bound("Lifetime of a page's code", f"{PAGE_CODE_LIFETIME.seconds} s"),
+        Bound(
+            "Lifetime of a program's code", f"{PROGRAM_CODE_LIFETIME.seconds // 60} min"
+        ),
         Bound("Sockets of a dapp", f"{MAX_SOCKETS}"),
         Bound("Calls a second on a socket", f"{limits.CALLS_PER_SECOND:g}"),
         Bound("Calls at once on a socket", f"{limits.BURST:g}"),
-        Bound("Calls under way on a socket", f"{limits.MAX_CALLS}"),
+        Bound("Calls in progress on a socket", f"{limits.MAX_CALLS}"),
         Bound("Calls in a batch", f"{limits.MAX_BATCH_CALLS}"),
         Bound("Subscriptions of a socket", f"{limits.MAX_SUBSCRIPTIONS}"),
-        Bound("Unread bytes of a socket", f"{outbox.MAX_WAITING_BYTES // 2**20} MiB"),
+        Bound("Unread bytes of a socket", f"{writer.MAX_UNREAD_BYTES // 2**20} MiB"),
         Bound("Accounts of a user", f"{MAX_ACCOUNTS}"),
     ]

@@ -1,6 +1,7 @@
-"""Who a web page is: its origin, in the one form in which browsers write it.
+"""Origins of web pages, in the form in which browsers serialise them.
 
-Source: https://html.spec.whatwg.org/multipage/browsers.html#ascii-serialisation-of-an-origin
+Source:
+    https://html.spec.whatwg.org/multipage/browsers.html#ascii-serialisation-of-an-origin
 """
 
 from __future__ import annotations
@@ -21,24 +22,26 @@ _MAX_LENGTH = 300
 
 
 def parse_origin(text: str) -> str:
-    """Return an origin: `https://dapp.example`, `http://localhost:3000`.
+    """Return a web page's origin unchanged if it is valid, as `https://dapp.example`.
 
-    Names in other scripts are expected in their ASCII form, as browsers send them.
-    Raises: ValueError for what no browser would send, `null` among it.
+    A port is allowed: `http://localhost:3000`. Names in other scripts must be in their
+    ASCII form (IDNA), as browsers send them.
+    Raises: ValueError for text that no browser sends as an origin, and for `null`.
     """
     found = _ORIGIN.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if found is None or int(found[3] or 1) > 65_535:
         raise ValueError("not the origin of a web page")
     if found[3] == _DEFAULT_PORTS[found[1]]:
-        raise ValueError("not an origin: it names the port that goes without saying")
+        raise ValueError("not an origin: it names the default port")
     return text
 
 
 def registrable_domain(host: str) -> str:
-    """Return the end of a host name that somebody has registered, or got for himself.
+    """Return the part of a host name that its owner has registered.
 
-    `example.co.uk` of `app.example.co.uk`, `me.github.io` of itself: who has that says
-    what stands before it. All of a host that is an address, or a suffix.
+    `example.co.uk` for `app.example.co.uk`; `me.github.io` for itself, because its
+    owner controls all names below it. The whole host if it is an IP address or a public
+    suffix.
     Source: https://publicsuffix.org
     """
     is_address = host.startswith("[") or host.rpartition(".")[2].isdigit()
@@ -47,5 +50,5 @@ def registrable_domain(host: str) -> str:
 
 @cache
 def _suffixes() -> PublicSuffixList:
-    """Return the list that comes with the package; nothing is fetched."""
+    """Return the list that is part of the package; nothing is downloaded."""
     return PublicSuffixList()

@@ -1,8 +1,8 @@
-"""The API key that the wallet's own reads are charged to.
+"""The internal API key that pays for the wallet's reads from the node.
 
-Staff see it among the other keys, and may disable it, limit it, and grant it traces. Its
-secret follows from the project's SECRET_KEY, so that every process knows it and no table
-holds it.
+Staff see it among the other keys, and may disable it, limit it, and grant it traces.
+Its secret is derived from SECRET_KEY, so that every process knows it and no table
+stores it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from keys.services import (
 )
 
 OWNER_EMAIL = "wallet@internal.invalid"
-"""Who owns it: a user who can't log in, and whom no mail reaches (RFC 2606)."""
+"""The key's owner: a user who can't log in and gets no mail (RFC 2606)."""
 
 _PURPOSE = b"the wallet's internal API key"
 
 
 def secret() -> str:
-    """Return the key itself."""
+    """Return the key's secret."""
     return key_format.derive_key(settings.SECRET_KEY.encode(), _PURPOSE)
 
 
 def find() -> ApiKey | None:
-    """Return the key's row, None while there is none."""
+    """Return the key's row, None if it does not exist yet."""
     named = Q(versions__digest=key_format.digest(secret()))
     return ApiKey.objects.filter(named).first()
 
 
 @transaction.atomic
 def ensure() -> ApiKey:
-    """Return the key's row, made anew where there is none.
+    """Return the key's row; create it if it does not exist.
 
-    Another SECRET_KEY makes another secret of the same key, so that what staff have
-    decided about it stays. A secret that staff have revoked stays revoked.
+    A new SECRET_KEY adds another secret to the same key, so that staff's decisions on
+    the key remain. A secret that staff have revoked stays revoked.
     """
     owner = get_or_create_customer(email=OWNER_EMAIL)
     User.objects.select_for_update().get(

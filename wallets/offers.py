@@ -1,4 +1,4 @@
-"""What the wallet can do on which chain, as the networks and the node stand now."""
+"""The methods and events that the wallet can grant on each chain at present."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from wallets.proposals import Known, Offer
 from wallets.scopes import Scopes
 
 EVM_WALLET = f"{WALLET}:{EIP155}"
-"""The scope of what goes to the wallet itself under the conventions of EVM chains."""
+"""The scope of methods of the wallet itself that follow the conventions of EVM chains."""
 
 
 def offer_to(user_id: int) -> Offer:
-    """Return what the dapps of a user may be granted."""
+    """Return what a user can grant to dapps."""
     with_key = Keystore.objects.filter(account__user_id=user_id)
     return wallet_offer(can_sign=with_key.exists())
 
 
-def as_far_as_keys_go(user_id: int, granted: Scopes) -> Scopes:
-    """Return scopes without the methods that sign where no account of them has a key."""
+def without_unsignable(user_id: int, granted: Scopes) -> Scopes:
+    """Return scopes without signing methods where none of the accounts has a key."""
     keystores = Keystore.objects.filter(account__user_id=user_id)
     with_key = set(keystores.values_list("account__address", flat=True))
     return {
@@ -47,10 +47,11 @@ def as_far_as_keys_go(user_id: int, granted: Scopes) -> Scopes:
 
 
 def wallet_offer(*, can_sign: bool) -> Offer:
-    """Return what dapps may be granted, the networks in the order of their making.
+    """Return what can be granted, the networks in the order of their creation.
 
-    can_sign: whether any of the accounts has a key.
-    Traces are offered where staff have granted them to the wallet's own API key.
+    can_sign: whether any of the user's accounts has a key.
+    Traces are offered on networks on which staff have granted them to the wallet's API
+    key.
     """
     api_key = internal_key.find()
     granted = Entitlement.objects.live().filter(api_key=api_key, capability=TRACE)
@@ -67,10 +68,9 @@ def wallet_offer(*, can_sign: bool) -> Offer:
 
 
 def kept_scopes() -> frozenset[str]:
-    """Return the scopes that sessions may go on holding.
+    """Return the scopes that existing sessions keep.
 
-    A chain whose blocks are being imported anew is offered to nobody, and taken from
-    nobody.
+    A chain whose blocks are being imported again is not offered, but sessions keep it.
     """
     networks = _opened_by(internal_key.find())
     chains = map(evm_scope, networks.values_list("chain_id", flat=True))
@@ -78,7 +78,7 @@ def kept_scopes() -> frozenset[str]:
 
 
 def _opened_by(api_key: ApiKey | None) -> QuerySet[Network]:
-    """Return the networks that the wallet's own key opens."""
+    """Return the networks that the wallet's own key gives access to."""
     if api_key is None or not api_key.networks.exists():
         return Network.objects.all()
     return Network.objects.filter(api_keys=api_key)
@@ -86,7 +86,7 @@ def _opened_by(api_key: ApiKey | None) -> QuerySet[Network]:
 
 @cache
 def _chain_methods(can_sign: bool) -> tuple[str, ...]:
-    """Return what can be granted on a chain and is really answered."""
+    """Return the methods that can be granted on a chain and that are implemented."""
     return tuple(
         name
         for name in CHAIN_METHODS

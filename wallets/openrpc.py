@@ -1,7 +1,6 @@
-"""The OpenRPC document of the wallet: what dapps call, and what they are told.
+"""The OpenRPC document of the wallet, generated from the method registries.
 
-It is made of the registers of methods. Events are methods without a result, as OpenRPC
-has notifications.
+Events are methods without a result, because OpenRPC has no other notifications.
 Source: https://spec.open-rpc.org/
 """
 
@@ -23,20 +22,20 @@ from wallets.schemas import NOTIFICATION, SCOPE, SESSION_SCOPES
 
 _EVENTS: Mapping[str, tuple[str, Mapping[str, Schema]]] = {
     "wallet_sessionChanged": (
-        "The session is another one now; without scopes it is over.",
+        "The session has changed; without scopes it has ended.",
         {"sessionScopes": SESSION_SCOPES},
     ),
     "wallet_notify": (
-        "Something came that was subscribed to.",
+        "A subscription has a new result.",
         {"scope": SCOPE, "notification": NOTIFICATION},
     ),
 }
 
 
 def document(socket_url: str, offer: Mapping[str, Known]) -> dict[str, Any]:
-    """Return the document.
+    """Return the OpenRPC document of the wallet as a JSON object.
 
-    socket_url: where dapps connect. offer: what may be granted, by scope.
+    socket_url: URL of the dapps' WebSocket. offer: what can be granted, by scope.
     """
     invoked = [*chain_methods, *own_methods]
     kinds = error_classes()
@@ -68,7 +67,7 @@ def document(socket_url: str, offer: Mapping[str, Known]) -> dict[str, Any]:
 
 
 def error_classes() -> list[type[WalletError]]:
-    """Return the kinds of errors that dapps are told, by their names."""
+    """Return the classes of errors that dapps may get, by name."""
     found = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     kinds = [kind for kind in found if issubclass(kind, WalletError)]
     return sorted(
@@ -78,7 +77,7 @@ def error_classes() -> list[type[WalletError]]:
 
 
 def raised_when(kind: type[WalletError]) -> str:
-    """Return the first sentence of an error's docstring, from its "when" on."""
+    """Return the summary of an error's docstring from its "When" on."""
     text = (kind.__doc__ or "").partition("\n\n")[0]
     words = " ".join(text.split()).removeprefix("Raised ")
     return words[:1].upper() + words[1:]

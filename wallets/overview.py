@@ -1,4 +1,4 @@
-"""The wallet as staff look at it: what there is now, and what has happened lately."""
+"""Counts and charts of all wallets, for the admin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REQUESTS = {
     "Expired": ([Event.EXPIRED], "outcome-denied"),
     "Withdrawn": ([Event.WITHDRAWN], "series-rest"),
 }
-"""How requests ended: the events of each bar, and its class."""
+"""Outcomes of requests: the events of each bar, and its CSS class."""
 
 _CONNECTIONS = {
     "Paired": ([Event.PAIRED], "series-1"),
@@ -43,12 +43,12 @@ _CONNECTIONS = {
 
 
 MAX_COUNTED = 10_000
-"""To count more would take ever longer."""
+"""Rows are counted up to this number, because counting all takes ever longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A count of what there is now. model: of the list in the admin that shows it."""
+    """A count of existing rows. model: name of the admin's list that shows them."""
 
     name: str
     count: int
@@ -56,14 +56,14 @@ class Tile:
 
     @property
     def words(self) -> str:
-        """Return the count as people read it."""
+        """The count as text: `1,234`, `over 10,000`."""
         if self.count > MAX_COUNTED:
             return f"over {MAX_COUNTED:,}"
         return f"{self.count:,}"
 
 
 def tiles() -> list[Tile]:
-    """Return what there is now."""
+    """Return the tiles of the admin's overview: numbers of users, dapps, sessions, …."""
     users = Account.objects.order_by("user").values("user").distinct()
     return [
         Tile("Users with accounts", _count(users), "account"),
@@ -89,12 +89,12 @@ def _ids(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
 
 
 def _count(rows: QuerySet[Any, Any]) -> int:
-    """Return how many rows there are, or one more than are counted."""
+    """Return the number of rows, at most MAX_COUNTED + 1."""
     return rows[: MAX_COUNTED + 1].count()
 
 
 def plots(now: datetime) -> list[Plot]:
-    """Return what has happened in the last days, of UTC."""
+    """Return the charts of the last DAYS days (UTC)."""
     window = Window.until(now, timedelta(days=1), DAYS)
     # Arithmetic: a calendar, which `date_trunc` asks, takes twice as long.
     day = Func(

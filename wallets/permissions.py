@@ -1,7 +1,7 @@
-"""The methods that a wallet may grant, and what people are told that they permit.
+"""The methods that a wallet may grant, and the group of permissions of each.
 
-The order is that of the lists: whatever the order of a request, granted methods come in
-this one, as MetaMask's do, which clients compare with.
+Granted methods are always listed in the order of this module, whatever the order of the
+request. Clients compare with MetaMask's order, which is the same.
 Source: MetaMask's chain-agnostic-permission, scope/constants
 """
 
@@ -15,7 +15,7 @@ from wallets.scopes import ScopeObject
 
 
 class Group(StrEnum):
-    """What a user allows with one tick."""
+    """A group of methods that a user allows with one checkbox."""
 
     READ = "read"
     SIGN = "sign"
@@ -71,28 +71,28 @@ _GROUPS = {
 }
 
 CHAIN_METHODS = tuple(name for name in _GROUPS if name != "wallet_addEthereumChain")
-"""All that may ever be granted on an EVM chain, traces apart.
+"""The methods that may be granted on an EVM chain, without traces.
 
-What would show or change a state of EIP-1193 that sessions don't have (eth_accounts,
-wallet_switchEthereumChain, …) is not among them.
+Methods that show or change state of EIP-1193 that sessions do not have (eth_accounts,
+wallet_switchEthereumChain, …) are not among them.
 """
 
 SIGNING_METHODS = frozenset(
     {"personal_sign", "eth_signTypedData_v4", "wallet_sendCalls", "eth_sendTransaction"}
 )
-"""What takes the key of an account, and hence none that is watch-only."""
+"""Methods that need the account's key; watch-only accounts can't use them."""
 
 EVM_WALLET_METHODS = ("wallet_addEthereumChain",)
-"""What may be granted in the scope `wallet:eip155`."""
+"""The methods that may be granted in the scope `wallet:eip155`."""
 
 
 def group_of(method: str) -> Group:
-    """Return what has to be allowed for a method; traces are reads."""
+    """Return the group that a method belongs to. Traces belong to the reads."""
     return _GROUPS.get(method, Group.READ)
 
 
 def groups_of(scopes: Iterable[ScopeObject]) -> frozenset[Group]:
-    """Return what has to be allowed for all that scopes hold."""
+    """Return the groups of all methods and notifications of scopes."""
     return frozenset(
         {group_of(method) for scope in scopes for method in scope.methods}
         | {Group.NOTIFY for scope in scopes if scope.notifications}
@@ -100,13 +100,13 @@ def groups_of(scopes: Iterable[ScopeObject]) -> frozenset[Group]:
 
 
 def without_signing(scope: ScopeObject) -> ScopeObject:
-    """Return what stays of a scope for accounts that have no key."""
+    """Return a scope without the methods that need a key."""
     left = (name for name in scope.methods if name not in SIGNING_METHODS)
     return replace(scope, methods=tuple(left))
 
 
 def only(scope: ScopeObject, groups: Iterable[Group]) -> ScopeObject:
-    """Return what stays of a scope when just some groups are allowed."""
+    """Return a scope with the methods and notifications of some groups only."""
     allowed = frozenset(groups)
     return replace(
         scope,

@@ -1,7 +1,8 @@
-"""From a wallet_createSession to what the user is asked, and on to what he grants.
+"""Computes what a dapp is granted: its request, the wallet's offer, the user's choice.
 
-A request, as MetaMask treats it, is a wish: what the wallet can't do is left out, what it
-can do beyond the wish is not offered, and what the user leaves ticked is the session.
+As in MetaMask, a request is a wish: scopes that the wallet does not serve are left out,
+methods that were not requested are not offered, and the session has what the user
+leaves ticked.
 Source: https://chainagnostic.org/CAIPs/caip-25
 """
 
@@ -20,20 +21,20 @@ from wallets.permissions import Group, groups_of, only
 from wallets.scopes import ScopeObject, Scopes, unique
 
 MAX_SESSION_AGE = timedelta(days=365)
-"""The furthest expiry that a dapp may ask for."""
+"""The latest expiry that a dapp may request."""
 
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
-"""RFC 3339, which is narrower than what Python reads as ISO 8601."""
+"""RFC 3339; `datetime.fromisoformat` accepts more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the wallet can do in one scope, in the order in which it is granted.
+    """What the wallet can grant in one scope, in the order in which it is granted.
 
-    on_request: methods that are granted to those who name them, and to nobody else.
+    on_request: methods that are granted only if the request names them.
     """
 
     methods: tuple[str, ...] = ()
@@ -47,17 +48,19 @@ class Known:
 
 
 Offer = Mapping[str, Known]
-"""All that a user's wallet can do, by scope."""
+"""Scope → what the user's wallet can grant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a dapp may get of what it has asked for.
+    """The part of a request that can be granted.
 
-    scopes: without accounts: those are one choice for all chains of a namespace.
-    addresses: that it would like to see preselected; whoever's they are.
-    unsupported: scopes that it has asked for and that the wallet doesn't serve.
-    expires_at: when it wants the session to end, None for never.
+    scopes: without accounts, because accounts are chosen once for all chains of a
+        namespace.
+    addresses: addresses that the dapp would like to be preselected; they may belong to
+        others.
+    unsupported: requested scopes that the wallet does not serve.
+    expires_at: the session's end as requested, None for never.
     """
 
     scopes: Scopes
@@ -68,9 +71,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a user has left ticked.
+    """The user's choice on the consent page.
 
-    scopes: names of scopes; an unknown one is an error.
+    scopes: names of the ticked scopes. An unknown name is an error.
     """
 
     scopes: frozenset[str]
@@ -79,13 +82,15 @@ class Choice:
 
 
 class NothingChosen(ValueError):
-    """Raised when what a user has left ticked makes no session."""
+    """Raised when the user's choice grants nothing, or names something not on offer."""
 
 
-def plan(wanted: Scopes, offer: Offer, expires_at: datetime | None = None) -> Proposal:
-    """Return what a dapp may get of what it wants.
+def propose(
+    wanted: Scopes, offer: Offer, expires_at: datetime | None = None
+) -> Proposal:
+    """Return the part of a request that can be granted.
 
-    Raises: ScopesNotSupported when that is nothing.
+    Raises: ScopesNotSupported when no requested scope is served.
     """
     served = {name: scope for name, scope in wanted.items() if name in offer}
     if not served:
@@ -98,10 +103,10 @@ def plan(wanted: Scopes, offer: Offer, expires_at: datetime | None = None) -> Pr
     )
 
 
-def together(existing: Scopes, proposal: Proposal, offer: Offer) -> Scopes:
-    """Return the scopes that a user is asked about, without accounts.
+def asked_scopes(existing: Scopes, proposal: Proposal, offer: Offer) -> Scopes:
+    """Return the scopes that the consent page asks about, without accounts.
 
-    What the dapp may do already comes first, as far as the wallet still does it.
+    The session's scopes come first, as far as the wallet still serves them.
     """
     merged: dict[str, ScopeObject] = {}
     for name, scope in [*existing.items(), *proposal.scopes.items()]:
@@ -114,10 +119,11 @@ def together(existing: Scopes, proposal: Proposal, offer: Offer) -> Scopes:
 def preselected(
     existing: Scopes, wishes: Sequence[Address], own: Sequence[Address]
 ) -> tuple[Address, ...]:
-    """Return the addresses that are ticked before the user has looked.
+    """Return the addresses that are ticked when the page is opened.
 
-    own: all of his, his favourite of each namespace first. Of a namespace of which
-        nothing is wished for or in use, that is ticked.
+    wishes: addresses that the dapp would like to see.
+    own: the user's addresses, the primary one of each namespace first. The first
+        address of a namespace is ticked if no other of that namespace is.
     """
     wanted = {*scope_objects.requested_addresses(existing), *wishes}
     ticked = [address for address in own if address in wanted]
@@ -130,7 +136,7 @@ def preselected(
 
 
 def grant(scopes: Scopes, choice: Choice, own: Sequence[Address]) -> Scopes:
-    """Return the session's scopes: what was offered, as far as it was left ticked.
+    """Return the session's scopes: those of `scopes` that the user has ticked.
 
     own: the user's addresses, in the order in which dapps see them.
     Raises: NothingChosen.
@@ -156,11 +162,11 @@ def grant(scopes: Scopes, choice: Choice, own: Sequence[Address]) -> Scopes:
 def edited(
     existing: Scopes, offer: Offer, choice: Choice, own: Sequence[Address]
 ) -> Scopes:
-    """Return a session's scopes after the user has edited them; {} when it is over.
+    """Return a session's scopes after an edit by the user; {} ends the session.
 
-    Groups that he allows now and did not before come with all of their methods; within
-    the others what was not granted stays so.
-    Raises: NothingChosen for what is not on offer.
+    A group that is newly allowed adds all its methods. In groups that were allowed
+    before, methods that were not granted stay so.
+    Raises: NothingChosen for a choice that is not on offer.
     """
     if not choice.scopes <= existing.keys() | offer.keys():
         raise NothingChosen("A network was chosen that is not on offer.")
@@ -176,11 +182,11 @@ def edited(
             wanted = scope_objects.union(old, only(full, new_groups))
             chosen[name] = only(_ordered(wanted, known), choice.groups)
     addresses = [address for address in own if address in choice.addresses]
-    return scope_objects.worth_keeping(scope_objects.with_addresses(chosen, addresses))
+    return scope_objects.drop_unusable(scope_objects.with_addresses(chosen, addresses))
 
 
 def to_stored(proposal: Proposal) -> dict[str, Any]:
-    """Return a proposal as it is kept while the user thinks about it."""
+    """Return a proposal as JSON for the database."""
     expires_at = proposal.expires_at
     return {
         "scopes": scope_objects.to_stored(proposal.scopes),
@@ -191,7 +197,7 @@ def to_stored(proposal: Proposal) -> dict[str, Any]:
 
 
 def from_stored(stored: Mapping[str, Any]) -> Proposal:
-    """Return the proposal that was kept."""
+    """Return the proposal that `to_stored` has made."""
     moment = stored["expires_at"]
     return Proposal(
         scopes=scope_objects.from_stored(stored["scopes"]),
@@ -202,9 +208,9 @@ def from_stored(stored: Mapping[str, Any]) -> Proposal:
 
 
 def decode_properties(value: Any) -> dict[str, Any]:
-    """Read `sessionProperties`.
+    """Decode the `sessionProperties` of a request.
 
-    Raises: ShapeError.
+    Raises: ShapeError if the value is not an object.
     """
     if not isinstance(value, dict):
         raise scope_objects.ShapeError("", "expected an object")
@@ -212,10 +218,11 @@ def decode_properties(value: Any) -> dict[str, Any]:
 
 
 def wanted_expiry(properties: Mapping[str, Any], now: datetime) -> datetime | None:
-    """Return when a dapp wants its session to end, None when it doesn't say.
+    """Return the expiry that a dapp requests, None if it requests none.
 
-    The only property that the wallet knows; what is no moment in the future is ignored,
-    like everything unknown. Whole seconds, and no further than MAX_SESSION_AGE.
+    `expiry` is the only known property. Values that are no time in the future are
+    ignored, as are unknown properties. The result has whole seconds and is at most
+    MAX_SESSION_AGE ahead.
     """
     text = properties.get("expiry")
     if not isinstance(text, str) or not _TIMESTAMP.fullmatch(text):
@@ -236,9 +243,9 @@ def properties_json(expires_at: datetime | None) -> dict[str, str]:
 
 
 def _narrowed(wanted: ScopeObject, known: Known) -> ScopeObject:
-    """Return what was asked for by name, and everything where that is nothing.
+    """Return the requested methods and notifications; all known ones if none is named.
 
-    Dapps that were written for MetaMask name nothing and expect everything.
+    Dapps written for MetaMask name none and expect all.
     """
     named = _ordered(wanted, known)
     return ScopeObject(
@@ -248,7 +255,7 @@ def _narrowed(wanted: ScopeObject, known: Known) -> ScopeObject:
 
 
 def _ordered(scope: ScopeObject, known: Known) -> ScopeObject:
-    """Return what of a scope object the wallet can do, in the wallet's order."""
+    """Return the grantable part of a scope object, in the wallet's order."""
     return ScopeObject(
         methods=tuple(m for m in known.all_methods if m in scope.methods),
         notifications=tuple(n for n in known.notifications if n in scope.notifications),

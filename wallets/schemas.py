@@ -1,7 +1,7 @@
-"""JSON schemas of what dapps and the wallet say to each other.
+"""JSON schemas of the messages between dapps and the wallet.
 
-Patterns are anchored: they hold for all of a text. What a dapp asks for may have scopes
-that make no sense, which are left out; what it is told has none.
+Patterns are anchored, so they match whole texts. Malformed scopes in a request are
+ignored. The wallet only sends valid scopes.
 Source: https://chainagnostic.org/CAIPs/caip-2, caip-10, caip-217
 """
 
@@ -82,4 +82,4 @@ NOTIFICATION: Schema = {
         },
     },
 }
-"""What stands in a wallet_notify."""
+"""The `notification` of a wallet_notify."""

@@ -1,10 +1,10 @@
-"""Scope objects: what a dapp may ask for, and what it may do (CAIP-217).
+"""Scope objects: what a dapp may request, and what it may do (CAIP-217).
 
-From the `requiredScopes` and `optionalScopes` of a request to one object for each chain.
-What has the wrong type is refused; what has the right type and makes no sense is left
-out, as CAIP-25 has it: a dapp doesn't learn from errors what a wallet can.
+`merge` turns `requiredScopes` and `optionalScopes` of a request into one object for
+each chain. Values of the wrong type are rejected. Values of the right type that are
+malformed are left out, as CAIP-25 demands: errors do not disclose what a wallet can do.
 Source: https://chainagnostic.org/CAIPs/caip-25, caip-217; MetaMask's
-chain-agnostic-permission for the order in which things are looked at
+    chain-agnostic-permission for the order of the checks
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from wallets import caip
 from wallets.caip import Address
 
 MAX_SCOPES = 64
-"""Scopes of one request, after namespaces with references were taken apart."""
+"""Scopes of one request, counting each reference of a namespace."""
 
 MAX_STRINGS = 256
-"""Strings in one list of a scope object; more than there are methods anywhere."""
+"""Strings in one list of a scope object; there are fewer methods."""
 
 MAX_STRING_LENGTH = 128
 """Characters of one string; longer account ids exist in theory only."""
 
 _LONGEST_SCOPE = 41
-"""Characters of a scope at most: what is longer is shown shortened."""
+"""Characters of the longest valid scope; longer keys are shown shortened."""
 
 _MEMBERS = frozenset({"references", "methods", "notifications", "accounts"})
 _IGNORED_MEMBERS = frozenset({"rpcDocuments", "rpcEndpoints"})
-"""Members that CAIP-217 once had: no reason to leave a scope out."""
+"""Members of a former version of CAIP-217, which are ignored."""
 
 Hashable = TypeVar("Hashable", str, Address)
 
@@ -44,7 +44,10 @@ class ScopeJson(TypedDict):
 
 
 class StoredScope(TypedDict):
-    """A scope object in the database, where an object's members have no order."""
+    """A scope object in the database.
+
+    Scopes are stored as a list, because the members of a JSON object have no order.
+    """
 
     scope: str
     accounts: list[str]
@@ -54,9 +57,9 @@ class StoredScope(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ScopeObject:
-    """What is asked for, or granted, on one chain.
+    """The methods, notifications and accounts requested or granted on one chain.
 
-    accounts: CAIP-10 account ids; in a session the first is the one to begin with.
+    accounts: CAIP-10 account ids; in a session the first one is the primary account.
     """
 
     methods: tuple[str, ...] = ()
@@ -70,10 +73,10 @@ Scopes = Mapping[str, ScopeObject]
 
 @dataclass(frozen=True, slots=True)
 class RequestedScope:
-    """A scope object as a dapp has sent it, in the right types.
+    """A scope object of a request, with the right types.
 
-    references: None when the member is not there, which differs from an empty list.
-    has_unknown_members: whether it has members that no scope object has.
+    references: None without the member, which differs from an empty list.
+    has_unknown_members: whether it has members that CAIP-217 does not define.
     """
 
     scope_object: ScopeObject
@@ -82,7 +85,7 @@ class RequestedScope:
 
 
 class ShapeError(ValueError):
-    """Raised when a value has not the type that its place demands.
+    """Raised when a value has the wrong type.
 
     path: the place within the parameter, such as `eip155:1.methods[2]`.
     """
@@ -93,9 +96,9 @@ class ShapeError(ValueError):
 
 
 def decode_scopes(value: Any) -> dict[str, RequestedScope]:
-    """Read a `requiredScopes` or `optionalScopes` object.
+    """Decode a `requiredScopes` or `optionalScopes` object of a request.
 
-    Raises: ShapeError.
+    Raises: ShapeError if a value has the wrong type.
     """
     if not isinstance(value, dict):
         raise ShapeError("", "expected an object of scope objects")
@@ -103,11 +106,11 @@ def decode_scopes(value: Any) -> dict[str, RequestedScope]:
 
 
 def merge(scopes_objects: Iterable[Mapping[str, RequestedScope]]) -> Scopes:
-    """Return what the scopes objects of a request ask for together.
+    """Return the scopes that a request asks for.
 
-    Namespaces with references become one scope for each; the same scope twice becomes
-    the union of both. What makes no sense is left out whole.
-    Raises: ShapeError when it is too much.
+    A namespace with references becomes one scope for each. Two objects for the same
+    scope become their union. Malformed scope objects are left out.
+    Raises: ShapeError for more than MAX_SCOPES scopes.
     """
     merged: dict[str, ScopeObject] = {}
     for requested in scopes_objects:
@@ -121,7 +124,7 @@ def merge(scopes_objects: Iterable[Mapping[str, RequestedScope]]) -> Scopes:
 
 
 def union(one: ScopeObject, other: ScopeObject) -> ScopeObject:
-    """Return what either allows, in the order of first sight, each thing once."""
+    """Return the union of two scope objects, in the order of first occurrence."""
     return ScopeObject(
         methods=unique(one.methods + other.methods),
         notifications=unique(one.notifications + other.notifications),
@@ -130,14 +133,14 @@ def union(one: ScopeObject, other: ScopeObject) -> ScopeObject:
 
 
 def unique(values: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return each value once, in the order of first sight."""
+    """Return the values without repetitions, in the order of first occurrence."""
     return tuple(dict.fromkeys(values))
 
 
 def requested_addresses(scopes: Scopes) -> tuple[Address, ...]:
-    """Return the addresses that scope objects name, whatever chain they name them on.
+    """Return the addresses of all accounts of scopes, without their chains.
 
-    What is no account is left out: accounts are but the dapp's wish.
+    Invalid account ids are left out, because accounts in a request are only a wish.
     """
     return unique(
         _addresses(account for s in scopes.values() for account in s.accounts)
@@ -153,12 +156,12 @@ def with_addresses(scopes: Scopes, addresses: Sequence[Address]) -> Scopes:
 
 
 def has_chain(scopes: Scopes) -> bool:
-    """Return whether any of the scopes is a chain's, not the wallet's own."""
+    """Return whether any scope is a chain, and not the wallet's own scope."""
     return any(caip.parse_scope(name).namespace != caip.WALLET for name in scopes)
 
 
-def on_all_chains(scopes: Scopes) -> ScopeObject:
-    """Return what any of a session's chains allows, without accounts."""
+def merged_chains(scopes: Scopes) -> ScopeObject:
+    """Return the union of the scope objects of a session's chains, without accounts."""
     allowed = ScopeObject()
     for name, scope in scopes.items():
         if has_chain({name: scope}):
@@ -166,22 +169,25 @@ def on_all_chains(scopes: Scopes) -> ScopeObject:
     return allowed
 
 
-def worth_keeping(scopes: Scopes) -> Scopes:
-    """Return what is left of a session: nothing without a chain or without accounts."""
+def drop_unusable(scopes: Scopes) -> Scopes:
+    """Return the scopes, or {} if no chain or no account is left."""
     has_account = any(scope.accounts for scope in scopes.values())
     return scopes if has_account and has_chain(scopes) else {}
 
 
 def without(scopes: Scopes, removed: Iterable[str]) -> Scopes:
-    """Return what is left of a session when scopes are taken away."""
+    """Return a session's scopes without the removed ones.
+
+    removed: names of scopes. The result is {} if no chain or no account is left.
+    """
     gone = scopes.keys() & set(removed)
     if not gone:
         return scopes
-    return worth_keeping({n: scope for n, scope in scopes.items() if n not in gone})
+    return drop_unusable({n: scope for n, scope in scopes.items() if n not in gone})
 
 
 def to_json(scopes: Scopes) -> dict[str, ScopeJson]:
-    """Return the `sessionScopes` that stand for scopes on the wire."""
+    """Return scopes as `sessionScopes`."""
     return {
         name: {
             "accounts": list(scope.accounts),
@@ -193,12 +199,12 @@ def to_json(scopes: Scopes) -> dict[str, ScopeJson]:
 
 
 def to_stored(scopes: Scopes) -> list[StoredScope]:
-    """Return the scopes as they are kept."""
+    """Return scopes in the form of the database."""
     return [{"scope": name, **value} for name, value in to_json(scopes).items()]
 
 
 def from_stored(stored: Iterable[StoredScope]) -> Scopes:
-    """Return the scopes that were kept."""
+    """Return the scopes that `to_stored` has made."""
     return {
         entry["scope"]: ScopeObject(
             methods=tuple(entry["methods"]),
@@ -256,7 +262,8 @@ def _makes_sense(key: str, requested: RequestedScope) -> bool:
     if scope.reference is not None:
         has_right_references = references is None
     else:
-        # No references: no chain, not all of them (CAIP-217). The wallet is no chain.
+        # An empty list stands for no chain, not for all (CAIP-217). `wallet` is no
+        # chain.
         has_right_references = bool(references) or scope.namespace == caip.WALLET
     named = requested.scope_object
     return (
@@ -268,7 +275,7 @@ def _makes_sense(key: str, requested: RequestedScope) -> bool:
 
 
 def _flatten(key: str, requested: RequestedScope) -> list[str]:
-    """Return the scopes that a key stands for, none when it makes no sense."""
+    """Return the scopes of a key. Empty if the object is malformed."""
     if not _makes_sense(key, requested):
         return []
     if requested.references is None:
@@ -290,7 +297,7 @@ def _accounts(scope: str, addresses: Sequence[Address]) -> tuple[str, ...]:
 
 
 def difference(old: Scopes, new: Scopes) -> dict[str, list[str]]:
-    """Return the names of the scopes that differ, by what happened to them."""
+    """Return the names of the scopes that differ, under added, removed and changed."""
     changed = [name for name in new if name in old and new[name] != old[name]]
     found = {
         "added": [name for name in new if name not in old],

@@ -1,4 +1,4 @@
-"""What the wallet's part of a serving process is made of."""
+"""The wallet's part of a serving process."""
 
 from __future__ import annotations
 
@@ -31,31 +31,28 @@ from wallets.watch import Watch
 logger = logging.getLogger(__name__)
 
 EXPIRY_INTERVAL = 1.0
-"""Seconds between two looks for sessions whose time is over."""
+"""Seconds between two checks for expired sessions."""
 
 NETWORKS_INTERVAL = 5.0
-"""Seconds between two looks whether staff have taken a network from the wallet."""
+"""Seconds between two checks for networks that the wallet no longer serves."""
 
-ABANDONED_SECONDS = 10.0
-"""For so long a process must seem dead until what its sockets wait for is taken back:
-after an outage of the database it may need some moments to be seen again."""
+ABANDONED_SECONDS = 5.0
+"""Time for which a process must seem dead before its sockets' requests are withdrawn.
+After a database outage a live process needs some moments to renew its row."""
 
 SENDING_INTERVAL = 5.0
-"""Seconds between two looks whether whoever sends a transaction is still there."""
+"""Seconds between two checks whether the process that sends a transaction still runs."""
 
 LAST_ROUND_SECONDS = 5.0
-"""For so long a round that has begun is waited for at the end."""
+"""Time limit at shutdown for a sweep in progress."""
 
 RETRY_SECONDS = 1.0
-"""Pause before a reading that has failed is tried again."""
+"""Pause after a database error."""
 
 
 @dataclass(slots=True)
 class Wallet:
-    """The parts that the wallet's methods work with, on top of the node's.
-
-    Made before the node's start, as it listens with the node's listener.
-    """
+    """The parts that the wallet's methods use, besides the node's."""
 
     node: Service
     store: WalletStore
@@ -63,14 +60,14 @@ class Wallet:
     _key: str = field(repr=False)
     _sweep: asyncio.Task[None] | None = None
     _round: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while the database is being changed."""
+    """Held while the sweep changes the database."""
 
     async def start(self) -> None:
-        """Begin to end what is over; works as well while the database is down."""
-        self._sweep = asyncio.create_task(self._end_what_is_over())
+        """Start the periodic clean-up. This also works while the database is down."""
+        self._sweep = asyncio.create_task(self._run_sweep())
 
     async def stop(self) -> None:
-        """Leave that to other processes."""
+        """Stop the periodic clean-up."""
         if self._sweep is not None:
             with suppress(TimeoutError):  # a thread goes on when its task is cancelled
                 async with asyncio.timeout(LAST_ROUND_SECONDS), self._round:
@@ -79,21 +76,21 @@ class Wallet:
             await asyncio.gather(self._sweep, return_exceptions=True)
 
     async def grant(self) -> Grant:
-        """Return what the wallet's API key opens.
+        """Return the grant of the wallet's API key.
 
-        Raises: InternalError when staff have taken it away; Unavailable.
+        Raises: InternalError when staff have revoked the key; Unavailable.
         """
         try:
-            found = self.node.grants.resolve(self._key)
-            return found if isinstance(found, Grant) else await found
-        except RpcError as error:  # which key it is concerns no dapp
+            return await self.node.grants.resolve(self._key)
+        except RpcError as error:  # the dapp must not learn about the key
             logger.warning("the wallet's own API key is refused: %s", error)
             raise InternalError from error
 
     def network(self, scope: str) -> NetworkView | None:
-        """Return the network that serves a chain's scope, None when none does.
+        """Return the network of a chain's scope, None if it is not served.
 
-        Of several with the same chain id it is the oldest, as in `wallets.offers`.
+        Of several networks with the same chain id it is the oldest, as in
+        `wallets.offers`.
         Raises: Unavailable.
         """
         namespace, reference = parse_scope(scope)
@@ -103,9 +100,9 @@ class Wallet:
         return next((n for n in networks if str(n.chain_id) == reference), None)
 
     async def decision(self, request: ConsentRequest) -> RequestOutcome:
-        """Wait until a request is decided, and sent if need be; at its end it expires."""
+        """Wait until a request is decided, expires or, for a transaction, was sent."""
         changed = asyncio.Event()
-        unfollow = self.watch.follow_dapp(request.dapp_id, changed.set)
+        unsubscribe = self.watch.subscribe_dapp(request.dapp, changed.set)
         try:
             while True:
                 changed.clear()
@@ -128,10 +125,10 @@ class Wallet:
                     async with asyncio.timeout(seconds):
                         await changed.wait()
         finally:
-            unfollow()
+            unsubscribe()
 
-    async def _end_what_is_over(self) -> None:
-        """End sessions at their time, and requests for which nobody waits any more."""
+    async def _run_sweep(self) -> None:
+        """End expired sessions and withdraw abandoned requests until cancelled."""
         while True:
             try:
                 async with self._round:
@@ -148,13 +145,14 @@ class Wallet:
                         abandoned = await self._withdraw_abandoned(abandoned)
                     await asyncio.sleep(EXPIRY_INTERVAL)
             except DatabaseError as error:
-                logger.info("sessions are not ended: %s", error)
+                logger.info("expired sessions were not ended: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _withdraw_abandoned(self, before: dict[int, float]) -> dict[int, float]:
-        """Withdraw requests that seem abandoned for long enough.
+        """Withdraw requests that were abandoned ABANDONED_SECONDS ago.
 
-        before: since when which requests do, on the monotonic clock; returned anew.
+        before: request ids with the monotonic time since when they seem abandoned.
+        Returns: the same, brought up to date.
         """
         now = time.monotonic()
         found = await in_thread(abandoned_requests)
@@ -166,7 +164,7 @@ class Wallet:
 
 
 def _follow_networks(before: frozenset[str]) -> frozenset[str]:
-    """Return what sessions may hold; where it has changed, take the rest from them."""
+    """Return the scopes that sessions may keep; remove the others from all sessions."""
     kept = kept_scopes()
     if kept != before:
         withdraw_chains(kept)
@@ -174,10 +172,10 @@ def _follow_networks(before: frozenset[str]) -> frozenset[str]:
 
 
 def build_wallet(node: Service) -> Wallet:
-    """Put the parts together; to be called before the node's parts are started."""
+    """Create the wallet's parts."""
     return Wallet(
         node=node,
         store=WalletStore(node.connections),
-        watch=Watch(node.listener),
+        watch=Watch(node.subscriber),
         _key=internal_key.secret(),
     )

@@ -1,7 +1,7 @@
-"""What a user is asked to sign: kept while he thinks about it, shown, then signed.
+"""Requests for signatures: stored while the user decides, shown, then signed.
 
-A request's body is all of it: `scope`, `address`, and the subject in the form of its
-method. The page and the signature are made of the same value, read from there.
+A request's body has `scope`, `address`, and the subject in the form of its method. The
+page and the signature are made from the same value, read from the body.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ SIGN_TYPED_DATA = "eth_signTypedData_v4"
 SEND_TRANSACTION = "eth_sendTransaction"
 
 Subject = bytes | TypedData | Transaction
-"""What is signed: a message, typed data, or a transaction that is sent then."""
+"""What is signed: a message (bytes), typed data, or a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A request for a signature together with all that its page shows.
+class SignatureRequest:
+    """A request with everything that its page shows.
 
-    account: whose key signs, None when it has left the wallet.
-    digest: differs whenever the user would be asked something else.
+    account: the account whose key signs, None if it was removed from the wallet.
+    digest: SHA-256 of the page's contents in hex. It detects a change of the contents
+        between the display of the page and the user's decision.
     """
 
     request: ConsentRequest
@@ -41,13 +42,13 @@ class Question:
     digest: str
 
 
-def get_question(request: ConsentRequest) -> Question:
-    """Return what the user is asked by a method that signs."""
+def get_signature_request(request: ConsentRequest) -> SignatureRequest:
+    """Return the contents of the page for a request for a signature."""
     body = request.body
     own = Account.objects.filter(user_id=request.dapp.user_id)
     account = own.filter(address=body["address"]).first()
     shown = [request.pk, request.method, body, None if account is None else account.pk]
-    return Question(
+    return SignatureRequest(
         request=request,
         scope=body["scope"],
         account=account,
@@ -57,7 +58,7 @@ def get_question(request: ConsentRequest) -> Question:
 
 
 def sign(subject: bytes | TypedData, key: bytes) -> str:
-    """Return the signature as `0x…`: r, s and v, 65 bytes.
+    """Return the 65-byte signature r, s, v as `0x…`.
 
     key: 32 bytes.
     """
@@ -67,7 +68,10 @@ def sign(subject: bytes | TypedData, key: bytes) -> str:
 
 
 def is_allowed(request: ConsentRequest, granted: Scopes) -> bool:
-    """Return whether scopes hold what a request for a signature, or a chain, needs."""
+    """Return whether a session's scopes allow a request.
+
+    request: for a signature, or for an additional chain. granted: the session's scopes.
+    """
     if request.method == ADD_CHAIN:
         return any(ADD_CHAIN in scope.methods for scope in granted.values())
     return holds(
@@ -76,7 +80,7 @@ def is_allowed(request: ConsentRequest, granted: Scopes) -> bool:
 
 
 def holds(granted: Scopes, method: str, scope: str, address: str) -> bool:
-    """Return whether scopes hold a method for an account."""
+    """Return whether a session's scopes permit a method for an account in one scope."""
     found = granted.get(scope)
     if found is None or method not in found.methods:
         return False

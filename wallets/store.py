@@ -1,7 +1,8 @@
-"""What a serving process reads of dapps and requests: merged look-ups, never remembered.
+"""The current state of dapps and requests, read with merged queries and never cached.
 
-A grant is looked up at each call. It costs a fraction of a millisecond, as calls at the
-same time share a query, and a revocation that was answered holds in every process.
+Each call reads its grant again. This takes a fraction of a millisecond, because
+concurrent calls share a query. A revocation therefore holds in every process as soon as
+it was answered.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ _REQUESTS = """
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session as it stood at one moment.
+    """A session at one moment.
 
-    version: of two states of a session the one with the higher number is newer.
-    changed_by: the socket whose call has made the version, "" when it was the wallet.
+    version: grows with each change of the session.
+    changed_by: name of the socket whose call made this version, "" for the wallet.
     expires_at: Unix seconds, None for never.
     """
 
@@ -57,17 +58,17 @@ class SessionState:
 
     @property
     def ends_at(self) -> datetime | None:
-        """When the session ends, None for never and where there is none."""
+        """When the session ends; None for never, or without a session."""
         if self.expires_at is None or not self.scopes:
             return None
         return datetime.fromtimestamp(self.expires_at, UTC)
 
     def scopes_json(self) -> bytes:
-        """Return the `sessionScopes`, as in answers and in wallet_sessionChanged."""
+        """Return the `sessionScopes` as JSON."""
         return orjson.dumps(scopes.to_json(self.scopes))
 
     def as_json(self) -> bytes:
-        """Return the session as wallet_getSession shows it."""
+        """Return the session as JSON, as wallet_getSession returns it."""
         properties = orjson.dumps(properties_json(self.ends_at))
         return (
             b'{"sessionScopes":' + self.scopes_json()
@@ -77,11 +78,11 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class DappState:
-    """All that a socket of a dapp depends on.
+    """The state that decides what a dapp's sockets may do.
 
-    is_welcome: false when the user or staff have blocked the dapp, or the user himself
-        was deactivated.
-    live_tokens: ids of the tokens that are good.
+    is_welcome: False if the user or staff have blocked the dapp, or the user was
+        deactivated.
+    live_tokens: ids of the dapp's valid tokens.
     """
 
     session: SessionState
@@ -91,9 +92,9 @@ class DappState:
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """What became of a request.
+    """The state of a consent request.
 
-    outcome: what was approved, as JSON; b"" for anything else.
+    outcome: the approved grant or the error, as JSON; b"" without either.
     """
 
     state: RequestState
@@ -118,16 +119,17 @@ class WalletStore:
         )
 
     async def dapp(self, dapp_id: int) -> DappState | None:
-        """Return a dapp's state, None when there is no such dapp any more.
+        """Return a dapp's state, None if the dapp does not exist.
 
         Raises: Unavailable.
         """
         return await self._dapps.get((dapp_id,))
 
     async def session(self, dapp_id: int) -> SessionState:
-        """Return a dapp's session; without scopes when there is none.
+        """Return a dapp's session, with no scopes if there is none.
 
-        Nor has one whose user was deactivated any: that changes no session.
+        It also has no scopes if the dapp is blocked or its user deactivated, although
+        the stored session is unchanged.
         Raises: Unavailable.
         """
         state = await self.dapp(dapp_id)
@@ -138,7 +140,7 @@ class WalletStore:
         return state.session
 
     async def request(self, request_id: int) -> RequestOutcome | None:
-        """Return what became of a request.
+        """Return a request's state, None if the request does not exist.
 
         Raises: Unavailable.
         """

@@ -1,4 +1,4 @@
-"""Django's blocking database calls, away from the event loop."""
+"""Runs blocking database calls in threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar, cast
 from channels.db import database_sync_to_async
 
 MAX_THREADS = 4
-"""Calls at the same time, each with a connection of its own to the database."""
+"""Concurrent calls; each thread has a database connection of its own."""
 
 _threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="wallet")
 
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a service or a selector in one of a few threads.
+    """Run a service or selector in one of a few threads of the wallet's own.
 
-    Not in the one that Django's pages share, nor in those of the event loop, where
-    others would wait for a dapp.
+    Django's pages share another thread, and the event loop's default executor is used
+    by other parts; a slow call of a dapp would delay both.
     """
     call = database_sync_to_async(function, thread_sensitive=False, executor=_threads)
     return cast(T, await call(*args, **kwargs))

@@ -1,9 +1,9 @@
-"""`POST /wallet/token`: a code becomes a connection token, a token a fresh one.
+"""`POST /wallet/token`: exchanges a code for a connection token, or renews a token.
 
-The form has `code` and, from a page, `code_verifier`; or it has the `token`. The answer is
-`{"token": …}`. Of a page the browser names the origin; whoever names none is a program.
-Errors are those of OAuth's token endpoint. No cookie is looked at, so there is nothing to
-forge.
+The form has `code` and, from a page, `code_verifier`; or it has `token`. The response
+is `{"token": …}`. A request with an Origin header comes from a page of that origin, one
+without from a program. Errors are those of OAuth's token endpoint. Cookies are not
+read, so there is no request forgery.
 Source: RFC 6749 sections 5 and 6, RFC 7636
 """
 
@@ -29,14 +29,14 @@ from wallets.services.pairing import (
 from wallets.services.tokens import renew_token
 
 MAX_FORM_BYTES = 4096
-"""Code and verifier have less than 300."""
+"""Limit of the request body; code and verifier together have less than 300 bytes."""
 
 
 @csrf_exempt
 @require_POST
 @cache_control(no_store=True)
 def exchange(request: HttpRequest) -> HttpResponse:
-    """Answer with the token for a code, which is used up, or in place of a token."""
+    """Return the token for a code, which it consumes, or a new token for an old one."""
     response = _answer(request)
     origin = _origin(request)
     response["Vary"] = "Origin"
@@ -73,7 +73,7 @@ def _redeem(request: HttpRequest) -> IssuedToken:
 
 
 def _origin(request: HttpRequest) -> str | None:
-    """Return the origin that the browser names, None for none that could be paired."""
+    """Return the origin of a page, None without an Origin header or for an invalid one."""
     try:
         return parse_origin(request.headers.get("Origin", ""))
     except ValueError:

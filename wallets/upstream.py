@@ -1,6 +1,5 @@
-"""The node that takes a network's transactions, asked over JSON-RPC.
+"""What the wallet asks the nodes that take a network's transactions.
 
-Its address may hold a secret: no error and no log line names it.
 Source: https://ethereum.github.io/execution-apis/
 """
 
@@ -8,40 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-import httpx
-import orjson
-
-from wallets.signing.transactions import TRANSACTION_GAS, Market, Wanted
+from nodeapi.relay import submit
+from nodeapi.upstreams.client import UpstreamClient
+from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
+from wallets.signing.transactions import TRANSACTION_GAS, GasPrices, TransactionRequest
 
 CALL_SECONDS = 10.0
-"""For a call, from the connection to the last byte."""
+"""Time limit of a call, from connecting to the last byte."""
 
-MAX_ANSWER_BYTES = 2**20
-"""Longest answer: a block without its transactions' objects is the longest by far."""
+READ_SECONDS = 20.0
+"""Time limit of `first_available`."""
 
 MAX_MESSAGE = 500
-"""Characters of an error's message that are passed on."""
+"""Characters of an error's message that are passed on to the dapp."""
 
 MAX_ERROR_DATA = 8 * 1024
-"""Characters of an error's data, such as what a contract has reverted with."""
+"""Longest error data that is passed on, such as a contract's revert data."""
 
 _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})")
 _METHOD_NOT_FOUND = -32601
 _MARGIN = 4
-"""A quarter more gas than was estimated: until then the state may be another one."""
+"""A quarter of the estimate is added, because the state may change before execution."""
 
 
-class UpstreamAway(Exception):
-    """Raised when the node does not answer, or with something that is no answer."""
+T = TypeVar("T")
 
 
 class UpstreamRefused(Exception):
-    """Raised when the node answers with an error.
+    """Raised when the node returns an error.
 
-    code, message, data: the error object's, data None where it has none.
+    code, message, data: members of the error object. `data` is None if it is absent.
     """
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
@@ -53,35 +53,37 @@ class UpstreamRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A node by its address.
+    """A node's JSON-RPC endpoint.
 
-    Every method raises UpstreamAway and UpstreamRefused.
+    Every method raises UpstreamUnavailable if the node does not respond, and
+    UpstreamRefused if it returns an error. No text contains the URL or a header.
     """
 
     url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     async def chain_id(self) -> int:
-        """Return the chain that it is a node of."""
+        """Return the node's chain id."""
         return await self._quantity("eth_chainId")
 
-    async def market(self) -> Market:
-        """Return what gas costs at its newest block."""
+    async def prices(self) -> GasPrices:
+        """Return the base fee and the usual price of gas at the newest block, in wei."""
         block = await self.call("eth_getBlockByNumber", "latest", False)
         if not isinstance(block, dict):
-            raise UpstreamAway("no newest block")
+            raise UpstreamUnavailable("no newest block")
         if block.get("baseFeePerGas") is None:
-            return Market(None, await self._quantity("eth_gasPrice"))
+            return GasPrices(None, await self._quantity("eth_gasPrice"))
         base_fee = _read_quantity(block["baseFeePerGas"])
         try:
-            return Market(base_fee, await self._quantity("eth_maxPriorityFeePerGas"))
+            return GasPrices(base_fee, await self._quantity("eth_maxPriorityFeePerGas"))
         except UpstreamRefused as error:
             if error.code != _METHOD_NOT_FOUND:
                 raise
         price = await self._quantity("eth_gasPrice")
-        return Market(base_fee, max(price - base_fee, 0))
+        return GasPrices(base_fee, max(price - base_fee, 0))
 
-    async def gas(self, wanted: Wanted) -> int:
-        """Return how much gas a transaction may use: what it says, else an estimate."""
+    async def gas(self, wanted: TransactionRequest) -> int:
+        """Return a transaction's gas limit: the requested one, else an estimate."""
         if wanted.gas is not None:
             return wanted.gas
         estimate = await self._quantity("eth_estimateGas", wanted.call())
@@ -90,81 +92,104 @@ class Upstream:
         return estimate + estimate // _MARGIN
 
     async def nonce(self, address: str) -> int:
-        """Return an account's next nonce, after all that it has sent."""
+        """Return an account's next nonce, pending transactions included."""
         return await self._quantity("eth_getTransactionCount", address, "pending")
 
     async def send(self, raw: bytes) -> None:
-        """Hand a signed transaction over; one that it has already is well."""
-        try:
-            await self.call("eth_sendRawTransaction", "0x" + raw.hex())
-        except UpstreamRefused as error:
-            if "already known" not in error.message:  # in geth's words
-                raise
+        """Send a signed transaction. Nothing happens if the node has it already."""
+        async with self._client() as client:
+            await submit(client, raw)
 
     async def knows(self, transaction_hash: str) -> bool:
-        """Return whether it has a transaction, in a block or not yet."""
+        """Return whether the node has a transaction, pending or in a block."""
         found = await self.call("eth_getTransactionByHash", transaction_hash)
         return found is not None
 
     async def call(self, method: str, *params: Any) -> Any:
-        """Return a call's result."""
-        call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        try:
-            async with asyncio.timeout(CALL_SECONDS):
-                body = await self._post(orjson.dumps(call))
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise UpstreamAway(type(error).__name__) from error
-        return _read_answer(body)
+        """Call a method of the node, and return its result."""
+        async with self._client() as client:
+            return await client.call(method, *params)
 
-    async def _post(self, body: bytes) -> bytes:
-        # An answer that was packed might be any length, and a proxy of the environment
-        # is not meant for nodes.
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        client = httpx.AsyncClient(timeout=CALL_SECONDS, trust_env=False)
-        async with (
-            client,
-            client.stream("POST", self.url, content=body, headers=headers) as response,
-        ):
-            found = bytearray()
-            async for chunk in response.aiter_raw():
-                found += chunk
-                if len(found) > MAX_ANSWER_BYTES:
-                    raise UpstreamAway("a longer answer than any")
-            return bytes(found)
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[UpstreamClient]:
+        """Give a client, whose errors become UpstreamRefused."""
+        client = UpstreamClient(self.url, self.headers, timeout=CALL_SECONDS)
+        try:
+            async with client:
+                yield client
+        except UpstreamError as error:
+            data = error.data
+            if isinstance(data, str) and len(data) <= MAX_ERROR_DATA:
+                data = _kept(data)
+            else:
+                data = None
+            raise UpstreamRefused(
+                error.code, _kept(error.message[:MAX_MESSAGE]), data
+            ) from None
 
     async def _quantity(self, method: str, *params: Any) -> int:
         return _read_quantity(await self.call(method, *params))
 
 
-def _read_answer(body: bytes) -> Any:
-    """Return the result in an answer, whatever its HTTP status was."""
+async def first_available(
+    upstreams: Sequence[Upstream], ask: Callable[[Upstream], Awaitable[T]]
+) -> T:
+    """Return the answer of the first upstream that responds.
+
+    Raises: UpstreamRefused; UpstreamUnavailable if none responds in READ_SECONDS.
+    """
+    failure = UpstreamUnavailable("no upstream")
     try:
-        answer = orjson.loads(body)
-    except ValueError as error:
-        raise UpstreamAway("no JSON") from error
-    if not isinstance(answer, dict):
-        raise UpstreamAway("no JSON-RPC")
-    failure = answer.get("error")
-    if isinstance(failure, dict):
-        code, message = failure.get("code"), failure.get("message")
-        if type(code) is int and isinstance(message, str):
-            data = failure.get("data")
-            if isinstance(data, str) and len(data) <= MAX_ERROR_DATA:
-                data = _kept(data)
-            else:
-                data = None
-            raise UpstreamRefused(code, _kept(message[:MAX_MESSAGE]), data)
-    if failure is not None or "result" not in answer:
-        raise UpstreamAway("no JSON-RPC")
-    return answer["result"]
+        async with asyncio.timeout(READ_SECONDS):
+            for upstream in upstreams:
+                try:
+                    return await ask(upstream)
+                except UpstreamUnavailable as error:
+                    failure = error
+    except TimeoutError:
+        pass
+    raise failure
+
+
+async def send_to_all(
+    upstreams: Sequence[Upstream], raw: bytes, transaction_hash: str
+) -> None:
+    """Send a signed transaction to all upstreams, and return when all have answered.
+
+    One that accepts the transaction is enough, and so is one that has it although its
+    answer was lost.
+
+    Raises: UpstreamRefused, the first upstream's, if none accepts it;
+        UpstreamUnavailable if none has answered.
+    """
+    sent = await asyncio.gather(
+        *(upstream.send(raw) for upstream in upstreams), return_exceptions=True
+    )
+    silent = [
+        upstream
+        for upstream, failure in zip(upstreams, sent, strict=True)
+        if isinstance(failure, UpstreamUnavailable)
+    ]
+    if None in sent:
+        return
+    found = await asyncio.gather(
+        *(upstream.knows(transaction_hash) for upstream in silent),
+        return_exceptions=True,
+    )
+    if True in found:
+        return
+    for failure in (*sent, *found):
+        if isinstance(failure, UpstreamRefused):
+            raise failure
+    raise UpstreamUnavailable("no upstream has answered")
 
 
 def _kept(text: str) -> str:
-    """Return a text as the database can keep it, which has no zero characters."""
+    """Return a text without zero characters, which the database can't store."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _read_quantity(value: Any) -> int:
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise UpstreamAway("no quantity")
+        raise UpstreamUnavailable("no quantity")
     return int(value, 16)

@@ -1,4 +1,4 @@
-"""Addresses of the wallet's pages, below `/wallet/`."""
+"""URLs of the wallet's pages, below `/wallet/`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ urlpatterns = [
     path("signatures/<int:pk>", signatures.signature, name="signature"),
     path("accounts", accounts.accounts, name="accounts"),
     path("accounts/create", keystores.create, name="account_create"),
-    path("accounts/import", keystores.bring, name="account_import"),
+    path("accounts/import", keystores.import_account, name="account_import"),
     path("accounts/<int:pk>/key", keystores.key, name="key"),
     path("accounts/<int:pk>/key/delete", keystores.delete, name="key_delete"),
     path("accounts/<int:pk>/rename", accounts.rename, name="rename"),

@@ -1,8 +1,8 @@
-// Tells the page that has opened this window what the user has said. The message goes to the
-// origin that he has seen and to no other: a window that shows another page gets nothing.
+// Sends the user's answer to the page that has opened this window. The message goes only to the
+// origin that the user has seen: a window that shows another page does not receive it.
 "use strict";
 
 const { origin, state, code, inbox } = document.getElementById("answer").dataset;
 window.opener?.postMessage({ type: "portcullis:answer", state, code }, origin);
-if (code) location.replace(inbox); // which leads on to its first request
+if (code) location.replace(inbox); // redirects to the page's first request
 else window.close();

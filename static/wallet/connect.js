@@ -1,12 +1,12 @@
-// Connects a web page with a Portcullis wallet; docs/connect.md tells how to use it.
+// Connects a web page with a Portcullis wallet; see docs/connect.md.
 //
 // A page includes it from the wallet. It then has the Multichain API in two forms: a bridge
 // for dapps that were written for MetaMask (window.postMessage, announced by CAIP-294), and
 // portcullis.transport() for @metamask/multichain-api-client. Both share one socket, which
-// is opened when there is a token, and opened again when it was lost.
+// is opened when there is a token, and reopened when it is lost.
 //
-// Source: https://chainagnostic.org/CAIPs/caip-25, caip-294; RFC 7636; the forms of messages
-// are those of MetaMask's multichain-api-client.
+// Source: https://chainagnostic.org/CAIPs/caip-25, caip-294; RFC 7636; message formats as in
+// MetaMask's multichain-api-client.
 "use strict";
 
 (() => {
@@ -14,13 +14,13 @@
   const STORE = `portcullis:${WALLET}`;
   const SESSION = `${STORE}:session`;
   const NOTHING = { sessionScopes: {}, sessionProperties: {} };
-  const FIRST_PAUSE = 500; // milliseconds before a lost socket is opened again, then twice …
+  const FIRST_PAUSE = 500; // milliseconds before a lost socket is reopened; doubles each time
   const LONGEST_PAUSE = 30_000;
-  const TOKEN_AGE = 86_400_000; // milliseconds after which the wallet gives a fresh token
-  const SETTLING = 5_000; // milliseconds after which pages of an origin have seen what one has stored
-  const TOKEN_REVOKED = 4401; // the wallet's code when it closes a socket for good
-  const AT_ONCE = 300; // milliseconds: a call that is refused has its answer by then
-  const GIVEN_UP = 30_000; // milliseconds after which dapps written for MetaMask hear no answer
+  const TOKEN_AGE = 86_400_000; // milliseconds after which the wallet issues a new token
+  const SETTLING = 5_000; // milliseconds until all pages of an origin see stored data
+  const TOKEN_REVOKED = 4401; // the wallet's close code for a revoked token
+  const AT_ONCE = 300; // milliseconds within which a rejected call gets its response
+  const GIVEN_UP = 30_000; // milliseconds after which dapps written for MetaMask ignore a response
   const CONFIRMED = [
     "personal_sign",
     "eth_signTypedData_v4",
@@ -39,8 +39,8 @@
     message: "The method does not exist / is not available.",
   };
 
-  // What is kept from one page to the next: the token, and the session as last heard of. Each
-  // for itself: a page that keeps a session may not see yet that another has renewed the token.
+  // Stored data: the token, and the session as last received. They have separate keys, because a
+  // page that stores a session may not see yet that another page has renewed the token.
 
   let kept = read() ?? {};
 
@@ -50,18 +50,18 @@
       const session = JSON.parse(localStorage.getItem(SESSION)) ?? undefined;
       return credential && { ...credential, session };
     } catch {
-      return null; // not ours, or pages may keep nothing here
+      return null; // foreign data, or the storage is disabled
     }
   }
 
   function keep(changes) {
-    kept = { ...(read() ?? kept), ...changes }; // other pages of this origin keep, too
+    kept = { ...(read() ?? kept), ...changes }; // other pages of this origin store data as well
     const { session, ...credential } = kept;
     try {
       if ("token" in changes) localStorage.setItem(STORE, JSON.stringify(credential));
       if ("session" in changes) localStorage.setItem(SESSION, JSON.stringify(session ?? null));
     } catch {
-      // then it is known for as long as the page lives
+      // then it is kept in memory only
     }
   }
 
@@ -84,15 +84,15 @@
     return open(url, "portcullis", "popup,width=440,height=720");
   }
 
-  // Leads the user to what this page asks for, as it comes. Where the browser opens no window,
-  // because no click came before, it waits in his inbox.
+  // Opens a window with this page's requests. If the browser opens no window, because there was
+  // no click before, the request stays in the user's inbox.
   function leadUser() {
     openWindow(`${WALLET}/wallet/?of=${encodeURIComponent(location.origin)}`);
   }
 
   async function pair() {
     if (!isSecureContext) throw new Error("the page is not secure");
-    const wallet = openWindow("about:blank"); // at once: browsers want to see the click
+    const wallet = openWindow("about:blank"); // at once, because browsers require a click
     if (!wallet) throw new Error("the browser has opened no window");
     const [verifier, state] = [random(), random()];
     const hashed = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
@@ -117,7 +117,7 @@
   function answerFrom(wallet, state) {
     return new Promise((resolve, reject) => {
       const timer = setInterval(() => {
-        if (wallet.closed) setTimeout(finish, 500, ""); // its last message may be on the way
+        if (wallet.closed) setTimeout(finish, 500, ""); // its last message may still arrive
       }, 500);
 
       function hear({ origin, source, data }) {
@@ -138,25 +138,25 @@
     });
   }
 
-  // Renewal: by one page of this origin at a time, as a token is good until its successor was
-  // shown. The wallet's answer also tells whether the token is good at all.
+  // Renewal: by one page of this origin at a time, because a token is valid until its successor is
+  // used. The wallet's response also shows whether the token is valid at all.
 
   function renew({ inAnyCase = false } = {}) {
     return navigator.locks.request(STORE, async () => {
-      kept = read() ?? kept; // another page may just have done it
-      const shown = kept.token; // while the wallet answers, pages may hear of another
+      kept = read() ?? kept; // another page may have renewed it already
+      const shown = kept.token; // meanwhile another page may store a new token
       const isFresh = Date.now() - (kept.tokenSince ?? 0) < TOKEN_AGE;
       if (!shown || (isFresh && !inAnyCase)) return;
       const response = await exchange({ token: shown });
       if (response.status === 400 && !(await isReplaced(shown))) forget();
       if (!response.ok) return;
       const { token } = await response.json();
-      if ((read() ?? kept).token !== shown) return; // the user has connected anew elsewhere
+      if ((read() ?? kept).token !== shown) return; // the user has connected again on another page
       if (token !== shown || !isFresh) keep({ token, tokenSince: Date.now() });
     });
   }
 
-  // What another page has stored may be seen here a moment later, whoever holds the lock.
+  // Data that another page has stored may be visible here a moment later, in spite of the lock.
 
   async function isReplaced(token) {
     for (let waited = 0; waited < SETTLING; waited += 50) {
@@ -175,10 +175,10 @@
     take(NOTHING);
   }
 
-  // The socket: one for all that is on the page.
+  // The socket, which all clients of the page share.
 
-  const calls = new Map(); // what waits for an answer, by id
-  const listeners = new Set(); // are called with every notification
+  const calls = new Map(); // resolve functions of pending calls, by id
+  const listeners = new Set(); // called with every notification
   let lastId = 0;
   let pause = FIRST_PAUSE;
   let retry; // the timer of the next try
@@ -194,7 +194,7 @@
   }
 
   async function openSocket() {
-    await renew().catch(() => {}); // the token that there is may do
+    await renew().catch(() => {}); // the present token may still be valid
     if (!kept.token) throw new Error("the token is good no more");
     const shown = kept.token;
     const address = `${WALLET.replace("http", "ws")}/ws/dapp`;
@@ -205,7 +205,7 @@
       socket.onclose = () => resolve(false);
     });
     if (!isOpen) {
-      await renew({ inAnyCase: true }).catch(() => {}); // pages don't learn why it was refused
+      await renew({ inAnyCase: true }).catch(() => {}); // browsers hide why it was rejected
       throw new Error("the socket does not open");
     }
     socket.onclose = (event) => lose(event.code, shown);
@@ -214,7 +214,7 @@
     return socket;
   }
 
-  // Another page may hear of the end first, and have its user connect anew meanwhile.
+  // Another page may receive the close first, and the user may have connected again there.
 
   function lose(code, shown) {
     opening = null;
@@ -259,7 +259,7 @@
     });
   }
 
-  // Events that were missed are not sent again: after each opening the session is asked for.
+  // Missed events are not repeated, so the session is requested after each opening.
   async function refresh(socket) {
     const { result } = await send(socket, "wallet_getSession");
     if (result) take(result);
@@ -273,8 +273,8 @@
     notify({ jsonrpc: "2.0", method: "wallet_sessionChanged", params });
   }
 
-  // Calls: of the session what was last heard of is told at once, for clients that wait no
-  // longer than 200 ms; the socket keeps it true.
+  // Calls: wallet_getSession returns the stored session at once, for clients that wait no longer
+  // than 200 ms. Events on the socket keep it up to date.
 
   function withoutToken(method) {
     if (method === "wallet_getSession") return { result: NOTHING };
@@ -291,7 +291,7 @@
       connected().catch(() => {});
       return { result: kept.session };
     }
-    // From the click on: soon browsers would open no window for it any more.
+    // The time starts at the click, because browsers soon stop opening windows for it.
     let leading = isCreation && kept.token ? setTimeout(leadUser, AT_ONCE) : undefined;
     let socket;
     try {
@@ -303,7 +303,7 @@
     if (waitsForUser(method, params)) leading = setTimeout(leadUser, AT_ONCE);
     const answer = await send(socket, method, params);
     clearTimeout(leading);
-    // Whoever waits for the answer no more learns of a late consent from an event.
+    // A client that no longer waits for the response learns of a late consent by an event.
     const isLate = Date.now() - calledAt > GIVEN_UP;
     if (answer.result && isCreation) {
       if (isLate) take(answer.result);
@@ -319,7 +319,7 @@
     return CONFIRMED.includes(name) && Boolean(granted?.includes(name));
   }
 
-  // Before the user is asked, a token that is good no more is replaced, in a window of its own.
+  // Before a request to the user, an invalid token is replaced by pairing in a window of its own.
   async function asking(leading) {
     if (kept.token) {
       try {
@@ -370,7 +370,7 @@
     return error;
   }
 
-  // The bridge: what MetaMask's content script is to a page.
+  // The bridge, which replaces MetaMask's content script.
 
   const PROVIDER = "metamask-multichain-provider";
 
@@ -401,7 +401,7 @@
       name: NAME,
       icon: ICON,
       rdns: new URL(WALLET).hostname.split(".").reverse().join("."),
-      // The same under the name that clients look for and under the CAIP's own.
+      // The same data under the name that clients expect and under the CAIP's name.
       targets: ["caip-348", "caip341"].map((type) => ({ type, value: "window.postMessage" })),
     };
     const detail = { jsonrpc: "2.0", id: 1, method: "wallet_announce", params };

@@ -1,14 +1,14 @@
-// Keeps the inbox up to date: looks when the wallet says so over a socket, and every now and
-// then while there is none. To look is to ask for the page again, and to take over the list
-// when it is another one. Without this script the page reloads itself.
+// Keeps the inbox up to date. The script fetches the page again and replaces the list when the
+// wallet sends a frame over a socket, and every two seconds while there is no socket. Without
+// this script the page reloads itself.
 //
-// `?of=<origin>` is of a window that a dapp has opened: what that asks for takes its place. With
-// `&done` it was decided and nothing else is asked: the window closes, unless there is a fault to
-// be read; then it is an inbox like any other.
+// A window that a dapp has opened has `?of=<origin>`: the dapp's next request replaces the page.
+// `&done` means that a request was decided and no other is pending. Then the window closes,
+// unless the page shows an error.
 "use strict";
 
-const INTERVAL = 2000; // milliseconds between two looks while there is no socket
-const FIRST_PAUSE = 1000; // milliseconds before a lost socket is opened again, then twice …
+const INTERVAL = 2000; // milliseconds between two fetches while there is no socket
+const FIRST_PAUSE = 1000; // milliseconds before a lost socket is reopened; doubles each time
 const LONGEST_PAUSE = 30_000;
 
 const list = document.getElementById("requests");
@@ -21,11 +21,11 @@ let shown = list.innerHTML;
 
 async function look() {
   const response = await fetch(location.href, { redirect: isLed ? "manual" : "error" });
-  if (response.type === "opaqueredirect") location.reload(); // to the request, or the log-in
+  if (response.type === "opaqueredirect") location.reload(); // a redirect to the request or the login
   if (!response.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const found = page.getElementById("requests").innerHTML;
-  if (found === shown) return; // what has the focus keeps it
+  if (found === shown) return; // keeps the focus
   shown = found;
   list.replaceChildren(...page.getElementById("requests").childNodes);
   document.title = page.title;
@@ -34,7 +34,7 @@ async function look() {
 let isLooking = false;
 let isDue = false;
 
-// One look after the other: what is said during one is seen by the next.
+// Fetches are sequential: a frame that arrives during a fetch causes another one.
 async function lookSoon() {
   isDue = true;
   if (isLooking) return;
@@ -45,7 +45,7 @@ async function lookSoon() {
       await look();
       list.removeAttribute("data-stale");
     } catch {
-      list.setAttribute("data-stale", ""); // logged out, or the service is away
+      list.setAttribute("data-stale", ""); // logged out, or the service is unavailable
     }
   }
   isLooking = false;
@@ -63,7 +63,7 @@ function connect() {
   };
   socket.onmessage = lookSoon;
   socket.onclose = () => {
-    if (hasSocket) lookSoon(); // it tells whether the list can still be trusted
+    if (hasSocket) lookSoon(); // checks whether the list is still up to date
     hasSocket = false;
     setTimeout(connect, pause);
     pause = Math.min(2 * pause, LONGEST_PAUSE);

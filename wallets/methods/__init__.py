@@ -1,6 +1,6 @@
-"""The methods of the wallet: four that dapps call, and those that they call through.
+"""The methods of the wallet.
 
-`sessions` and `invocation` are what a socket answers, by the registry in `outer`. Behind
-wallet_invokeMethod stand the node's methods, `chain` (what a chain's scope has besides)
-and `own` (what concerns the wallet itself).
+Dapps call the session methods (`sessions`, `invoke`), which `outer` dispatches.
+wallet_invokeMethod calls the node's methods, those in `chain`, `confirmed` and
+`transactions` on a chain's scope, and those in `own` on the wallet's own scope.
 """

@@ -1,17 +1,20 @@
-"""The registers of methods; the modules beside this one add to them, at the start."""
+"""The method registries. Importing the other modules of this package fills them."""
 
 from __future__ import annotations
 
 from jsonrpc.registry import MethodRegistry
 
 session_methods = MethodRegistry()
-"""What a dapp calls. Its parameters have names, and handlers return an `Answer`."""
+"""The methods that a dapp calls. Parameters are named, handlers return an `Answer`."""
 
 chain_methods = MethodRegistry()
-"""What stands behind wallet_invokeMethod on a chain, beside the node's own methods.
+"""Methods that wallet_invokeMethod calls on a chain, besides the node's own.
 
-Handlers take an `Invocation` in the place of a context.
+Handlers take an `Invocation` instead of a context.
 """
 
 own_methods = MethodRegistry()
-"""What stands behind wallet_invokeMethod in `wallet:eip155`; handlers likewise."""
+"""Methods that wallet_invokeMethod calls on `wallet:eip155`.
+
+Handlers take an `Invocation` instead of a context.
+"""

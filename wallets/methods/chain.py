@@ -1,4 +1,4 @@
-"""What a chain's scope has beside the node's methods: subscriptions.
+"""Subscriptions: methods of a chain's scope that the node does not have.
 
 Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub; CAIP-319
 """
@@ -16,7 +16,7 @@ from wallets.methods.invocation import Invocation
 from wallets.permissions import SUBSCRIPTION
 
 KINDS = ("newHeads", "logs")
-"""What can be subscribed to."""
+"""The kinds of subscriptions."""
 
 
 def _kind(value: Any) -> str:
@@ -38,10 +38,10 @@ def _subscription(value: Any) -> str:
         Param("filter", anything, {"type": "object"}, required=False),
     ],
     result={"type": "string"},
-    summary="Has new heads, or logs, sent as wallet_notify until the socket closes.",
+    summary="Sends new heads, or logs, as wallet_notify until the socket closes.",
 )
 async def subscribe(invocation: Invocation, kind: str, log_filter: Any) -> bytes:
-    """Return the id of a new subscription of the socket."""
+    """Open a subscription of the socket and return its id, as JSON."""
     if SUBSCRIPTION not in invocation.granted.notifications:
         raise Unauthorized
     arguments = [] if log_filter is None else [log_filter]
@@ -57,6 +57,6 @@ async def subscribe(invocation: Invocation, kind: str, log_filter: Any) -> bytes
     summary="Ends a subscription; false when this socket has none of that id.",
 )
 def unsubscribe(invocation: Invocation, subscription: str) -> bytes:
-    """Return whether there was such a subscription."""
+    """End a subscription. Return as JSON whether it existed."""
     ended = invocation.context.peer.unsubscribe(invocation.scope, subscription)
     return b"true" if ended else b"false"

@@ -1,7 +1,9 @@
-"""What a chain's scope has that the user confirms each time: signatures.
+"""Methods of a chain's scope that sign, each call after the user's confirmation.
+
+The order of checks and the errors are MetaMask's.
 
 Source: https://docs.metamask.io/wallet/reference/json-rpc-methods/personal_sign/,
-https://eips.ethereum.org/EIPS/eip-712; order and errors as MetaMask has them
+    https://eips.ethereum.org/EIPS/eip-712
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
 from wallets.caip import Address
 from wallets.errors import NotSent, Unauthorized, UserRejected
-from wallets.methods.asking import decision_on
 from wallets.methods.catalog import chain_methods
+from wallets.methods.decisions import decision_on
 from wallets.methods.invocation import Invocation
 from wallets.models import RequestState
 from wallets.services.signatures import request_signature, require_key
@@ -44,15 +46,18 @@ def _text(value: Any) -> str:
         Param("ignored", anything, required=False, summary="Dapps send a password."),
     ],
     result=_TEXT,
-    summary="Has the user sign a message, 0x… or text (EIP-191).",
+    summary="Asks the user to sign a message, 0x… or text (EIP-191).",
     is_slow=True,
 )
 async def personal_sign(
     invocation: Invocation, message: str, address: str, _: Any
 ) -> bytes:
-    """Return the signature of a message.
+    """Ask the user to sign a message, and return the signature as JSON.
 
-    Raises: Unauthorized, InvalidParams, UserRejected and as `request_signature`.
+    message: text, or bytes as `0x…`. address: of the account that signs. Both orders of
+        these two arguments are accepted, because eth_sign has the other one.
+    Raises: InvalidParams if neither argument is an address; UserRejected; the errors of
+        `services.signatures.request_signature`, such as Unauthorized.
     """
     if _ADDRESS.fullmatch(message) and not _ADDRESS.fullmatch(address):
         message, address = address, message  # the order of eth_sign
@@ -73,17 +78,19 @@ async def personal_sign(
         Param("data", anything, {"type": ["object", "string"]}),
     ],
     result=_TEXT,
-    summary="Has the user sign typed data, an object or its JSON (EIP-712).",
+    summary="Asks the user to sign typed data, an object or its JSON (EIP-712).",
     is_slow=True,
 )
 async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> bytes:
-    """Return the signature of typed data.
+    """Ask the user to sign typed data, and return the signature as JSON.
 
-    Raises: Unauthorized, InvalidParams, UserRejected and as `request_signature`.
+    address: of the account that signs. data: an object or its JSON text.
+    Raises: InvalidParams if the data is malformed; UserRejected; the errors of
+        `services.signatures.request_signature`, such as Unauthorized.
     """
     account = await signer(invocation, address)
     try:
-        subject = read_typed_data(data)
+        subject = await in_thread(read_typed_data, data)
     except ValueError as error:
         raise InvalidParams(str(error)) from error
     network = invocation.network
@@ -95,9 +102,9 @@ async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> by
 
 
 async def signer(invocation: Invocation, address: str) -> Address:
-    """Return an account that the dapp may have sign.
+    """Return the address of an account that the dapp may use for signatures.
 
-    Raises: Unauthorized.
+    Raises: Unauthorized if the session does not include the account.
     """
     account = invocation.require_account(address)
     dapp_id = invocation.context.peer.dapp_id
@@ -108,9 +115,10 @@ async def signer(invocation: Invocation, address: str) -> Address:
 async def signature_of(
     invocation: Invocation, method: str, account: Address, **subject: Any
 ) -> bytes:
-    """Ask the user, and return what the method is answered with.
+    """Request the user's confirmation, and return the method's result as JSON.
 
-    Raises: UserRejected; Unauthorized when the session was changed meanwhile; NotSent.
+    subject: members of the request's body besides scope and address.
+    Raises: UserRejected; Unauthorized if the session has changed since the call; NotSent.
     """
     outcome = await decision_on(
         invocation.context,

@@ -1,4 +1,4 @@
-"""What the methods behind wallet_invokeMethod know of a call."""
+"""The call that wallet_invokeMethod passes to the wallet's handlers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from wallets.scopes import ScopeObject
 class Invocation:
     """A call that the session allows.
 
-    scope: the name of the scope, granted: what the session holds in it.
-    network: of a chain's scope, None of the wallet's own.
+    scope: the name of the scope. granted: its scope object in the session.
+    network: of a chain's scope; None for the wallet's own scope.
     """
 
     context: Context
@@ -25,9 +25,9 @@ class Invocation:
     network: NetworkView | None
 
     def require_account(self, address: str) -> caip.Address:
-        """Return an address that the dapp may use here, in whatever case it came.
+        """Return an address in its normal form, if the session grants the account.
 
-        Raises: Unauthorized.
+        Raises: Unauthorized if the account is not granted in this scope.
         """
         namespace = caip.account_namespace(caip.parse_scope(self.scope)) or ""
         try:

@@ -1,13 +1,12 @@
-"""wallet_invokeMethod: a method of a chain, or of the wallet, as far as it was granted.
+"""wallet_invokeMethod: calls a method of a chain, or of the wallet, if it was granted.
 
-Source: https://chainagnostic.org/CAIPs/caip-27; the result is that of the inner method,
-without CAIP-27's envelope, as dapps know it from MetaMask
+As in MetaMask, the result is that of the inner method, without CAIP-27's envelope.
+Source: https://chainagnostic.org/CAIPs/caip-27
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
@@ -35,14 +34,14 @@ from wallets.schemas import SCOPE
 from wallets.scopes import ShapeError
 
 MAX_RESULT_BYTES = 8 * 2**20
-"""Longest result: it has to be held whole, and goes out as one frame."""
+"""Longest result; it is held in memory and sent as one frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be called.
+    """The inner call.
 
-    params: an array, or an object that is taken for named parameters.
+    params: an array, or an object of named parameters.
     """
 
     method: str
@@ -90,9 +89,9 @@ def _decode_request(value: Any) -> Request:
     summary="Calls a method that the session allows, on one of its scopes.",
 )
 async def invoke_method(context: Context, scope: str, request: Request) -> Answer:
-    """Return what the inner method returns.
+    """Return the inner method's result.
 
-    Raises: Unauthorized for whatever was not granted; the inner method's own errors.
+    Raises: Unauthorized for everything that was not granted; the inner method's errors.
     """
     session = await context.wallet.store.session(context.peer.dapp_id)
     granted = session.scopes.get(scope)
@@ -101,7 +100,7 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
     network = context.wallet.network(scope)
     is_own = caip.parse_scope(scope).namespace == caip.WALLET
     if network is None and not is_own:
-        raise Unauthorized  # a chain that is served no longer
+        raise Unauthorized  # the chain is no longer served
     found = (own_methods if is_own else chain_methods).find(request.method)
     target: Invocation | NodeContext
     if found is not None:
@@ -117,6 +116,7 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
         target = NodeContext(
             *(context.request_id, key, network, node.store, node.tracing),
             *(node.limiter, node.meter, perf_counter_ns()),
+            relay=node.relay,
         )
         try:
             target.authorise(found)
@@ -129,7 +129,7 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
 async def _call_charged(
     method: Method, target: NodeContext, params: list[Any] | dict[str, Any]
 ) -> bytes:
-    """Call a method of the node at the expense of the wallet's key, as over HTTP.
+    """Call a method of the node and charge the wallet's API key, as over HTTP.
 
     Raises: RpcError; see `keys.limiter.errors`.
     """
@@ -137,13 +137,11 @@ async def _call_charged(
     call.method, call.credits = method, 0
     result = b""
     try:
-        charged = target.charge(method.credits)
-        if charged is not None:
-            await charged
+        await target.charge(method.credits)
         call.credits = method.credits
         result = await _call(method, target, params)
     except BaseException as error:
-        # What is no RpcError, such as a database that is away, is no fault of the key.
+        # Other errors, such as an unavailable database, are not the key's fault.
         call.error = error if isinstance(error, RpcError) else ServiceUnavailable()
         raise
     finally:
@@ -163,9 +161,7 @@ async def _call(
     arguments = method.signature.decode(params)
     try:
         async with asyncio.timeout(_seconds(method, target)):
-            value = method.handler(target, *arguments)
-            if isinstance(value, Awaitable):
-                value = await value
+            value = await method.start(target, arguments)
             if isinstance(value, Stream):
                 return await _whole(value)
             return method.encode(value)
@@ -174,14 +170,17 @@ async def _call(
 
 
 def _seconds(method: Method, target: Invocation | NodeContext) -> float | None:
-    """Return how long a method may take; None where it waits for the user."""
+    """Return the time limit of a method in seconds; None if it waits for the user."""
     if not method.is_slow:
         return node_conf.request_timeout()
     return node_conf.slow_request_timeout() if isinstance(target, NodeContext) else None
 
 
 async def _whole(stream: Stream) -> bytes:
-    """Return all of a stream that fits into a frame."""
+    """Return a stream's content.
+
+    Raises: ResultTooLarge above MAX_RESULT_BYTES.
+    """
     try:
         if stream.size > MAX_RESULT_BYTES:
             raise ResultTooLarge(stream.size, MAX_RESULT_BYTES, stream.advice)

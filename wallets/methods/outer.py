@@ -1,7 +1,7 @@
-"""A dapp's call, from its method and parameters to its answer.
+"""Dispatches a dapp's calls.
 
-Source: MetaMask's order of checks: is it one of the four, are the parameters' types
-right, and only then what the method itself finds
+Calls are checked in MetaMask's order: first that the method exists, then the types of
+the parameters, and then the method's own rules.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["answer", "invoke", "session_methods", "sessions"]
 logger = logging.getLogger(__name__)
 
 _BY_NAME = frozenset({"wallet_createSession", "wallet_invokeMethod"})
-"""Methods whose parameters have to be an object; of the others' an array is ignored."""
+"""Methods whose parameters must be an object; the others ignore an array."""
 
 
 async def answer(context: Context, name: str, params: Any) -> Answer:
-    """Answer a call.
+    """Run a call and return its result.
 
-    params: the message's member, None where it has none.
-    Raises: WalletError, and RpcError for what a method behind wallet_invokeMethod has
-        found. Nothing else: what else goes wrong is logged, and told as InternalError.
+    params: the request's `params`, None if it has none.
+    Raises: WalletError, and RpcError for errors of methods behind wallet_invokeMethod.
+        Every other exception is logged and raised as InternalError.
     """
     method = session_methods.find(name)
     if method is None:
@@ -55,7 +55,7 @@ async def answer(context: Context, name: str, params: Any) -> Answer:
 
 
 def _decode(method: Method, params: Any) -> list[Any]:
-    """Return the arguments that named parameters stand for; unknown names are ignored.
+    """Return a handler's arguments from named parameters; unknown names are ignored.
 
     Raises: InvalidParams, for the first fault.
     """
@@ -72,7 +72,7 @@ def _argument(param: Param, params: dict[str, Any]) -> Any:
             raise InvalidParams(param.name, "", "required")
         return param.default
     try:
-        # null is a value like any other: an optional parameter is left out instead.
+        # null is an ordinary value: an optional parameter has to be left out instead.
         return param.decoder(params[param.name])
     except ShapeError as error:
         raise InvalidParams(param.name, error.path, str(error)) from error

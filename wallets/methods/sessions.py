@@ -1,7 +1,7 @@
-"""wallet_createSession, wallet_getSession, wallet_revokeSession.
+"""The methods wallet_createSession, wallet_getSession and wallet_revokeSession.
 
-Source: https://chainagnostic.org/CAIPs/caip-25, caip-285, caip-312; where they leave a
-choice, or MetaMask's code differs, dapps expect what that does
+They behave like MetaMask where the standards leave a choice or MetaMask differs.
+Source: https://chainagnostic.org/CAIPs/caip-25, caip-285, caip-312
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from jsonrpc.params import Param
 from wallets import scopes
 from wallets.context import Answer, Context
 from wallets.errors import InvalidParams, InvalidSessionProperties, UserRejected
-from wallets.methods.asking import decision_on
 from wallets.methods.catalog import session_methods
+from wallets.methods.decisions import decision_on
 from wallets.models import RequestState
 from wallets.proposals import decode_properties, wanted_expiry
 from wallets.schemas import REQUESTED_SCOPES, SESSION, STRINGS
@@ -49,7 +49,7 @@ def _decode_names(value: Any) -> list[str]:
         ),
     ],
     result=SESSION,
-    summary="Asks the user for a session, or for more than the one that there is.",
+    summary="Asks the user for a session, or to extend the existing one.",
 )
 async def create_session(
     context: Context,
@@ -57,7 +57,7 @@ async def create_session(
     optional: Mapping[str, RequestedScope] | None,
     properties: Mapping[str, Any] | None,
 ) -> Answer:
-    """Return the session that the user grants; waits for as long as he may take.
+    """Ask the user, wait for the decision, and return the granted session.
 
     Raises: InvalidParams, InvalidSessionProperties, ScopesNotSupported, AlreadyPending,
         BlockedAsSpam, LimitExceeded, UserRejected.
@@ -78,10 +78,10 @@ async def create_session(
 @session_methods.method(
     "wallet_getSession",
     result=SESSION,
-    summary="Returns the session, an empty one when there is none.",
+    summary="Returns the session; it has no scopes if there is none.",
 )
 async def get_session(context: Context) -> Answer:
-    """Return the session as it stands, nothing in it when there is none."""
+    """Return the current session. Without a session, the result has no scopes."""
     session = await context.wallet.store.session(context.peer.dapp_id)
     return Answer(session.as_json(), session)
 
@@ -90,10 +90,10 @@ async def get_session(context: Context) -> Answer:
     "wallet_revokeSession",
     params=[Param("scopes", _decode_names, STRINGS, required=False)],
     result={"type": "boolean"},
-    summary="Ends the session, or takes scopes out of it; true in any case.",
+    summary="Ends the session, or removes scopes from it; always returns true.",
 )
 async def revoke(context: Context, names: list[str] | None) -> Answer:
-    """Return true when nothing of what was to be revoked is left."""
+    """Remove the named scopes from the session, or all of them. Return true."""
     row = await in_thread(
         revoke_session,
         dapp_id=context.peer.dapp_id,
@@ -120,7 +120,7 @@ def _merged(
 
 
 def _granted(context: Context, outcome: RequestOutcome) -> Answer:
-    """Return the session as it was granted, whatever has become of it since."""
+    """Return the session as granted by the request, whatever has changed since."""
     granted = orjson.loads(outcome.outcome)
     moment = granted["expires_at"]
     session = SessionState(

@@ -1,4 +1,4 @@
-"""eth_sendTransaction: filled in, confirmed by the user, sent to the network's node.
+"""eth_sendTransaction: completed here, confirmed by the user, sent by a node.
 
 Source: https://ethereum.github.io/execution-apis/ eth_sendTransaction
 """
@@ -12,20 +12,22 @@ from typing import Any
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from networks.directory import NetworkView
+from nodeapi.upstreams.errors import UpstreamUnavailable
 from wallets.errors import NotSent, Unauthorized
 from wallets.methods.catalog import chain_methods
 from wallets.methods.confirmed import signature_of, signer
 from wallets.methods.invocation import Invocation
-from wallets.services.sending import AWAY, NO_TRANSACTIONS
+from wallets.services.sending import NO_TRANSACTIONS, NODE_UNAVAILABLE
 from wallets.signatures import SEND_TRANSACTION
 from wallets.signing.transactions import (
+    GasPrices,
     Transaction,
-    Wanted,
-    filled,
+    TransactionRequest,
+    complete,
     read_transaction,
     to_json,
 )
-from wallets.upstream import Upstream, UpstreamAway, UpstreamRefused
+from wallets.upstream import Upstream, UpstreamRefused, first_available
 
 logger = logging.getLogger(__name__)
 
@@ -40,14 +42,15 @@ def _object(value: Any) -> dict[str, Any]:
     SEND_TRANSACTION,
     params=[Param("transaction", _object, {"type": "object", "required": ["from"]})],
     result={"type": "string"},
-    summary="Has the user sign a transaction, and sends it to the network's node.",
+    summary="Asks the user to sign a transaction, and sends it to the network's node.",
     is_slow=True,
 )
 async def send_transaction(invocation: Invocation, given: dict[str, Any]) -> bytes:
     """Return the hash of the transaction that was sent.
 
-    Raises: Unauthorized, InvalidParams, NotSent, UserRejected and as
-        `request_signature`.
+    Raises: InvalidParams if the transaction is malformed; UserRejected; NotSent if the
+        node rejects it; the errors of `services.signatures.request_signature`, such as
+        Unauthorized.
     """
     account = await signer(invocation, given["from"])
     network = invocation.network
@@ -57,9 +60,7 @@ async def send_transaction(invocation: Invocation, given: dict[str, Any]) -> byt
         wanted = read_transaction(given)
         if wanted.chain_id not in (None, network.chain_id):
             raise ValueError("chainId: is not the chain of the scope")
-        if not network.upstream_url:
-            raise NotSent(NO_TRANSACTIONS)
-        subject = await _filled(network, wanted)
+        subject = await _complete(network, wanted)
     except ValueError as error:
         raise InvalidParams(str(error)) from error
     transaction = to_json(subject)
@@ -68,22 +69,29 @@ async def send_transaction(invocation: Invocation, given: dict[str, Any]) -> byt
     )
 
 
-async def _filled(network: NetworkView, wanted: Wanted) -> Transaction:
-    """Return a transaction with gas and fees as the network's node has them.
+async def _complete(network: NetworkView, wanted: TransactionRequest) -> Transaction:
+    """Return the transaction with gas and fees from the first node that responds.
 
-    Raises: ValueError; NotSent, with the node's own error where it has one.
+    Raises: ValueError for contradictory fees; NotSent, with the node's own error if it
+        has sent one.
     """
-    upstream = Upstream(network.upstream_url)
-    try:
-        chain_id, market, gas = await asyncio.gather(
-            upstream.chain_id(), upstream.market(), upstream.gas(wanted)
+    upstreams = [Upstream(each.url, each.headers) for each in network.upstreams]
+    if not upstreams:
+        raise NotSent(NO_TRANSACTIONS)
+
+    async def ask(upstream: Upstream) -> tuple[int, GasPrices, int]:
+        return await asyncio.gather(
+            upstream.chain_id(), upstream.prices(), upstream.gas(wanted)
         )
-    except UpstreamAway as error:
+
+    try:
+        chain_id, prices, gas = await first_available(upstreams, ask)
+    except UpstreamUnavailable as error:
         logger.warning("the node of %s does not answer: %s", network.slug, error)
-        raise NotSent(AWAY) from error
+        raise NotSent(NODE_UNAVAILABLE) from error
     except UpstreamRefused as error:
         raise NotSent(error.message, error.code, error.data) from error
     if chain_id != network.chain_id:
-        logger.error("the node of %s is one of another chain", network.slug)
+        logger.error("the node of %s serves another chain", network.slug)
         raise NotSent(NO_TRANSACTIONS)
-    return filled(wanted, market, network.chain_id, gas)
+    return complete(wanted, prices, network.chain_id, gas)

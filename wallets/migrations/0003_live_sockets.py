@@ -38,12 +38,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='dapptoken',
             name='former_digest',
-            field=models.CharField(blank=True, db_index=True, editable=False, help_text='Of the secret before, good until the new one has been shown.', max_length=64),
+            field=models.CharField(blank=True, db_index=True, editable=False, help_text='Digest of the former secret, valid until the new one is used.', max_length=64),
         ),
         migrations.AddField(
             model_name='dapptoken',
             name='renewed_at',
-            field=models.DateTimeField(default=django.utils.timezone.now, help_text='Since when it has the secret that it has.'),
+            field=models.DateTimeField(default=django.utils.timezone.now, help_text='When the current secret was created.'),
         ),
         migrations.CreateModel(
             name='LiveSocket',

@@ -20,9 +20,9 @@ class Migration(migrations.Migration):
             name='Keystore',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('document', models.JSONField(editable=False, help_text='Web3 Secret Storage, version 3, made here.')),
-                ('tries', models.PositiveSmallIntegerField(default=0, help_text='Passphrases since the last right one.')),
-                ('locked_until', models.DateTimeField(blank=True, help_text='Until then no passphrase opens it.', null=True)),
+                ('document', models.JSONField(editable=False, help_text='Web3 Secret Storage, version 3, created by this wallet.')),
+                ('tries', models.PositiveSmallIntegerField(default=0, help_text='Wrong passphrases since the last correct one.')),
+                ('locked_until', models.DateTimeField(blank=True, help_text='Until then every passphrase is rejected.', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('account', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='keystore', to='wallets.account')),
             ],

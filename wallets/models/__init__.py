@@ -1,4 +1,4 @@
-"""A wallet user's accounts, the dapps that he has met, and what he lets them do."""
+"""The wallet's tables: accounts, dapps, sessions, requests, activity log."""
 
 from wallets.models.accounts import Account
 from wallets.models.activities import Activity, Actor, Event
@@ -22,13 +22,18 @@ from wallets.models.requests import (
     RequestState,
 )
 from wallets.models.sessions import Session
-from wallets.models.sockets import PROCESS_LOCKS, LiveSocket, living_processes
+from wallets.models.sockets import (
+    DEAD_AFTER,
+    LiveSocket,
+    ServingProcess,
+    living_processes,
+)
 
 __all__ = [
     "ADD_CHAIN",
     "CREATE_SESSION",
+    "DEAD_AFTER",
     "FOR_SESSIONS",
-    "PROCESS_LOCKS",
     "UNDECIDED",
     "Account",
     "Activity",
@@ -45,6 +50,7 @@ __all__ = [
     "LiveSocket",
     "Pairing",
     "RequestState",
+    "ServingProcess",
     "Session",
     "TokenQuerySet",
     "living_processes",

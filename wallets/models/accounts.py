@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from keys.models import User
+from legible.fields import NameField
 from wallets import caip
 from wallets.caip import Address
 
@@ -19,11 +20,11 @@ class Account(models.Model):
         max_length=8, default=caip.EIP155, help_text="CAIP-2 namespace of its chains."
     )
     address = models.CharField(
-        max_length=128, help_text="In lower case where the case has no meaning."
+        max_length=128, help_text="In lower case if the namespace ignores case."
     )
-    label = models.CharField(max_length=60, blank=True)
+    label = NameField(max_length=60, blank=True)
     position = models.PositiveIntegerField(
-        help_text="The account with the lowest is the primary one: dapps see it first."
+        help_text="The account with the lowest position is the primary one, which dapps see first."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -43,10 +44,10 @@ class Account(models.Model):
 
     @property
     def can_sign(self) -> bool:
-        """Whether it has a key; many are read with `select_related("keystore")`."""
+        """Whether the account has a key. Read many with `select_related("keystore")`."""
         return hasattr(self, "keystore")
 
     @property
     def named(self) -> Address:
-        """The account as scopes name it."""
+        """The account's address, without a chain."""
         return Address(self.namespace, self.address)

@@ -1,4 +1,4 @@
-"""The log of what has happened in a user's wallet."""
+"""The activity log of a user's wallet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wallets.models.dapps import Dapp
 
 
 class Event(models.TextChoices):
-    """What the log tells of."""
+    """The kinds of log entries."""
 
     PAIRED = "paired", "dapp paired"
     ASKED = "asked", "request made"
@@ -34,7 +34,7 @@ class Event(models.TextChoices):
 
 
 class Actor(models.TextChoices):
-    """Who has done it."""
+    """The originator of a logged change. The label is shown to the user."""
 
     USER = "user", "you"
     DAPP = "dapp", "the dapp"
@@ -43,10 +43,10 @@ class Actor(models.TextChoices):
 
 
 class Activity(models.Model):
-    """One line of a user's log, written with what it tells of and never changed.
+    """An entry of a user's log, written in the transaction of the change.
 
-    dapp_name: outlives the dapp.
-    details: what has changed, in words of the API.
+    dapp_name: kept when the dapp is deleted.
+    details: the changed values, with the API's names.
     """
 
     user = models.ForeignKey(
@@ -68,7 +68,8 @@ class Activity(models.Model):
         indexes = [
             models.Index(fields=["user", "-id"], name="wallet_log_of_user"),
             models.Index(fields=["event", "-id"], name="wallet_log_by_event"),
-            # Staff's charts count the events of some days; old lines are pruned by it.
+            # Staff's charts count the events of some days; pruning deletes old rows by
+            # it.
             models.Index(fields=["at", "event"], name="wallet_log_by_time"),
         ]
 

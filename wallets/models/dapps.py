@@ -1,4 +1,4 @@
-"""The dapps that a user has met, and how they show who they are."""
+"""A user's dapps, their identities, tokens and pairing codes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from django.db.models.functions import Now, Upper
 from django.utils import timezone
 
 from keys.models import User
+from legible.fields import NameField
 from wallets.identity import parse_origin
 
 
 class DappKind(models.TextChoices):
-    """How a dapp has shown who it is; the values begin its identity."""
+    """The kind of a dapp's identity."""
 
     WEB = "web", "web page"
     APP = "app", "program"
 
 
 class Dapp(models.Model):
-    """What a user knows under one identity: a web page's origin, or one program of his.
+    """A dapp of one user: a web page's origin, or one program.
 
-    The same page is another dapp to another user.
+    The same page is a separate dapp for each user.
     """
 
     user = models.ForeignKey(
@@ -30,25 +31,27 @@ class Dapp(models.Model):
     kind = models.CharField(max_length=3, choices=DappKind.choices)
     ident = models.CharField(
         max_length=300,
-        help_text="Of a page its origin, proven by a browser; of a program random.",
+        help_text="The origin of a page, as sent by the browser; a random id of a program.",
     )
-    label = models.CharField(
-        max_length=60, blank=True, help_text="What the user calls a program."
+    label = NameField(
+        max_length=60, blank=True, help_text="The name that the user gave to a program."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_from = models.GenericIPAddressField(
-        null=True, blank=True, help_text="Where it was when it was paired."
+        null=True, blank=True, help_text="IP address of the dapp when it was paired."
     )
     last_used_at = models.DateTimeField(null=True, blank=True)
     blocked_at = models.DateTimeField(
-        null=True, blank=True, help_text="Since when the user wants no more of it."
+        null=True, blank=True, help_text="When the user blocked the dapp."
     )
     rejections = models.PositiveSmallIntegerField(
-        default=0, help_text="In a row, each soon after the one before."
+        default=0, help_text="Consecutive rejections within a short time."
     )
     last_rejected_at = models.DateTimeField(null=True, blank=True)
     muted_until = models.DateTimeField(
-        null=True, blank=True, help_text="Until then it may not ask: it did too often."
+        null=True,
+        blank=True,
+        help_text="Requests are refused until then, after too many rejections.",
     )
 
     class Meta:
@@ -72,18 +75,18 @@ class Dapp(models.Model):
 
     @property
     def name(self) -> str:
-        """What people call it: an origin, or the name that the user gave a program."""
+        """The name shown to people: an origin, or the user's name for a program."""
         return self.ident if self.kind == DappKind.WEB else self.label or self.ident
 
 
 class BlockedDapp(models.Model):
-    """An identity that staff have banned for all users."""
+    """An identity that staff have blocked for all users."""
 
     kind = models.CharField(
         max_length=3, choices=DappKind.choices, default=DappKind.WEB
     )
     ident = models.CharField(max_length=300, help_text="https://dapp.example")
-    reason = models.CharField(max_length=200, blank=True)
+    reason = NameField(max_length=200, blank=True)
     blocked_by = models.ForeignKey(
         User, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
     )
@@ -103,9 +106,8 @@ class BlockedDapp(models.Model):
         return self.ident
 
     def clean(self) -> None:
-        """Bring a page's origin into the form that pages are compared with.
+        """Normalise a page's origin: people copy it with a slash from the address bar.
 
-        People copy it with a slash from where browsers show it.
         Raises: ValidationError.
         """
         if self.kind == DappKind.WEB:
@@ -117,17 +119,17 @@ class BlockedDapp(models.Model):
 
 
 class TokenQuerySet(models.QuerySet["DappToken"]):
-    """Words of the trade for connection tokens."""
+    """Queries for connection tokens."""
 
     def live(self) -> TokenQuerySet:
-        """Return the tokens that still open a socket."""
+        """Return the tokens that are neither revoked nor expired."""
         return self.filter(revoked_at=None, expires_at__gt=timezone.now())
 
 
 class DappToken(models.Model):
-    """What a paired dapp shows when it connects, of which only the digest is kept.
+    """A paired dapp's credential for connecting; only its digest is stored.
 
-    It gives the right to ask, never the right to act.
+    It allows requests to the user, and nothing else without the user's consent.
     """
 
     dapp = models.ForeignKey(Dapp, on_delete=models.CASCADE, related_name="tokens")
@@ -144,12 +146,12 @@ class DappToken(models.Model):
         db_default="",  # for processes of the version before, as below
         editable=False,
         db_index=True,
-        help_text="Of the secret before, good until the new one has been shown.",
+        help_text="Digest of the former secret, valid until the new one is used.",
     )
     renewed_at = models.DateTimeField(
         default=timezone.now,
         db_default=Now(),
-        help_text="Since when it has the secret that it has.",
+        help_text="When the current secret was created.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     created_from = models.GenericIPAddressField(null=True, blank=True)
@@ -168,15 +170,15 @@ class DappToken(models.Model):
 
 
 class Pairing(models.Model):
-    """A one-time code that becomes a token in the hands of whoever shows it first.
+    """A one-time code, which its first bearer exchanges for a token.
 
-    challenge: of a page, the S256 challenge that its verifier has to fit (RFC 7636).
+    challenge: of a page, the S256 challenge that its verifier must match (RFC 7636).
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=3, choices=DappKind.choices)
     ident = models.CharField(max_length=300)
-    label = models.CharField(max_length=60, blank=True)
+    label = NameField(max_length=60, blank=True)
     digest = models.CharField(
         max_length=64, unique=True, editable=False, help_text="Hex SHA-256 of the code."
     )
@@ -193,7 +195,7 @@ class Pairing(models.Model):
 
 
 class FailedPairing(models.Model):
-    """A code that somebody guessed wrong; counted for a few minutes, then deleted."""
+    """An attempt with a wrong code, which counts for a few minutes and is then deleted."""
 
     remote_address = models.GenericIPAddressField(null=True)
     at = models.DateTimeField(auto_now_add=True, db_index=True)

@@ -1,4 +1,4 @@
-"""The private keys of a wallet user's accounts, each locked by a passphrase."""
+"""The encrypted private keys of a wallet user's accounts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from wallets.models.accounts import Account
 
 
 class Keystore(models.Model):
-    """The key of an account, encrypted: only the user knows what opens it.
+    """The key of an account, encrypted with the user's passphrase.
 
-    An account without one is watch-only. Pages show it to its user, the admin to nobody.
+    An account without one is watch-only. Its user can export it; the admin does not
+    show it.
     """
 
     account = models.OneToOneField(
         Account, on_delete=models.CASCADE, related_name="keystore"
     )
     document = models.JSONField(
-        editable=False, help_text="Web3 Secret Storage, version 3, made here."
+        editable=False,
+        help_text="Web3 Secret Storage, version 3, created by this wallet.",
     )
     tries = models.PositiveSmallIntegerField(
-        default=0, help_text="Passphrases since the last right one."
+        default=0, help_text="Wrong passphrases since the last correct one."
     )
     locked_until = models.DateTimeField(
-        null=True, blank=True, help_text="Until then no passphrase opens it."
+        null=True, blank=True, help_text="Until then every passphrase is rejected."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

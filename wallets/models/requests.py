@@ -1,4 +1,4 @@
-"""What a user is asked while a dapp's call waits."""
+"""Requests of dapps that wait for their user."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from wallets.models.dapps import Dapp
 
 
 class RequestState(models.TextChoices):
-    """What became of a request; only pending ones can be decided.
+    """The state of a request. Only pending requests can be decided.
 
-    A transaction that was approved is being sent, until its node has said what came of
-    that: then it is approved or failed.
+    An approved transaction is being sent until its node has responded; then it is
+    approved or failed.
     """
 
     PENDING = "pending", "pending"
@@ -25,47 +25,53 @@ class RequestState(models.TextChoices):
 
 
 UNDECIDED = frozenset({RequestState.PENDING, RequestState.SENDING})
-"""The states that are followed by another one."""
+"""The states that are not final."""
 
 CREATE_SESSION = "wallet_createSession"
-"""The call of which a dapp may have one waiting at a time."""
+"""Requests a session. A dapp may have one such request pending."""
 
 ADD_CHAIN = "wallet_addEthereumChain"
-"""Asks for one more chain in a session that there is; likewise."""
+"""Requests one more chain for an existing session. A dapp may have one such request
+pending."""
 
 FOR_SESSIONS = frozenset({CREATE_SESSION, ADD_CHAIN})
-"""The calls that ask for a session, or more of it; all others ask for a signature."""
+"""Methods that request a session or additional scopes. All others request a signature.
+"""
 
 
 class ConsentRequestQuerySet(models.QuerySet["ConsentRequest"]):
-    """Words of the trade for requests."""
+    """Queries for requests."""
 
     def pending(self) -> ConsentRequestQuerySet:
         """Return the requests that can still be decided."""
         return self.filter(state=RequestState.PENDING, expires_at__gt=timezone.now())
 
     def for_sessions(self) -> ConsentRequestQuerySet:
-        """Return the requests for sessions, and for more of them."""
+        """Return the requests for sessions, and for more scopes of them."""
         return self.filter(method__in=FOR_SESSIONS)
 
     def for_signatures(self) -> ConsentRequestQuerySet:
-        """Return the requests for signatures, of transactions too."""
+        """Return the requests for signatures, including transactions."""
         return self.exclude(method__in=FOR_SESSIONS)
 
 
 class ConsentRequest(models.Model):
-    """A question to the user, while a dapp's call waits for the answer."""
+    """A request to the user, while a dapp's call waits for the decision."""
 
     dapp = models.ForeignKey(Dapp, on_delete=models.CASCADE, related_name="requests")
-    method = models.CharField(max_length=64, help_text="What the dapp has called.")
-    body = models.JSONField(help_text="What is asked, in the form of the method.")
+    method = models.CharField(max_length=64, help_text="Name of the called method.")
+    body = models.JSONField(
+        help_text="The parameters, in a form that depends on the method."
+    )
     state = models.CharField(
         max_length=9, choices=RequestState.choices, default=RequestState.PENDING
     )
     outcome = models.JSONField(
-        null=True, blank=True, help_text="What an approved call is answered with."
+        null=True, blank=True, help_text="The result of an approved call."
     )
-    socket = models.CharField(max_length=36, help_text="Who waits for the answer.")
+    socket = models.CharField(
+        max_length=36, help_text="Id of the socket that receives the answer."
+    )
     asked_from = models.GenericIPAddressField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
@@ -96,5 +102,5 @@ class ConsentRequest(models.Model):
 
     @property
     def result(self) -> str:
-        """The signature, or the hash of the transaction, that was approved."""
+        """The approved signature or transaction hash; "" before the approval."""
         return str((self.outcome or {}).get("result", ""))

@@ -1,4 +1,4 @@
-"""What a dapp may do."""
+"""Sessions of dapps."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from wallets.scopes import Scopes
 
 
 class Session(models.Model):
-    """What a dapp may do: one for each dapp of a user, over all its sockets.
+    """The permissions of a dapp: one session for all sockets of a user's dapp.
 
-    The row stays when the session ends, so that versions go on counting.
+    The row remains when the session ends, so that its version numbers keep growing.
     """
 
     dapp = models.OneToOneField(Dapp, on_delete=models.CASCADE, related_name="session")
     stored_scopes = models.JSONField(
         default=list,
         db_column="scopes",
-        help_text="As wallets.scopes.StoredScope; empty: there is no session.",
+        help_text="In the form of wallets.scopes.StoredScope. Empty: there is no session.",
     )
     version = models.PositiveBigIntegerField(
-        default=0, help_text="Counts the changes, so that what is old is known to be."
+        default=0, help_text="Number of changes, by which stale copies are detected."
     )
     changed_by = models.CharField(
         max_length=36,
         blank=True,
-        help_text="The socket whose call made the last change; empty: the wallet.",
+        help_text="Id of the socket whose call made the last change. Empty: the wallet.",
     )
     changed_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True, db_index=True)
@@ -49,11 +49,11 @@ class Session(models.Model):
 
     @property
     def scopes(self) -> Scopes:
-        """What the dapp may do, nothing when the session is over."""
+        """The granted scopes. Empty if the session has ended."""
         if self.has_expired(timezone.now()):
             return {}
         return scopes.from_stored(self.stored_scopes)
 
     def has_expired(self, now: datetime) -> bool:
-        """Return whether the session's time is over."""
+        """Return whether the session's expiry has passed."""
         return self.expires_at is not None and self.expires_at <= now

@@ -1,37 +1,46 @@
-"""The sockets of dapps that are open."""
+"""The open sockets of dapps, and the processes that serve them."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
-from django.db.models.expressions import RawSQL
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from wallets.models.dapps import Dapp, DappToken
 
-PROCESS_LOCKS = 0x77616C6C
-"""The class of the advisory locks that serving processes hold, each its own number."""
+DEAD_AFTER = timedelta(seconds=10)
+"""Age of `seen_at` from which a process counts as killed; five times the interval of its
+renewal."""
 
-_LIVING = """
-    SELECT objid::bigint FROM pg_locks
-    WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
+
+class ServingProcess(models.Model):
+    """A process that serves sockets, for as long as it renews its row."""
+
+    number = models.BigIntegerField(primary_key=True)
+    seen_at = models.DateTimeField(
+        db_default=Now(), help_text="By the database's clock."
+    )
+
+    def __str__(self) -> str:
+        return f"process {self.number}"
 
 
 class LiveSocketQuerySet(models.QuerySet["LiveSocket"]):
-    """Words of the trade for sockets."""
+    """Queries for sockets."""
 
     def open(self) -> LiveSocketQuerySet:
-        """Return the sockets whose process lives."""
+        """Return the sockets whose process is alive."""
         return self.filter(process__in=living_processes())
 
     def left(self) -> LiveSocketQuerySet:
-        """Return what processes have left behind that were killed."""
+        """Return the sockets whose process was killed before it could delete them."""
         return self.exclude(process__in=living_processes())
 
 
 class LiveSocket(models.Model):
-    """A dapp's open connection, as long as the process that serves it lives."""
+    """A dapp's open connection. The row is valid while the serving process is alive."""
 
     name = models.CharField(max_length=36, primary_key=True)
     dapp = models.ForeignKey(Dapp, on_delete=models.CASCADE, related_name="sockets")
@@ -39,7 +48,7 @@ class LiveSocket(models.Model):
         DappToken, on_delete=models.CASCADE, related_name="sockets"
     )
     process = models.BigIntegerField(
-        db_index=True, help_text="Holds an advisory lock with this number."
+        db_index=True, help_text="Number of the process that serves it."
     )
     remote_address = models.GenericIPAddressField(null=True, blank=True)
     opened_at = models.DateTimeField(default=timezone.now)
@@ -53,6 +62,7 @@ class LiveSocket(models.Model):
         return f"socket of {self.dapp}"
 
 
-def living_processes() -> RawSQL:
-    """Return the numbers of the serving processes, as a subquery."""
-    return RawSQL(_LIVING, [PROCESS_LOCKS])
+def living_processes() -> models.QuerySet[ServingProcess, int]:
+    """Return the numbers of the processes that are alive."""
+    alive = ServingProcess.objects.filter(seen_at__gt=Now() - DEAD_AFTER)
+    return alive.values_list("number", flat=True)

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from legible.fields import validate_name
 from wallets.models import Account, Keystore
 from wallets.offers import wallet_offer
 from wallets.pages.policy import cause_of, user_of, wallet_page
@@ -22,9 +23,9 @@ from wallets.services.accounts import (
 
 
 class LabelForm(forms.Form):
-    """What the user calls an account."""
+    """The user's label of an account."""
 
-    label = forms.CharField(max_length=60, required=False)
+    label = forms.CharField(max_length=60, required=False, validators=[validate_name])
 
 
 class AccountForm(LabelForm):
@@ -45,7 +46,7 @@ class AccountForm(LabelForm):
 
 
 class MoveForm(forms.Form):
-    """How many accounts shall come before one."""
+    """The number of accounts before the moved one."""
 
     position = forms.IntegerField(min_value=0, max_value=MAX_ACCOUNTS)
 
@@ -53,7 +54,7 @@ class MoveForm(forms.Form):
 @wallet_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def accounts(request: HttpRequest) -> HttpResponse:
-    """Show the accounts; add one."""
+    """Show the user's accounts. A POST adds an account."""
     user = user_of(request)
     form = AccountForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -75,7 +76,7 @@ def accounts(request: HttpRequest) -> HttpResponse:
 @wallet_page
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give an account another name."""
+    """Rename an account."""
     account = _own(request, pk)
     form = LabelForm(request.POST)
     if form.is_valid():
@@ -86,7 +87,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 @wallet_page
 @require_POST
 def move(request: HttpRequest, pk: int) -> HttpResponse:
-    """Put an account at another place; the first one is the primary."""
+    """Move an account in the order of accounts. The first one is the primary account."""
     account = _own(request, pk)
     form = MoveForm(request.POST)
     if form.is_valid():
@@ -98,9 +99,9 @@ def move(request: HttpRequest, pk: int) -> HttpResponse:
 @wallet_page
 @require_POST
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take an account out of the wallet, and from all dapps.
+    """Remove an account from the wallet and from all dapps.
 
-    With it goes its key, if its user has said that he means it.
+    An account with a key is removed only if the user has ticked the confirmation.
     """
     account = _own(request, pk)
     is_sure = request.POST.get("sure") == "yes"

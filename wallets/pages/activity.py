@@ -1,4 +1,4 @@
-"""The page of what has happened."""
+"""The page of the activity log."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from wallets.models import Activity
 from wallets.pages.policy import user_of, wallet_page
 
 LINES = 50
-"""Of the log, on a page."""
+"""Entries per page."""
 
 
 @wallet_page
 @require_safe
 def activity(request: HttpRequest) -> HttpResponse:
-    """Show the log, the newest first, some lines at a time."""
+    """Show the user's activity log, newest first, in pages."""
     lines = Activity.objects.filter(user=user_of(request))
     page = Paginator(lines, LINES).get_page(request.GET.get("page"))
     return render(request, "wallets/activity.html", {"page": page})

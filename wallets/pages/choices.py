@@ -1,4 +1,4 @@
-"""What a user can tick: networks, accounts and permissions."""
+"""The checkboxes of consent and session pages: networks, accounts, permissions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from wallets.scopes import ScopeObject, Scopes, requested_addresses, union
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A box to tick.
+    """A checkbox.
 
-    value: what the form sends.
-    note: a word beside the title, "" for none.
-    methods: what the box stands for, by name.
-    is_watched: whether it is an account that can't sign.
+    value: the form's value.
+    note: a remark beside the title, "" for none.
+    meaning: an explanation below the title.
+    methods: names of the methods that it allows.
+    is_watched: whether it is a watch-only account, which can't sign.
     """
 
     value: str
@@ -37,7 +38,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """All boxes of a page."""
+    """All checkboxes of a page."""
 
     networks: list[Option]
     accounts: list[Option]
@@ -45,9 +46,9 @@ class Options:
 
 
 def read_choice(posted: QueryDict) -> Choice:
-    """Return what was left ticked; whether that may be ticked is the services' business.
+    """Return the ticked values of a form; services check that they are on offer.
 
-    Raises: NothingChosen for a permission that there is not.
+    Raises: NothingChosen for an unknown permission.
     """
     try:
         groups = frozenset(map(Group, posted.getlist("group")))
@@ -62,7 +63,7 @@ def read_choice(posted: QueryDict) -> Choice:
 
 
 def first_choice(consent: Consent) -> Choice:
-    """Return what is ticked before the user has looked: what was asked for."""
+    """Return the choice that the consent page starts with: everything requested."""
     return Choice(
         scopes=frozenset(consent.asked),
         groups=groups_of(consent.asked.values()),
@@ -71,7 +72,7 @@ def first_choice(consent: Consent) -> Choice:
 
 
 def current_choice(granted: Scopes) -> Choice:
-    """Return what a session holds."""
+    """Return the form's choice that corresponds to a session's scopes."""
     return Choice(
         scopes=frozenset(granted),
         groups=groups_of(granted.values()),
@@ -80,7 +81,7 @@ def current_choice(granted: Scopes) -> Choice:
 
 
 def consent_options(consent: Consent, choice: Choice) -> Options:
-    """Return the boxes of a request: nothing that was not asked for, or granted before."""
+    """Return the checkboxes of a request: the requested and the granted scopes."""
     names = scope_names()
     wishes = set(consent.proposal.addresses)
     networks = [
@@ -102,7 +103,7 @@ def consent_options(consent: Consent, choice: Choice) -> Options:
 def session_options(
     granted: Scopes, offer: Offer, accounts: Sequence[Account], choice: Choice
 ) -> Options:
-    """Return the boxes of a session: what it holds, and what else the wallet can do."""
+    """Return the checkboxes of a session: granted scopes, then others on offer."""
     names = scope_names()
     others = [
         scope

@@ -1,4 +1,4 @@
-"""The pages of the dapps that a user has met: what they may do, and how to end it."""
+"""The pages of a user's dapps: their permissions, and how to revoke them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from wallets.services.dapps import (
 from wallets.services.sessions import Stale, edit_session
 
 DAPPS = 50
-"""On a page."""
+"""Dapps per page."""
 
 
 @wallet_page
 @require_safe
 def connections(request: HttpRequest) -> HttpResponse:
-    """Show every dapp with what it may do, the one used last first."""
+    """Show every dapp with its permissions, the most recently used first."""
     live = Q(tokens__revoked_at=None, tokens__expires_at__gt=timezone.now())
     dapps = (
         Dapp.objects.filter(user=user_of(request))
@@ -75,7 +75,7 @@ def connections(request: HttpRequest) -> HttpResponse:
 @wallet_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what one dapp may do; change it."""
+    """Show the permissions of one dapp. A POST changes them."""
     dapp = _own(request, pk)
     if request.method != "POST":
         return _show(request, dapp, current_choice(dapp.session.scopes))
@@ -91,16 +91,16 @@ def connection(request: HttpRequest, pk: int) -> HttpResponse:
             return _show(request, dapp, choice, str(error), HTTPStatus.BAD_REQUEST)
         dapp = _own(request, pk)
         choice = current_choice(dapp.session.scopes)
-        why = "The session has changed meanwhile. This is how it is now."
+        why = "The session has changed since you opened this page. Its current state is shown."
         return _show(request, dapp, choice, why, HTTPStatus.CONFLICT)
-    messages.success(request, "Saved." if session.scopes else "The session is over.")
+    messages.success(request, "Saved." if session.scopes else "The session has ended.")
     return redirect("wallet:connection", pk)
 
 
 @wallet_page
 @require_POST
 def disconnect(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a dapp's session; it has to be paired again."""
+    """End a dapp's session and revoke its tokens. The dapp then has to be paired again."""
     dapp = _own(request, pk)
     disconnect_dapp(dapp=dapp, cause=cause_of(request))
     messages.success(request, f"Disconnected {dapp.name}.")
@@ -110,7 +110,7 @@ def disconnect(request: HttpRequest, pk: int) -> HttpResponse:
 @wallet_page
 @require_POST
 def block(request: HttpRequest, pk: int) -> HttpResponse:
-    """Disconnect a dapp, and never hear of it again."""
+    """Disconnect and block a dapp."""
     dapp = _own(request, pk)
     block_dapp(dapp=dapp, cause=cause_of(request))
     messages.success(request, f"Blocked {dapp.name}.")
@@ -120,7 +120,7 @@ def block(request: HttpRequest, pk: int) -> HttpResponse:
 @wallet_page
 @require_POST
 def unblock(request: HttpRequest, pk: int) -> HttpResponse:
-    """Let a dapp be paired again."""
+    """Allow a blocked dapp to be paired again."""
     dapp = _own(request, pk)
     unblock_dapp(dapp=dapp, cause=cause_of(request))
     messages.success(request, f"{dapp.name} may be connected again.")
@@ -130,14 +130,14 @@ def unblock(request: HttpRequest, pk: int) -> HttpResponse:
 @wallet_page
 @require_POST
 def disconnect_everything(request: HttpRequest) -> HttpResponse:
-    """End all sessions."""
+    """Disconnect all of the user's dapps."""
     disconnect_all(user=user_of(request), cause=cause_of(request))
     messages.success(request, "Disconnected all.")
     return redirect("wallet:connections")
 
 
 def _open_sockets(dapps: Iterable[Dapp]) -> Mapping[int, list[LiveSocket]]:
-    """Return the sockets that are open, by the ids of their dapps."""
+    """Return open sockets by the ids of their dapps."""
     found: defaultdict[int, list[LiveSocket]] = defaultdict(list)
     for one in LiveSocket.objects.open().filter(dapp__in=list(dapps)):
         found[one.dapp_id].append(one)

@@ -1,4 +1,4 @@
-"""The pages of accounts' keys: made, brought along, saved elsewhere, deleted."""
+"""The pages of accounts' keys: create, import, export, delete."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from wallets.signing.turns import TooBusy
 
 
 class KeyForm(forms.Form):
-    """A passphrase for a new keystore, and what the user calls its account."""
+    """The passphrase of a new keystore, and the label of its account."""
 
     label = forms.CharField(
         max_length=60,
@@ -42,13 +42,13 @@ class KeyForm(forms.Form):
     )
     passphrase = secret_field(
         autocomplete="new-password",
-        help_text="Asked at each signature. It is stored nowhere: nobody can give it "
-        "back to you. At least 8 characters, and not your log-in's password.",
+        help_text="Needed for each signature. It is not stored, so it can't be recovered. "
+        "At least 8 characters, and not your login's password.",
     )
     again = secret_field(label="Passphrase again", autocomplete="new-password")
 
     def clean(self) -> dict[str, Any]:
-        """Refuse two passphrases that differ."""
+        """Return the data. Reject it if the two passphrases differ."""
         given = self.cleaned_data
         if given.get("passphrase") != given.get("again"):
             self.add_error("again", "This is another passphrase.")
@@ -56,7 +56,7 @@ class KeyForm(forms.Form):
 
 
 class ImportForm(KeyForm):
-    """A key that the user brings along, in one of two forms."""
+    """A key to import: a keystore file or a private key."""
 
     keystore = forms.FileField(
         required=False,
@@ -72,7 +72,7 @@ class ImportForm(KeyForm):
     field_order = ["keystore", "keystore_passphrase", "private_key", "label"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a key in two forms, and in none."""
+        """Reject a form with both forms of a key, or with neither."""
         given = super().clean()
         if bool(given.get("keystore")) == bool(given.get("private_key")):
             fault = "Give a keystore of at most 16 KiB, or a private key."
@@ -80,9 +80,10 @@ class ImportForm(KeyForm):
         return given
 
     def key(self, user: User) -> bytes:
-        """Return the private key.
+        """Return the private key that the form contains, 32 bytes.
 
-        Raises: ValidationError; TooBusy.
+        Raises: ValidationError for an invalid file, passphrase or key; TooBusy if too
+            many keystores are being decrypted.
         """
         file: UploadedFile | None = self.cleaned_data["keystore"]
         if file is not None:
@@ -100,7 +101,7 @@ class ImportForm(KeyForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @after_recent_login
 def create(request: HttpRequest) -> HttpResponse:
-    """Make an account with a new key."""
+    """Create an account with a new key."""
     form = KeyForm(request.POST if request.method == "POST" else None)
     return _add(request, form, "wallets/account_create.html")
 
@@ -109,8 +110,8 @@ def create(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 @after_recent_login
-def bring(request: HttpRequest) -> HttpResponse:
-    """Take over a key from another wallet."""
+def import_account(request: HttpRequest) -> HttpResponse:
+    """Import a key from another wallet."""
     is_posted = request.method == "POST"
     form = ImportForm(
         request.POST if is_posted else None, request.FILES if is_posted else None
@@ -123,7 +124,7 @@ def bring(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @after_recent_login
 def key(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what can be done with an account's key; send it as a file."""
+    """Show the page of an account's key. A POST downloads the key as a keystore file."""
     account = _own(request, pk)
     if request.method != "POST":
         return _show(request, account, PassphraseForm())
@@ -143,7 +144,7 @@ def key(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @after_recent_login
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make an account a watch-only one, if its user has said that he means it."""
+    """Delete an account's key, if the user has ticked the confirmation."""
     account = _own(request, pk)
     if request.POST.get("sure") != "yes":
         messages.error(request, "Nothing was deleted: the box was not ticked.")
@@ -154,7 +155,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _add(request: HttpRequest, form: KeyForm, template: str) -> HttpResponse:
-    """Make the account that a form asks for, or show the form."""
+    """Create the account of a valid form, or show the form."""
     status = HTTPStatus.BAD_REQUEST if form.is_bound else HTTPStatus.OK
     if form.is_valid():
         given = {name: form.cleaned_data[name] for name in ("passphrase", "label")}
@@ -171,7 +172,7 @@ def _add(request: HttpRequest, form: KeyForm, template: str) -> HttpResponse:
             form.add_error(None, TOO_BUSY)
             status = HTTPStatus.SERVICE_UNAVAILABLE
         else:
-            messages.success(request, "The account is there. Save its key elsewhere.")
+            messages.success(request, "The account was added. Save its key elsewhere.")
             return redirect("wallet:key", account.pk)
     return render(request, template, {"form": form}, status=status)
 
@@ -187,7 +188,7 @@ def _show(
 
 
 def _file(account: Account, document: dict[str, Any]) -> HttpResponse:
-    """Return a keystore under the name that go-ethereum would give it."""
+    """Return a keystore as a file, named as go-ethereum names them."""
     moment = f"{timezone.now():%Y-%m-%dT%H-%M-%S.%f}000Z"
     name = f"UTC--{moment}--{account.address.removeprefix('0x')}.json"
     response = HttpResponse(json.dumps(document), content_type="application/json")
@@ -196,6 +197,6 @@ def _file(account: Account, document: dict[str, Any]) -> HttpResponse:
 
 
 def _own(request: HttpRequest, pk: int) -> Account:
-    """Return an account of the user's that has a key. Raises: Http404."""
+    """Return an account of the user that has a key. Raises: Http404."""
     own = Account.objects.filter(user=user_of(request), keystore__isnull=False)
     return get_object_or_404(own, pk=pk)

@@ -1,7 +1,8 @@
-"""The pages on which a user lets a web page or a program ask.
+"""The pages on which a user pairs a web page or a program.
 
-A web page opens the first one in a window of its own. The code goes back to the window's
-opener, and only to the origin that the user has seen: whoever receives it is that origin.
+A web page opens the first one in a window of its own. The code goes back to the
+window's opener, and only to the origin that the user has approved. So receiving the
+code proves that origin.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods, require_POST
 
 from keys.policy import with_own_calls
+from legible.fields import validate_name
 from wallets.identity import parse_origin
 from wallets.models import Dapp, DappKind
 from wallets.pages.policy import user_of, wallet_page
@@ -35,10 +37,10 @@ _View = Callable[..., HttpResponseBase]
 
 
 class PageForm(forms.Form):
-    """What a web page asks with.
+    """The parameters of a web page's request for pairing.
 
-    code_challenge: of RFC 7636, S256.
-    state: is given back, so that the page knows its own question again.
+    code_challenge: the S256 challenge of RFC 7636 (PKCE).
+    state: returned unchanged, so that the page can match the response to its request.
     """
 
     origin = forms.CharField(max_length=300)
@@ -46,7 +48,7 @@ class PageForm(forms.Form):
     state = forms.RegexField(r"^[-_A-Za-z0-9]{1,128}\Z")
 
     def clean_origin(self) -> str:
-        """Return the origin, in the form in which browsers write it."""
+        """Return the origin in normal form."""
         try:
             return parse_origin(self.cleaned_data["origin"])
         except ValueError as error:
@@ -54,15 +56,17 @@ class PageForm(forms.Form):
 
 
 class ProgramForm(forms.Form):
-    """What the user calls a program."""
+    """The user's name for a program."""
 
     label = forms.CharField(
-        max_length=60, error_messages={"required": "Give the program a name."}
+        max_length=60,
+        validators=[validate_name],
+        error_messages={"required": "Give the program a name."},
     )
 
 
 def with_opener(view: _View) -> _View:
-    """Leave a page its connection to the window that has opened it."""
+    """Let a page keep its connection to the window that has opened it."""
 
     @wraps(view)
     def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -78,9 +82,10 @@ def with_opener(view: _View) -> _View:
 @cache_control(private=True, no_store=True)
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect(request: HttpRequest) -> HttpResponse:
-    """Ask whether a web page may ask, and send it a code if so.
+    """Ask the user to pair a web page; if they agree, send the page a code.
 
-    A log-in would part the window from its opener: it takes place in another one.
+    A login in this window would cut its connection to the opener, so it happens in
+    another window.
     """
     given = request.POST if request.method == "POST" else request.GET
     form = PageForm(given)
@@ -110,7 +115,7 @@ def connect(request: HttpRequest) -> HttpResponse:
 @wallet_page
 @require_POST
 def program(request: HttpRequest) -> HttpResponse:
-    """Show the code with which a program of the user's may be paired, this once."""
+    """Show a one-time code for pairing a program of the user."""
     form = ProgramForm(request.POST)
     code = ""
     if form.is_valid():

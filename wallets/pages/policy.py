@@ -1,4 +1,4 @@
-"""What all pages of the wallet have in common: who may see them, and what they may do."""
+"""Access rules of all pages of the wallet."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ _View = Callable[..., HttpResponseBase]
 
 
 def wallet_page(view: _View) -> _View:
-    """Show a view to those who are logged in, keep it out of caches and frames.
+    """Require a log-in for a view, and forbid caching and framing of its page.
 
-    What the page is about belongs to the user: views look everything up among what is
-    his, and what is another's is not found.
+    Views look up the user's own rows only. The rows of other users are not found.
     """
     private = cache_control(private=True, no_store=True)
     return without_scripts(private(login_required(view)))
 
 
 def cause_of(request: HttpRequest) -> Cause:
-    """Return the user, at his address, as the cause of a change."""
+    """Return the user, with their IP address, as the cause of a change."""
     return Cause(Actor.USER, request.META.get("REMOTE_ADDR") or None)

@@ -1,4 +1,4 @@
-"""Whoever decides what a dapp may do has shown his password not too long ago."""
+"""Requires a recent login for decisions about dapps and keys."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 MAX_LOGIN_AGE = 12 * 60 * 60
-"""Seconds after a log-in for which the browser is taken to be still the user's."""
+"""Maximum age in seconds of a login. Afterwards, decisions require a new login."""
 
 _MOMENT = "logged_in_at"
-"""Where a browser's session keeps when its log-in was, in Unix seconds."""
+"""The session's key for the time of the login, in Unix seconds."""
 
 _View = Callable[..., HttpResponseBase]
 
 
 @receiver(user_logged_in)
-def remember(request: HttpRequest, **_: Any) -> None:
-    """Note when a browser has logged in: its user knows only of the last of all."""
+def store_login_time(request: HttpRequest, **_: Any) -> None:
+    """Store the time of a login in the browser's session."""
     request.session[_MOMENT] = time.time()
 
 
 def after_recent_login(view: _View) -> _View:
-    """Have the user log in again first when he did so long ago."""
+    """Redirect to the login page if the login is older than MAX_LOGIN_AGE."""
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

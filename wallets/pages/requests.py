@@ -1,4 +1,4 @@
-"""The inbox, and the consent page: what a dapp asks for, and what the user says."""
+"""The inbox of pending requests, and the consent page."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from wallets.services.sessions import Stale
 @wallet_page
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """Show what waits for the user, the oldest first.
+    """Show the user's pending requests, oldest first.
 
-    `?of=<origin>`, in a window that a web page has opened, leads on to what that has
-    asked for last.
+    `?of=<origin>`, in a window that a web page has opened, redirects to that page's
+    last request.
     """
     own = ConsentRequest.objects.filter(dapp__user=user_of(request))
     waiting = own.pending().select_related("dapp").order_by("id")
@@ -63,7 +63,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @after_recent_login
 def consent(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what a dapp asks for; decide it."""
+    """Show a request for a session. A POST approves or rejects it."""
     found = get_object_or_404(_own(user_of(request)), pk=pk)
     if request.method != "POST":
         return _show(request, found)
@@ -73,7 +73,9 @@ def consent(request: HttpRequest, pk: int) -> HttpResponse:
         found.refresh_from_db()
         return _show(request, found, status=HTTPStatus.CONFLICT)
     except Stale:
-        fault = "What is asked has changed meanwhile. Please look at it again."
+        fault = (
+            "The request has changed since you opened this page. Please check it again."
+        )
         return _show(request, found, fault=fault, status=HTTPStatus.CONFLICT)
     except NothingChosen as error:
         return _show(request, found, fault=str(error), status=HTTPStatus.BAD_REQUEST)
@@ -82,18 +84,19 @@ def consent(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def to_inbox(request: HttpRequest) -> HttpResponse:
-    """Lead on from a decision.
+    """Redirect to the inbox after a decision.
 
-    A window that a web page has opened may be led to the next thing that this asks, and
-    closes where there is none.
+    A window that a web page has opened is redirected to the page's next request, and
+    closes if there is none.
     """
     query = {"of": request.GET["of"], "done": ""} if "of" in request.GET else None
     return redirect(reverse("wallet:inbox", query=query))
 
 
 def _decide(request: HttpRequest, found: ConsentRequest) -> str:
-    """Do what the button says, and return what has been done; anything else is a no.
+    """Approve or deny a request by the form's button; return a message for the user.
 
+    Any value other than "approve" denies the request.
     Raises: NotPending, Stale, NothingChosen.
     """
     if request.POST.get("decision") != "approve":
@@ -105,11 +108,11 @@ def _decide(request: HttpRequest, found: ConsentRequest) -> str:
         choice=read_choice(request.POST),
         cause=cause_of(request),
     )
-    return f"{found.dapp.name} may now do what you have left ticked."
+    return f"{found.dapp.name} may now do what you have ticked."
 
 
 def deny(request: HttpRequest, found: ConsentRequest) -> str:
-    """Say no to a request of any kind, and return what has been done.
+    """Deny a request of any kind; return a message for the user.
 
     Raises: NotPending.
     """
@@ -118,11 +121,11 @@ def deny(request: HttpRequest, found: ConsentRequest) -> str:
         reject_and_block(request_id=found.pk, user=user, cause=cause)
         return f"Denied. {name} is blocked."
     reject_request(request_id=found.pk, user=user, cause=cause)
-    return f"Denied. {name} was told no."
+    return f"Denied. {name} was informed."
 
 
 def _last_of(waiting: ConsentRequestQuerySet, origin: str) -> ConsentRequest | None:
-    """Return what a web page has asked for last, None where there is nothing."""
+    """Return the last pending request of a web page, None without one."""
     try:
         page = {"dapp__kind": DappKind.WEB, "dapp__ident": parse_origin(origin)}
     except ValueError:
@@ -131,21 +134,21 @@ def _last_of(waiting: ConsentRequestQuerySet, origin: str) -> ConsentRequest | N
 
 
 def page_of(found: ConsentRequest) -> str:
-    """Return the address of the page on which a request is decided."""
+    """Return the URL path of the page on which a request is decided."""
     kind = "consent" if found.method in FOR_SESSIONS else "signature"
     return reverse(f"wallet:{kind}", args=[found.pk])
 
 
-def show_over(
+def show_closed(
     request: HttpRequest, found: ConsentRequest, status: HTTPStatus
 ) -> HttpResponse:
-    """Return the page of a request of which nothing can be decided any more."""
+    """Return the page of a request that can no longer be decided."""
     context = {
         "found": found,
         "identity": identity(found.dapp),
         "is_session": found.method in FOR_SESSIONS,
     }
-    return render(request, "wallets/over.html", context, status=status)
+    return render(request, "wallets/closed.html", context, status=status)
 
 
 def _show(
@@ -155,12 +158,12 @@ def _show(
     fault: str = "",
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    """Return the consent page, or what became of the request when it is over.
+    """Return the consent page, or the outcome of a request that is closed.
 
-    After a choice of nothing the boxes are as the user has left them.
+    After an invalid choice the boxes are as the user has left them.
     """
     if not ConsentRequest.objects.pending().filter(pk=found.pk).exists():
-        return show_over(request, found, status)
+        return show_closed(request, found, status)
     asked = get_consent(found)
     choice = first_choice(asked)
     if status == HTTPStatus.BAD_REQUEST:
@@ -178,7 +181,7 @@ def _show(
 
 
 def _left(request: HttpRequest, otherwise: Choice) -> Choice:
-    """Return what the user has left ticked, as far as it can be read."""
+    """Return the posted choice, or `otherwise` if it is invalid."""
     try:
         return read_choice(request.POST)
     except NothingChosen:
@@ -186,6 +189,6 @@ def _left(request: HttpRequest, otherwise: Choice) -> Choice:
 
 
 def _own(user: User) -> ConsentRequestQuerySet:
-    """Return the requests to a user for sessions."""
+    """Return the requests for sessions of a user's dapps."""
     own = ConsentRequest.objects.for_sessions().filter(dapp__user=user)
     return own.select_related("dapp")

@@ -1,4 +1,4 @@
-"""The page on which a user signs: what he is asked, in words, and his passphrase."""
+"""The page on which a user signs: the subject in words, and a passphrase field."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from legible.text import hides_something
 from wallets.errors import NotSent
 from wallets.models import ConsentRequest, Keystore
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
-from wallets.pages.requests import deny, show_over, to_inbox
+from wallets.pages.requests import deny, show_closed, to_inbox
 from wallets.pages.transactions import describe_transaction
 from wallets.pages.unlocking import PassphraseForm, unlocking
 from wallets.pages.words import ASKS, Identity, identity, scope_names
@@ -24,9 +25,8 @@ from wallets.services.requests import NotPending
 from wallets.services.sending import approve_transaction
 from wallets.services.sessions import Stale
 from wallets.services.signatures import approve_signature
-from wallets.signatures import SEND_TRANSACTION, Question, get_question
+from wallets.signatures import SEND_TRANSACTION, SignatureRequest, get_signature_request
 from wallets.signing.messages import login_host, readable
-from wallets.signing.text import hides_something
 from wallets.signing.transactions import Transaction
 from wallets.signing.typed_data import Field, TypedData
 
@@ -36,7 +36,7 @@ from wallets.signing.typed_data import Field, TypedData
 @require_http_methods(["GET", "HEAD", "POST"])
 @after_recent_login
 def signature(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what a dapp wants signed; decide it."""
+    """Show a request for a signature. A POST approves or rejects it."""
     own = ConsentRequest.objects.filter(dapp__user=user_of(request))
     asked = own.for_signatures().select_related("dapp")
     found = get_object_or_404(asked, pk=pk)
@@ -57,7 +57,9 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
         found.refresh_from_db()
         return _show(request, found, PassphraseForm(), status=HTTPStatus.CONFLICT)
     except Stale:
-        fault = "What is asked has changed meanwhile. Please look at it again."
+        fault = (
+            "The request has changed since you opened this page. Please check it again."
+        )
         form = PassphraseForm()
         return _show(request, found, form, fault=fault, status=HTTPStatus.CONFLICT)
     messages.success(request, message)
@@ -67,12 +69,12 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
 def _has_signed(
     request: HttpRequest, found: ConsentRequest, form: PassphraseForm
 ) -> bool:
-    """Sign with the passphrase of a form; why not is written there.
+    """Sign with the form's passphrase; return False and add an error if it fails.
 
     Raises: NotPending, Stale, NotSent.
     """
     if form.is_valid():
-        question = get_question(found)
+        question = get_signature_request(found)
         is_sent = isinstance(question.subject, Transaction)
         approve = approve_transaction if is_sent else approve_signature
         with unlocking(form, question.account):
@@ -87,7 +89,7 @@ def _has_signed(
 
 
 def _done(found: ConsentRequest) -> str:
-    """Return what has been done with a request that was approved."""
+    """Return a message for the user about an approved request."""
     if found.method != SEND_TRANSACTION:
         return f"Signed for {found.dapp.name}."
     found.refresh_from_db()
@@ -102,10 +104,10 @@ def _show(
     fault: str = "",
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    """Return the page, or what became of the request when it is over."""
+    """Return the page, or the outcome of a request that is closed."""
     if not ConsentRequest.objects.pending().filter(pk=found.pk).exists():
-        return show_over(request, found, status)
-    question = get_question(found)
+        return show_closed(request, found, status)
+    question = get_signature_request(found)
     who = identity(found.dapp)
     context = {
         "identity": who,
@@ -120,8 +122,8 @@ def _show(
     return render(request, "wallets/signature.html", context, status=status)
 
 
-def _subject(question: Question, who: Identity) -> dict[str, Any]:
-    """Return what the page says of what is signed."""
+def _subject(question: SignatureRequest, who: Identity) -> dict[str, Any]:
+    """Return the template's context for the subject of a signature."""
     subject = question.subject
     if isinstance(subject, Transaction):
         return describe_transaction(subject)
@@ -152,7 +154,7 @@ def _own_hosts(who: Identity) -> tuple[str, str]:
 
 
 def _texts(fields: Iterable[Field]) -> Iterable[str]:
-    """Yield all that a dapp has written into fields."""
+    """Yield every text that a dapp has written into fields."""
     for field in fields:
         yield field.name
         yield field.value or ""

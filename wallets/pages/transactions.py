@@ -1,4 +1,4 @@
-"""Transactions in words."""
+"""Describes transactions for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from wallets.signing.functions import describe_call
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction
 
-_HANDS_OVER = (
+_GIVES_CONTROL = (
     "approve(",
     "increaseAllowance(",
     "permit(",
@@ -15,22 +15,22 @@ _HANDS_OVER = (
     "transferOwnership(",
     "upgradeTo",
 )
-"""Functions after which somebody else may do what only the owner could."""
+"""Functions that give another address control over the owner's assets or contract."""
 
 
 def describe_transaction(transaction: Transaction) -> dict[str, Any]:
-    """Return what the page says of a transaction; amounts are texts in ether or gwei."""
+    """Return the template's context for a transaction; amounts are in ether or gwei."""
     call = None if transaction.to is None else describe_call(transaction.data)
     return {
         "transaction": transaction,
         "value": ether(transaction.value),
-        "most": ether(transaction.most),
-        "most_fee": ether(transaction.most - transaction.value),
+        "max_cost": ether(transaction.max_cost),
+        "max_fee": ether(transaction.max_cost - transaction.value),
         "fee_per_gas": gwei(transaction.max_fee_per_gas),
         "priority_fee_per_gas": gwei(transaction.max_priority_fee_per_gas),
         "is_dynamic": transaction.type == DYNAMIC_FEE,
         "call": call,
-        "hands_over": call is not None and call.name.startswith(_HANDS_OVER),
+        "gives_control": call is not None and call.name.startswith(_GIVES_CONTROL),
         "data_hex": "0x" + transaction.data.hex(),
     }
 

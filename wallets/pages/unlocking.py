@@ -1,4 +1,4 @@
-"""Forms in which a user gives a passphrase, and what he is told when it opens nothing."""
+"""Passphrase forms and their error messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wallets.signing.keys import WrongPassphrase
 from wallets.signing.turns import TooBusy
 
 MAX_PASSPHRASE_LENGTH = 1000
-"""Characters; each costs a little when the key is derived."""
+"""Characters; the key derivation takes longer for each."""
 
 TOO_BUSY = "Too many keys are being opened at this moment. Try again soon."
 
@@ -25,7 +25,7 @@ def secret_field(
     autocomplete: str = "off",
     help_text: str = "",
 ) -> forms.CharField:
-    """Return a field for a secret: taken as it is, and never shown again."""
+    """Return a password field: its value is not stripped and not shown again."""
     widget = forms.PasswordInput(attrs={"autocomplete": autocomplete})
     return forms.CharField(
         label=label,
@@ -45,7 +45,7 @@ class PassphraseForm(forms.Form):
 
 @contextmanager
 def unlocking(form: PassphraseForm, account: Account | None) -> Iterator[None]:
-    """Write into a form why its passphrase has opened nothing."""
+    """Add the errors of unlocking a key to a form."""
     try:
         yield
     except WrongPassphrase:

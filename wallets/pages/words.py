@@ -1,4 +1,4 @@
-"""Scopes, permissions and dapps in words."""
+"""Names of scopes, permissions and dapps for people."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wallets.permissions import Group, groups_of
 from wallets.scopes import ScopeObject
 
 NEW = timedelta(days=1)
-"""For so long after it was paired a dapp is called new."""
+"""Time after pairing during which a dapp is marked as new."""
 
 
 class GroupWords(NamedTuple):
-    """What a tick allows."""
+    """Title and explanation of a permission's checkbox."""
 
     title: str
     meaning: str
@@ -31,7 +31,7 @@ class GroupWords(NamedTuple):
 GROUPS = {
     Group.READ: GroupWords(
         "Read chain data",
-        "Blocks, transactions, balances, contract calls: what everybody can read.",
+        "Blocks, transactions, balances, contract calls: public data.",
     ),
     Group.SIGN: GroupWords(
         "Ask you to sign messages",
@@ -54,17 +54,17 @@ ASKS = {
     "eth_signTypedData_v4": "asks you to sign structured data",
     "eth_sendTransaction": "asks you to send a transaction",
 }
-"""What a dapp does that waits for the user, by the method that it has called."""
+"""The request in words, by the method that the dapp has called."""
 
 
 def group_titles(scopes: Iterable[ScopeObject]) -> list[str]:
-    """Return what scopes allow, in the words of the boxes that allow it."""
+    """Return the titles of the permissions that scopes contain."""
     allowed = groups_of(scopes)
     return [words.title for group, words in GROUPS.items() if group in allowed]
 
 
 def scope_names() -> Mapping[str, str]:
-    """Return what people call the scopes that the wallet serves.
+    """Return the names of the scopes that the wallet serves.
 
     Of two networks with the same chain id the older one is the chain, as in
     `wallets.offers`.
@@ -80,12 +80,12 @@ def scope_names() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a dapp is, as far as somebody else than the dapp says so.
+    """A dapp's identity, from sources other than the dapp.
 
-    name: an origin, or the name that the user gave a program.
-    domain: the part of an origin to look at, "" for programs: what is registered.
+    name: an origin, or the user's name for a program.
+    domain: the registered part of an origin, to be emphasised; "" for programs.
     before, after: the rest of the origin.
-    in_script: the whole host in its own script, where that is not Latin; "" elsewhere.
+    in_script: the host in its own script if that is not ASCII, else "".
     """
 
     dapp: Dapp
@@ -102,23 +102,23 @@ class Identity:
 
     @property
     def is_program(self) -> bool:
-        """Whether the user has paired it with a code."""
+        """Whether it is a program, paired with a typed code."""
         return self.dapp.kind == DappKind.APP
 
     @property
     def is_new(self) -> bool:
-        """Whether it was paired only a short while ago."""
+        """Whether it was paired less than a day ago."""
         return timezone.now() - self.dapp.created_at < NEW
 
     @property
     def is_insecure(self) -> bool:
-        """Whether anybody on the way could be the page; nobody is on the way to here."""
+        """Whether the page is loaded without TLS from another machine."""
         is_here = self.domain in {"localhost", "127.0.0.1", "[::1]"}
         return self.before.startswith("http://") and not is_here
 
 
 def identity(dapp: Dapp) -> Identity:
-    """Return who a dapp is; nothing of it was said by the dapp."""
+    """Return a dapp's identity."""
     if dapp.kind != DappKind.WEB:
         return Identity(dapp, dapp.name)
     before = f"{urlsplit(dapp.ident).scheme}://"
@@ -132,7 +132,7 @@ def identity(dapp: Dapp) -> Identity:
 
 
 def _in_script(host: str) -> str:
-    """Return a host name as its letters are, "" when they are the ASCII ones."""
+    """Return a host name in its own script (IDNA decoded), "" if it is ASCII."""
     try:
         shown = host.encode("ascii").decode("idna")
     except UnicodeError:

@@ -1,5 +1,5 @@
-"""All that changes in the wallet. Each change is logged and announced with its commit.
+"""Every write to the wallet's tables. Each is logged and announced with its commit.
 
-Whoever changes a session locks it first, then its requests: no two changes wait for each
-other, and what a change was decided upon is read behind the lock.
+A service that changes a session locks the session first, then its requests. This order
+prevents deadlocks. What a change depends on is read after the lock was taken.
 """

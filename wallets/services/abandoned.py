@@ -1,4 +1,4 @@
-"""Requests whose socket was lost with its process: nobody waits for their decision."""
+"""Requests of sockets that were lost when their process was killed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from wallets.services.requests import withdraw
 
 
 def abandoned_requests() -> set[int]:
-    """Return the pending requests of sockets whose process seems to be dead.
+    """Return the ids of pending requests of sockets whose process seems to be dead.
 
-    It may just have lost its database connection and with it, for some moments, its
-    lock: whoever acts on this looks again, seconds later.
+    After an outage of the database no live process has renewed its row yet. So callers
+    check again some seconds later before they act.
     """
     return set(_abandoned().values_list("pk", flat=True))
 
 
 @transaction.atomic
 def withdraw_abandoned(request_ids: Collection[int]) -> None:
-    """Take back those of the requests that are abandoned still."""
+    """Withdraw those of the requests that are still abandoned."""
     found = _abandoned().filter(pk__in=request_ids)
     for dapp_id in sorted(set(found.values_list("dapp_id", flat=True))):
         lock_session(dapp_id)

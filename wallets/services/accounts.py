@@ -1,4 +1,4 @@
-"""Changes of a user's accounts, which his sessions follow at once."""
+"""Changes of a user's accounts, which are applied to their sessions at once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from keys.models import User
 from wallets import caip, scopes
 from wallets.changes import Cause, announce_user, record
 from wallets.models import Account, Event, Session
-from wallets.offers import as_far_as_keys_go
+from wallets.offers import without_unsignable
 from wallets.services.sessions import write_session
 
 MAX_ACCOUNTS = 100
-"""Accounts of one user; a session names each of them on each chain."""
+"""Accounts of one user; a session lists each of them on each chain."""
 
 
 @transaction.atomic
@@ -26,9 +26,10 @@ def add_account(
     label: str = "",
     namespace: str = "eip155",
 ) -> Account:
-    """Give a user another account to show; dapps see it when he says so.
+    """Add an account to a user's wallet. Dapps see it once the user allows that.
 
-    Raises: ValidationError, also for one that he has already.
+    Raises: ValidationError for an invalid address or label, and for an account that the
+        wallet has already.
     """
     try:
         named = caip.parse_address(namespace, address)
@@ -56,9 +57,9 @@ def add_account(
 
 @transaction.atomic
 def rename_account(*, account: Account, label: str) -> None:
-    """Give an account another name, which dapps don't see; nothing to one that is gone.
+    """Rename an account. Nothing happens if it was removed. Dapps do not see the name.
 
-    Raises: ValidationError.
+    Raises: ValidationError if the label is invalid.
     """
     account.label = label
     account.full_clean()
@@ -68,10 +69,10 @@ def rename_account(*, account: Account, label: str) -> None:
 
 @transaction.atomic
 def move_account(*, account: Account, position: int, cause: Cause) -> None:
-    """Put an account at a place among the others, in every session as well.
+    """Move an account to a position among the others, in every session as well.
 
-    position: how many others come before it, with 0 it is the primary one; beyond the
-        last place is the last.
+    position: number of accounts before it; 0 makes it the primary one, a number beyond
+        the last position is the last.
     """
     own = list(Account.objects.select_for_update().filter(user_id=account.user_id))
     order = [other for other in own if other.pk != account.pk]
@@ -85,15 +86,15 @@ def move_account(*, account: Account, position: int, cause: Cause) -> None:
 
 
 def make_primary(*, account: Account, cause: Cause) -> None:
-    """Put an account before all others, in every session as well."""
+    """Move an account before all others, in every session as well."""
     move_account(account=account, position=0, cause=cause)
 
 
 @transaction.atomic
 def remove_account(*, account: Account, cause: Cause) -> None:
-    """Take an account out of the wallet, and out of every session.
+    """Remove an account from the wallet and from every session.
 
-    Nothing happens to one that is gone.
+    Does nothing if it was removed already.
     """
     user, address = account.user, account.address
     deleted, _ = account.delete()
@@ -105,7 +106,7 @@ def remove_account(*, account: Account, cause: Cause) -> None:
 
 
 def follow_accounts(user_id: int, cause: Cause) -> None:
-    """Bring a user's sessions in line with his accounts, and with their keys."""
+    """Update a user's sessions after their accounts or keys have changed."""
     sessions = (
         Session.objects.select_for_update(of=["self"])
         .select_related("dapp")
@@ -115,12 +116,12 @@ def follow_accounts(user_id: int, cause: Cause) -> None:
     for session in list(sessions):
         old = session.scopes
         shown = set(scopes.requested_addresses(old))
-        # Read behind the lock: a grant that came first may have named any of them.
+        # Read after the lock was taken: an earlier grant may contain any of them.
         own = [account.named for account in Account.objects.filter(user_id=user_id)]
         left = [address for address in own if address in shown]
-        new = as_far_as_keys_go(user_id, scopes.with_addresses(old, left))
+        new = without_unsignable(user_id, scopes.with_addresses(old, left))
         if new != old:
-            new = scopes.worth_keeping(new)
+            new = scopes.drop_unusable(new)
             event = Event.CHANGED if new else Event.REVOKED
             expires_at = session.expires_at
             write_session(session, new, event=event, cause=cause, expires_at=expires_at)

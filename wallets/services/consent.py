@@ -1,4 +1,4 @@
-"""Requests for a session: made by a dapp, decided by its user, or by neither."""
+"""Requests for sessions: created by a dapp, approved by its user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wallets.models import (
     RequestState,
     Session,
 )
-from wallets.offers import as_far_as_keys_go, offer_to
+from wallets.offers import offer_to, without_unsignable
 from wallets.proposals import Choice
 from wallets.scopes import Scopes
 from wallets.services.locks import lock_session
@@ -28,7 +28,7 @@ from wallets.services.requests import (
     decide,
     expire,
     lock_request,
-    refuse_if_quiet,
+    refuse_if_muted,
 )
 from wallets.services.sessions import Stale, write_session
 
@@ -42,20 +42,21 @@ def request_session(
     cause: Cause,
     method: str = CREATE_SESSION,
 ) -> ConsentRequest:
-    """Put a dapp's wish before its user.
+    """Create a dapp's request for a session, or for more scopes.
 
     wanted: scopes as `wallets.scopes.merge` returns them.
-    method: what the dapp has called, one of `FOR_SESSIONS`.
-    Raises: ScopesNotSupported, AlreadyPending, BlockedAsSpam, LimitExceeded.
+    method: the method that the dapp has called, one of `FOR_SESSIONS`.
+    Raises: ScopesNotSupported if no requested scope is served; AlreadyPending if the
+        dapp has a pending request; BlockedAsSpam; LimitExceeded.
     """
     dapp = lock_session(dapp_id).dapp
-    proposal = proposals.plan(wanted, offer_to(dapp.user_id), expires_at)
+    proposal = proposals.propose(wanted, offer_to(dapp.user_id), expires_at)
     now = timezone.now()
     waiting = dapp.requests.filter(state=RequestState.PENDING, method=method)
     expire(waiting.filter(expires_at__lte=now))
     if waiting.exists():
         raise AlreadyPending(method, dapp.name)
-    refuse_if_quiet(dapp, now)
+    refuse_if_muted(dapp, now)
     return ask_user(dapp, method, proposals.to_stored(proposal), cause)
 
 
@@ -63,23 +64,24 @@ def request_session(
 def approve_session(
     *, request_id: int, user: User, digest: str, choice: Choice, cause: Cause
 ) -> Session:
-    """Grant what the user has left ticked of what he was asked.
+    """Grant the scopes and accounts that the user has left ticked.
 
-    digest: of the page that he has seen, see `wallets.consents.Consent`.
-    Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending;
-        Stale when he would be asked something else by now; NothingChosen.
+    digest: of the page that the user has seen, see `wallets.consents.Consent`.
+    Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending; Stale
+        when the page would differ by now; NothingChosen.
     """
     request = lock_request(request_id, user)
     consent = get_consent(request)
     if consent.digest != digest:
-        raise Stale("What is asked has changed meanwhile.")
+        raise Stale("The request has changed since the page was shown.")
     chosen = proposals.grant(consent.asked, choice, consent.own)
-    granted = as_far_as_keys_go(user.pk, chosen)
+    granted = without_unsignable(user.pk, chosen)
     session = consent.session
-    # Where the call's own answer tells the session, its socket needs no event.
-    told = request.socket if request.method == CREATE_SESSION else ""
-    cause = Cause(cause.actor, cause.remote_address, told)
-    decide(request, RequestState.APPROVED)  # the change withdraws what waits no more
+    # The response of wallet_createSession reports the session, so its socket gets no
+    # event.
+    reporting_socket = request.socket if request.method == CREATE_SESSION else ""
+    cause = Cause(cause.actor, cause.remote_address, reporting_socket)
+    decide(request, RequestState.APPROVED)  # write_session withdraws pending requests
     write_session(
         session,
         granted,

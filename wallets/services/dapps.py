@@ -1,4 +1,4 @@
-"""Dapps are disconnected, blocked and let in again; by their user, or by staff for all."""
+"""Disconnects, blocks and unblocks dapps, for one user or for all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wallets.services.sessions import revoke_session
 
 @transaction.atomic
 def disconnect_dapp(*, dapp: Dapp, cause: Cause) -> None:
-    """End a dapp's session and make its tokens useless: it has to be paired again."""
+    """End a dapp's session and revoke its tokens, so that it has to be paired again."""
     revoke_session(dapp_id=dapp.pk, cause=cause)
     live = DappToken.objects.live().filter(dapp=dapp)
     if live.update(revoked_at=timezone.now()):
@@ -26,12 +26,12 @@ def disconnect_dapp(*, dapp: Dapp, cause: Cause) -> None:
 
 @transaction.atomic
 def disconnect_all(*, user: User, cause: Cause) -> None:
-    """Disconnect all of a user's dapps, as when his password has changed.
+    """Disconnect all of a user's dapps, as when their password has changed.
 
-    Codes that are out end as well, those that are being exchanged among them: whoever has
-    one would be back with it.
+    Unused pairing codes are invalidated too, also those that are being exchanged:
+    otherwise a dapp with a code could connect again.
     """
-    # Not with this moment: whoever exchanges a code may have looked at the clock before.
+    # Not the present time: an exchange in progress may have read the clock before.
     live = Pairing.objects.filter(user=user, expires_at__gt=timezone.now())
     live.update(expires_at=F("created_at"))
     for dapp in Dapp.objects.filter(user=user).order_by("pk"):
@@ -40,7 +40,7 @@ def disconnect_all(*, user: User, cause: Cause) -> None:
 
 @transaction.atomic
 def block_dapp(*, dapp: Dapp, cause: Cause) -> None:
-    """Disconnect a dapp and let it neither connect nor ask again."""
+    """Disconnect a dapp and prevent it from connecting and asking again."""
     disconnect_dapp(dapp=dapp, cause=cause)
     if Dapp.objects.filter(pk=dapp.pk, blocked_at=None).update(
         blocked_at=timezone.now()
@@ -51,7 +51,7 @@ def block_dapp(*, dapp: Dapp, cause: Cause) -> None:
 
 @transaction.atomic
 def reject_and_block(*, request_id: int, user: User, cause: Cause) -> None:
-    """Tell a dapp no, for good.
+    """Reject a dapp's request and block the dapp.
 
     Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending.
     """
@@ -61,7 +61,7 @@ def reject_and_block(*, request_id: int, user: User, cause: Cause) -> None:
 
 @transaction.atomic
 def unblock_dapp(*, dapp: Dapp, cause: Cause) -> None:
-    """Let a dapp be paired again."""
+    """Allow a blocked dapp to be paired again."""
     if Dapp.objects.filter(pk=dapp.pk).exclude(blocked_at=None).update(blocked_at=None):
         record(Event.UNBLOCKED, cause, dapp)
         announce_dapp(dapp)
@@ -69,16 +69,16 @@ def unblock_dapp(*, dapp: Dapp, cause: Cause) -> None:
 
 @transaction.atomic
 def block_for_all(*, blocked: BlockedDapp, cause: Cause) -> None:
-    """Disconnect what staff have blocked from every user.
+    """Block an identity for all users, and disconnect it from each.
 
-    Pairing and connecting look at the table of what is blocked themselves.
-    Raises: ValidationError, also for what is blocked already.
+    Pairing and connecting check the table of blocked identities themselves.
+    Raises: ValidationError, also for an identity that is blocked already.
     """
     blocked.full_clean()
     try:
         with transaction.atomic():
             blocked.save()
-    except IntegrityError as error:  # somebody else has blocked it since
+    except IntegrityError as error:  # blocked by a concurrent transaction
         raise ValidationError("It is blocked already.") from error
     dapps = Dapp.objects.filter(kind=blocked.kind, ident=blocked.ident)
     for dapp in dapps.order_by("pk"):

@@ -1,8 +1,7 @@
-"""Keys of accounts: made, brought along, opened, saved elsewhere, deleted.
+"""Keys of accounts: created, imported, unlocked, exported, deleted.
 
-A passphrase passes through here and is kept nowhere. Whoever guesses at one is stopped
-by a count that is written before the guess is looked at: guesses at the same time count
-like any others.
+Passphrases are never stored. A counter that is written before a passphrase is tried
+limits guesses, so that concurrent guesses are counted as well.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from wallets.signing.keys import WrongPassphrase
 from wallets.signing.turns import TooBusy
 
 MAX_TRIES = 5
-"""Wrong passphrases in a row after which an account stays locked for a while."""
+"""Wrong passphrases in a row after which an account is locked."""
 
 LOCKED_FOR = timedelta(minutes=15)
-"""480 guesses a day, of passphrases that are no common ones."""
+"""Allows 480 guesses a day; common passphrases are rejected."""
 
 
 class NoKey(Exception):
@@ -38,9 +37,9 @@ class NoKey(Exception):
 
 
 class Locked(Exception):
-    """Raised when an account takes no passphrase for a while, not even the right one.
+    """Raised when an account is locked, also for the right passphrase.
 
-    until: when it does again.
+    until: when the lock ends.
     """
 
     def __init__(self, until: datetime) -> None:
@@ -49,9 +48,10 @@ class Locked(Exception):
 
 
 def create_key(*, user: User, passphrase: str, label: str, cause: Cause) -> Account:
-    """Give a user an account with a key that nobody else has.
+    """Create an account with a new random key.
 
-    Raises: ValidationError; TooBusy.
+    Raises: ValidationError for an invalid label or a weak passphrase; TooBusy if too
+        many keystores are being encrypted.
     """
     return import_key(
         user=user, key=keys.new_key(), passphrase=passphrase, label=label, cause=cause
@@ -61,10 +61,11 @@ def create_key(*, user: User, passphrase: str, label: str, cause: Cause) -> Acco
 def import_key(
     *, user: User, key: bytes, passphrase: str, label: str, cause: Cause
 ) -> Account:
-    """Give a user the account of a key, or the account that he has its key.
+    """Add a key to a user's wallet, with its account if that does not exist.
 
-    key: 32 bytes. label: of a new account; one that there is keeps its own.
-    Raises: ValidationError, also for a key that he has already; TooBusy.
+    key: 32 bytes. label: of a new account; an existing one keeps its label.
+    Raises: ValidationError for an invalid label or a weak passphrase, and for a key that
+        the wallet has already; TooBusy if too many keystores are being encrypted.
     """
     _refuse_weak(passphrase, user)
     document = keys.encrypt(key, passphrase, scrypt_n=conf.scrypt_cost(), owner=user.pk)
@@ -84,9 +85,9 @@ def import_key(
 
 
 def open_file(*, user: User, text: str, passphrase: str) -> bytes:
-    """Return the private key in a keystore that a user brings along.
+    """Return the private key in a keystore file of another wallet.
 
-    Raises: ValidationError for what is none, or another passphrase's; TooBusy.
+    Raises: ValidationError for an invalid keystore or a wrong passphrase; TooBusy.
     """
     try:
         return keys.decrypt(keys.read_keystore(text), passphrase, owner=user.pk)
@@ -97,16 +98,16 @@ def open_file(*, user: User, text: str, passphrase: str) -> bytes:
 
 
 def unlock(*, account: Account, passphrase: str, cause: Cause) -> bytes:
-    """Return an account's private key: 32 bytes, for no longer than they are needed.
+    """Return an account's private key: 32 bytes, to be discarded after use.
 
-    Not within a transaction: a try counts, whatever becomes of the rest.
+    Do not call it in a transaction: an attempt is counted even if the caller fails.
     Raises: NoKey; Locked; WrongPassphrase; TooBusy.
     """
     keystore = _count_try(account)
     try:
         key = keys.decrypt(keystore.document, passphrase, owner=account.user_id)
     except TooBusy:
-        _give_try_back(keystore)
+        _refund_try(keystore)
         raise
     except WrongPassphrase:
         if keystore.locked_until is not None:
@@ -118,9 +119,9 @@ def unlock(*, account: Account, passphrase: str, cause: Cause) -> bytes:
 
 
 def save_key(*, account: Account, passphrase: str, cause: Cause) -> dict[str, Any]:
-    """Return an account's keystore, for its user to keep elsewhere.
+    """Return an account's keystore as JSON, for its user to store elsewhere.
 
-    Only for whoever knows the passphrase: others would have all time to guess it.
+    The passphrase is required, because a file allows unlimited guesses.
     Raises: as `unlock`.
     """
     unlock(account=account, passphrase=passphrase, cause=cause)
@@ -131,10 +132,10 @@ def save_key(*, account: Account, passphrase: str, cause: Cause) -> dict[str, An
 
 @transaction.atomic
 def delete_key(*, account: Account, cause: Cause) -> None:
-    """Make an account a watch-only one; nothing happens to one that is.
+    """Delete an account's key. Nothing happens for a watch-only account.
 
-    Signatures that are asked of it are withdrawn. Its user need not know the
-    passphrase: he may have forgotten it.
+    Pending requests for its signatures are withdrawn. The passphrase is not required,
+    because the user may have forgotten it.
     """
     user, address = account.user, account.address
     deleted, _ = Keystore.objects.filter(account=account).delete()
@@ -147,24 +148,24 @@ def delete_key(*, account: Account, cause: Cause) -> None:
 
 
 def tries_left(account: Account) -> int:
-    """Return how many more wrong passphrases an account takes before it is locked."""
+    """Return how many wrong passphrases are left before the account is locked."""
     keystore = Keystore.objects.filter(account=account).first()
     return 0 if keystore is None else max(0, MAX_TRIES - keystore.tries)
 
 
 def _refuse_weak(passphrase: str, user: User) -> None:
-    """Refuse what is easily guessed, or known to whoever knows the log-in.
+    """Reject a passphrase that is easily guessed, or that is the login's password.
 
     Raises: ValidationError.
     """
     validate_password(passphrase, user)
     if user.check_password(passphrase):
-        raise ValidationError("Choose another one than your log-in's password.")
+        raise ValidationError("Choose another one than your login's password.")
 
 
 @transaction.atomic(durable=True)
 def _count_try(account: Account) -> Keystore:
-    """Return a keystore whose next passphrase is counted as if it were wrong.
+    """Count an attempt as a wrong one, and return the keystore.
 
     Raises: NoKey; Locked.
     """
@@ -184,8 +185,8 @@ def _count_try(account: Account) -> Keystore:
 
 
 @transaction.atomic
-def _give_try_back(keystore: Keystore) -> None:
-    """Take a try out of the count that was none."""
+def _refund_try(keystore: Keystore) -> None:
+    """Undo the count of an attempt that did not happen."""
     locked = Keystore.objects.select_for_update().filter(pk=keystore.pk).first()
     if locked is not None and locked.tries:
         locked.tries -= 1

@@ -1,4 +1,4 @@
-"""What a change begins with, so that no two of the same dapp overlap."""
+"""Row locks that serialise the changes of a dapp."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from wallets.models import Session
 
 
 def lock_session(dapp_id: int) -> Session:
-    """Return a dapp's session, which nobody else changes until the commit.
+    """Return a dapp's session, locked until the end of the transaction.
 
-    Its dapp is read later, behind the lock: in the same query it would be as it was
-    before the wait.
+    Its dapp is read later, after the lock was taken: the same query would return it as
+    of before the wait.
     Raises: Session.DoesNotExist.
     """
     return Session.objects.select_for_update().get(dapp_id=dapp_id)

@@ -1,8 +1,8 @@
-"""Dapps are paired: they prove who they are, and get a token with which they may ask.
+"""Pairing: a dapp proves its identity and gets a token for its requests.
 
-A page proves its origin by being the one that receives a code, sent to that origin alone,
-and knows the verifier behind the challenge that it began with. A program is named by the
-user, who carries a short code from the wallet's page to it.
+A page proves its origin by receiving a code that is sent to that origin only, and by
+knowing the verifier of the challenge that it has sent before. The user names a program
+and types a short code from the wallet's page into it.
 Source: RFC 7636 for challenge and verifier, RFC 8628 for short codes
 """
 
@@ -21,7 +21,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from keys.models import User
-from keys.places import place_of
+from legible.fields import validate_name
+from server.addresses import owner_of
 from wallets import conf
 from wallets.changes import Cause, announce_dapp, announce_user, record
 from wallets.credentials import digest, new_token
@@ -38,44 +39,43 @@ from wallets.models import (
 )
 
 PAGE_CODE_LIFETIME = timedelta(seconds=60)
-"""From one window of a browser to another."""
+"""Time for one browser window to pass the code to another."""
 
 PROGRAM_CODE_LIFETIME = timedelta(minutes=5)
-"""For a person to type it."""
+"""Time for a person to type the code."""
 
 MAX_GUESSES = 5
 """Wrong codes from one address within the lifetime of a program's code."""
 
 MAX_COUNTED = 1000
-"""Wrong codes of all addresses that are counted. Whoever has addresses for more than that
-is not stopped, nor does he stop anybody: it is the length of a code that makes his guesses
-hopeless."""
+"""Wrong codes of all addresses that are counted. An attacker with more addresses is not
+stopped, and does not lock out others: the length of a code makes guessing hopeless."""
 
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
-"""Consonants, so that no word comes out."""
+"""Consonants, so that codes contain no words."""
 
 _CODE_LENGTH = 12
-"""Of twenty letters, 52 bits: with ten codes out at any time, a thousand guesses a second
-hit one of them within 13 000 years."""
+"""Twelve of twenty letters have 52 bits: with ten valid codes at any time, a thousand
+guesses a second hit one of them within 13 000 years."""
 
 _GUESSES_LOCK = 0x70616972
-"""The number of an advisory lock that nobody else takes."""
+"""The number of an advisory lock of this module."""
 
 _CHALLENGE = re.compile(r"[-_A-Za-z0-9]{43}")
 _VERIFIER = re.compile(r"[-._~A-Za-z0-9]{43,128}")
 
 
 class PairingRefused(Exception):
-    """Raised for a code that is wrong, used or too old; which of it is not told."""
+    """Raised for a code that is wrong, used or expired. The message hides which."""
 
 
 class DappBlocked(Exception):
-    """Raised when a dapp is to be paired that the user or staff have blocked."""
+    """Raised when the dapp to be paired is blocked by the user or by staff."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A token at the only moment at which it is known."""
+    """A new token with its secret, which is not stored."""
 
     token: DappToken
     secret: str = field(repr=False)
@@ -83,9 +83,9 @@ class IssuedToken:
 
 @transaction.atomic
 def start_page_pairing(*, user: User, origin: str, challenge: str) -> str:
-    """Return a code for a page of an origin, which the user has let ask.
+    """Return a code for a page of an origin that the user has approved.
 
-    challenge: of S256, 43 characters.
+    challenge: S256, 43 characters of base64url.
     Raises: ValidationError; DappBlocked.
     """
     try:
@@ -102,13 +102,15 @@ def start_page_pairing(*, user: User, origin: str, challenge: str) -> str:
 
 @transaction.atomic
 def start_program_pairing(*, user: User, label: str) -> str:
-    """Return a code for a program that the user gives a name: BCDF-GHJK-LMNP.
+    """Return a code such as BCDF-GHJK-LMNP for a program.
 
-    Raises: ValidationError.
+    label: the user's name for the program.
+    Raises: ValidationError if the label is invalid.
     """
     label = label.strip()
     if not label:
         raise ValidationError({"label": "Give the program a name."})
+    validate_name(label)
     letters = "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
     ident = secrets.token_hex(16)
     _keep(user, DappKind.APP, ident, letters, PROGRAM_CODE_LIFETIME, label=label)
@@ -118,10 +120,11 @@ def start_program_pairing(*, user: User, label: str) -> str:
 def redeem_page_code(
     *, code: str, verifier: str, origin: str | None, cause: Cause
 ) -> IssuedToken:
-    """Exchange a page's code for a token; the code is used up, right or wrong.
+    """Exchange a page's code for a token. The code is consumed in any case.
 
     origin: the request's Origin header.
-    Raises: PairingRefused, DappBlocked.
+    Raises: PairingRefused for an invalid code, or for another origin or verifier;
+        DappBlocked.
     """
     pairing = _take(code, DappKind.WEB)
     if pairing is None:
@@ -132,26 +135,26 @@ def redeem_page_code(
     )
     if not fits or origin != pairing.ident:
         raise PairingRefused
-    return _issue(pairing, cause)
+    return issue(pairing, cause)
 
 
 def redeem_program_code(*, code: str, cause: Cause) -> IssuedToken:
     """Exchange a program's code for a token.
 
-    Raises: PairingRefused, also for the right code from where too many wrong ones came;
-        DappBlocked.
+    Raises: PairingRefused, also for a valid code from an address with too many wrong
+        ones; DappBlocked.
     """
     pairing = _guess(code, cause.remote_address)
     if pairing is None:
         raise PairingRefused
-    return _issue(pairing, cause)
+    return issue(pairing, cause)
 
 
 @transaction.atomic
 def pair_dapp(
     *, user: User, kind: DappKind, ident: str, cause: Cause, label: str = ""
 ) -> Dapp:
-    """Return a user's dapp of an identity, made if it is new, with an empty session.
+    """Return a user's dapp with an identity; create it if needed, with no session.
 
     Raises: DappBlocked.
     """
@@ -194,13 +197,13 @@ def _keep(
 
 @transaction.atomic
 def _guess(code: str, remote_address: str | None) -> Pairing | None:
-    """Use a program's code up; None for a wrong one, which is counted."""
-    with connection.cursor() as cursor:  # many guesses at once are counted like others
+    """Consume a program's code; return None for a wrong code, which is counted."""
+    with connection.cursor() as cursor:  # so that concurrent guesses are counted
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_GUESSES_LOCK])
     since = timezone.now() - PROGRAM_CODE_LIFETIME
     FailedPairing.objects.filter(at__lt=since).delete()
     failed = FailedPairing.objects.all()
-    place = place_of(remote_address)
+    place = owner_of(remote_address)
     of_address = failed.filter(remote_address=place)
     if of_address.count() >= MAX_GUESSES:
         return None
@@ -213,7 +216,7 @@ def _guess(code: str, remote_address: str | None) -> Pairing | None:
 
 @transaction.atomic
 def _take(code: str, kind: DappKind) -> Pairing | None:
-    """Use a code up, and commit that whatever comes after; None when it is not good."""
+    """Consume a code and commit, whatever happens next; return None if it is invalid."""
     now = timezone.now()
     usable = Pairing.objects.filter(kind=kind, used_at=None, expires_at__gt=now)
     pairing = (
@@ -229,8 +232,12 @@ def _take(code: str, kind: DappKind) -> Pairing | None:
 
 
 @transaction.atomic
-def _issue(pairing: Pairing, cause: Cause) -> IssuedToken:
-    # It may have ended since it was used up, and does not before the commit.
+def issue(pairing: Pairing, cause: Cause) -> IssuedToken:
+    """Return a new token for the dapp of a consumed pairing.
+
+    Raises: PairingRefused if the pairing has expired or was invalidated.
+    """
+    # It may have been invalidated since it was consumed; the lock prevents that now.
     codes = Pairing.objects.select_for_update(no_key=True)
     if not codes.filter(pk=pairing.pk, expires_at__gt=timezone.now()).first():
         raise PairingRefused

@@ -1,9 +1,7 @@
-"""Dapps come in with their tokens, and it is known which of their sockets are open.
+"""Admission of sockets by token, and the table of open sockets.
 
-A socket belongs to the process that serves it. Each serving process holds an advisory
-lock with its own number as long as it lives, so that the sockets of one that was killed
-count no more from that moment on.
-Source: https://www.postgresql.org/docs/current/view-pg-locks.html
+A socket belongs to the process that serves it. Each serving process renews its own row
+every few seconds, so that the sockets of a killed process stop counting soon.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from enum import Enum
 
 from django.db import connection, transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from wallets import conf
@@ -26,32 +25,33 @@ from wallets.models import (
     DappKind,
     DappToken,
     LiveSocket,
-    living_processes,
+    ServingProcess,
 )
 
 MAX_SOCKETS = 20
 """Sockets of one dapp over all processes: tabs and devices."""
 
 USED_EVERY = timedelta(hours=1)
-"""How exactly it is known when a dapp that stays connected was last there."""
+"""Precision of `last_used_at` for tokens of sockets that stay open."""
 
 _ADMISSION_LOCK = 0x61646D74
-"""The number of an advisory lock that nobody else takes."""
+"""The number of an advisory lock of this module."""
 
 
 class Refusal(Enum):
-    """Why a socket is not let in."""
+    """The reason why a socket is refused; the value is the text of the response."""
 
     BAD_TOKEN = "the connection token is not good here"
     TOO_MANY = f"more than {MAX_SOCKETS} sockets"
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    """Somebody who wants to connect.
+class Handshake:
+    """A WebSocket handshake of a dapp.
 
-    name: of the socket, unique among those of all processes.
-    origin: the handshake's Origin header.
+    name: of the socket, unique among all processes.
+    secret: the token as sent by the client.
+    origin: the Origin header, None without one.
     """
 
     name: str
@@ -61,54 +61,68 @@ class Arrival:
 
 
 @transaction.atomic
-def admit(arrivals: Sequence[Arrival], process: int) -> list[DappToken | Refusal]:
-    """Return for each arrival the token that opens its socket, or why there is none.
+def admit(handshakes: Sequence[Handshake], process: int) -> list[DappToken | Refusal]:
+    """Return for each handshake the token that admits it, or a refusal.
 
-    A page's token is good with its own origin only, a program's without any: browsers
-    cannot leave it out. With each use a token's life begins anew.
-    process: the number of the process that asks.
+    A page's token is valid with its own origin only, a program's token without an
+    Origin header only, because browsers always send the header. Each use extends a
+    token.
+    process: the number of the serving process, which counts as alive from now on.
     """
-    with connection.cursor() as cursor:  # nobody else counts sockets meanwhile
+    renew_process(process)
+    with (
+        connection.cursor() as cursor
+    ):  # serializes admission, so that two processes never exceed the limit together
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADMISSION_LOCK])
-    tokens = _tokens(arrivals)
+    tokens = _tokens(handshakes)
     banned = _banned(tokens.values())
-    live = Q(process__in=living_processes()) | Q(process=process)
     dapps = {token.dapp_id for token in tokens.values()}
-    names = LiveSocket.objects.filter(live, dapp__in=dapps)
+    names = LiveSocket.objects.open().filter(dapp__in=dapps)
     open_sockets = Counter(names.values_list("dapp_id", flat=True))
     answers: list[DappToken | Refusal] = []
-    for arrival in arrivals:
-        token = tokens.get(digest(arrival.secret))
-        if token is None or not _may_enter(token, arrival.origin, banned):
+    for handshake in handshakes:
+        token = tokens.get(digest(handshake.secret))
+        if token is None or not _may_enter(token, handshake.origin, banned):
             answers.append(Refusal.BAD_TOKEN)
         elif open_sockets[token.dapp_id] >= MAX_SOCKETS:
             answers.append(Refusal.TOO_MANY)
         else:
             open_sockets[token.dapp_id] += 1
             answers.append(token)
-    _write(arrivals, answers, process)
+    _write(handshakes, answers, process)
     return answers
 
 
 def is_good(token: DappToken, origin: str | None) -> bool:
-    """Return whether a live token is good where an Origin header says, or none does."""
+    """Return whether a live token is valid for an Origin header. None: without header."""
     return _may_enter(token, origin, _banned([token]))
 
 
+def renew_process(process: int) -> None:
+    """Note that a serving process is alive."""
+    ServingProcess.objects.bulk_create(
+        [ServingProcess(number=process, seen_at=Now())],
+        update_conflicts=True,
+        unique_fields=["number"],
+        update_fields=["seen_at"],
+    )
+
+
 def leave(names: Collection[str]) -> None:
-    """Forget sockets that are closed."""
+    """Delete the rows of closed sockets."""
     LiveSocket.objects.filter(name__in=names).delete()
 
 
 @transaction.atomic
 def forget_process(process: int) -> None:
-    """Forget all sockets of a process, which ends."""
+    """Delete the rows of a process that stops, and of all its sockets."""
     LiveSocket.objects.filter(process=process).delete()
+    ServingProcess.objects.filter(number=process).delete()
 
 
 @transaction.atomic
 def keep_alive(process: int) -> None:
-    """Begin the lives of tokens anew whose sockets have been open for a while."""
+    """Extend the tokens of sockets that have been open for a while."""
     held = LiveSocket.objects.filter(process=process).values("token_id")
     since = timezone.now() - USED_EVERY
     unused = Q(last_used_at__lt=since) | Q(last_used_at=None)
@@ -117,9 +131,9 @@ def keep_alive(process: int) -> None:
     )
 
 
-def _tokens(arrivals: Sequence[Arrival]) -> Mapping[str, DappToken]:
-    """Return the live tokens that are shown, by the digests of what is shown."""
-    shown = {digest(arrival.secret) for arrival in arrivals}
+def _tokens(handshakes: Sequence[Handshake]) -> Mapping[str, DappToken]:
+    """Return the live tokens of handshakes, by the digests of the secrets sent."""
+    shown = {digest(handshake.secret) for handshake in handshakes}
     live = DappToken.objects.live().select_related("dapp__user")
     found = {}
     for token in live.filter(Q(digest__in=shown) | Q(former_digest__in=shown)):
@@ -145,40 +159,42 @@ def _may_enter(
 
 
 def _write(
-    arrivals: Sequence[Arrival], answers: Sequence[DappToken | Refusal], process: int
+    handshakes: Sequence[Handshake],
+    answers: Sequence[DappToken | Refusal],
+    process: int,
 ) -> None:
     let_in = [
-        (arrival, token)
-        for arrival, token in zip(arrivals, answers, strict=True)
+        (handshake, token)
+        for handshake, token in zip(handshakes, answers, strict=True)
         if isinstance(token, DappToken)
     ]
     LiveSocket.objects.bulk_create(
         LiveSocket(
-            name=arrival.name,
+            name=handshake.name,
             dapp_id=token.dapp_id,
             token=token,
             process=process,
-            remote_address=arrival.remote_address,
+            remote_address=handshake.remote_address,
         )
-        for arrival, token in let_in
+        for handshake, token in let_in
     )
     used = _use({token.pk for _, token in let_in})
     moved = []
-    for arrival, token in let_in:
-        if token.pk in used and token.last_used_from != arrival.remote_address:
-            token.last_used_from = arrival.remote_address
+    for handshake, token in let_in:
+        if token.pk in used and token.last_used_from != handshake.remote_address:
+            token.last_used_from = handshake.remote_address
             moved.append(token)
     DappToken.objects.bulk_update(moved, ["last_used_from"])
-    shown = {digest(arrival.secret) for arrival, _ in let_in}
+    shown = {digest(handshake.secret) for handshake, _ in let_in}
     renewed = DappToken.objects.filter(pk__in=used, digest__in=shown)
-    # Whoever has the new secret needs the former one no more.
+    # A client that has the new secret no longer needs the former one.
     renewed.exclude(former_digest="").update(former_digest="")
 
 
 def _use(token_ids: Collection[int]) -> set[int]:
-    """Begin tokens' lives anew, and return whose; those in other hands are left out.
+    """Extend tokens and return their ids; skip rows that other transactions lock.
 
-    It waits for nobody, so that nobody can wait for it in a circle.
+    It never waits for a row lock, so it can't be part of a deadlock.
     """
     now = timezone.now()
     tokens = DappToken.objects.live().filter(pk__in=token_ids)

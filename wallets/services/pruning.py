@@ -1,4 +1,4 @@
-"""What nobody needs any more is deleted."""
+"""Deletes expired and old rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from wallets import conf
@@ -17,25 +18,27 @@ from wallets.models import (
     LiveSocket,
     Pairing,
     RequestState,
+    ServingProcess,
 )
 from wallets.services.requests import expire_request
 from wallets.services.sending import close_abandoned
 
 DEAD_FOR = timedelta(days=30)
-"""For how long it can be looked up where a token was used that is good no more."""
+"""How long invalid tokens are kept, so that their last use can be looked up."""
 
 USED_CODES = timedelta(days=1)
-"""For how long it can be looked up who has shown a code."""
+"""How long pairing codes are kept after their expiry, and the rows of processes after
+their last renewal."""
 
 AT_ONCE = 5_000
-"""Rows that one statement deletes: nobody waits long for it."""
+"""Rows that one statement deletes, so that no lock is held for long."""
 
 
 def prune(now: datetime | None = None) -> dict[str, int]:
-    """Delete what is old; return how many rows of each kind were.
+    """Delete old rows; return the number of deleted rows by kind.
 
-    Requests that nobody has decided in time, as those of a process that was killed, are
-    closed first. Any number of processes may do it at once.
+    Pending requests past their expiry, as those of a killed process, are closed first.
+    Several processes may run it concurrently.
     """
     moment = now or timezone.now()
     history = moment - conf.history()
@@ -58,11 +61,14 @@ def prune(now: datetime | None = None) -> dict[str, int]:
         ),
         "requests": _delete(decided.filter(created_at__lt=history)),
         "activities": _delete(Activity.objects.filter(at__lt=history)),
+        "processes": _delete(
+            ServingProcess.objects.filter(seen_at__lt=Now() - USED_CODES)
+        ),
     }
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete rows, some at a time."""
+    """Delete rows in batches; return their number."""
     total = 0
     while True:
         some = list(rows.order_by("pk").values_list("pk", flat=True)[:AT_ONCE])

@@ -1,6 +1,6 @@
-"""Requests to the user, of whatever kind: made, rejected, expired, taken back.
+"""Requests of any kind: created, rejected, expired, withdrawn.
 
-What an approval does depends on the kind, and stands with it.
+The approval depends on the kind and is in `consent`, `signatures` and `sending`.
 """
 
 from __future__ import annotations
@@ -13,35 +13,39 @@ from django.utils import timezone
 
 from keys.models import User
 from wallets import conf
-from wallets.changes import THE_WALLET, Cause, announce_dapp, record
+from wallets.changes import BY_WALLET, Cause, announce_dapp, record
 from wallets.errors import BlockedAsSpam, LimitExceeded
 from wallets.models import Actor, ConsentRequest, Dapp, Event, RequestState
 from wallets.services.locks import lock_session
 
 QUICK_REJECTION = timedelta(seconds=30)
-"""A rejection so soon after another one counts as one of a series."""
+"""A rejection within this time after another one counts as one of a series, see
+REJECTIONS_IN_A_ROW."""
 
 REJECTIONS_IN_A_ROW = 3
-"""After these a dapp has to be quiet; MetaMask's figures, like the next one."""
+"""Rejections in a series after which a dapp is muted; as in MetaMask."""
 
-QUIET = timedelta(seconds=60)
-"""For how long."""
+MUTED_FOR = timedelta(seconds=60)
+"""How long a dapp is muted; as in MetaMask."""
 
-ASKED_AT_MOST = 20
-"""Requests of a dapp within the lifetime of one that the user did not say yes to, those
-that it took back included."""
+MAX_UNAPPROVED = 20
+"""Requests of a dapp within WALLETS_REQUEST_SECONDS that the user has not approved,
+withdrawn ones included."""
 
-SAID_YES = frozenset({RequestState.APPROVED, RequestState.SENDING, RequestState.FAILED})
-"""What a request is after the user's yes, whatever its node made of a transaction."""
+APPROVED_STATES = frozenset(
+    {RequestState.APPROVED, RequestState.SENDING, RequestState.FAILED}
+)
+"""The states of a request that the user has approved, whether or not its transaction
+was sent."""
 
 
 class NotPending(Exception):
-    """Raised when a request was decided, withdrawn or has expired already."""
+    """Raised when a request is already decided, withdrawn or expired."""
 
 
 @transaction.atomic
 def reject_request(*, request_id: int, user: User, cause: Cause) -> ConsentRequest:
-    """Tell a dapp no; one that is told so often in a row has to be quiet for a while.
+    """Reject a request. After several rejections in a row, the dapp is muted for a while.
 
     Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending.
     """
@@ -52,7 +56,7 @@ def reject_request(*, request_id: int, user: User, cause: Cause) -> ConsentReque
     dapp.rejections = dapp.rejections + 1 if is_quick else 1
     dapp.last_rejected_at = now
     if dapp.rejections >= REJECTIONS_IN_A_ROW:
-        dapp.muted_until, dapp.rejections = now + QUIET, 0
+        dapp.muted_until, dapp.rejections = now + MUTED_FOR, 0
     dapp.save(update_fields=["rejections", "last_rejected_at", "muted_until"])
     record(Event.REJECTED, cause, dapp, {"method": request.method})
     decide(request, RequestState.REJECTED)
@@ -61,18 +65,18 @@ def reject_request(*, request_id: int, user: User, cause: Cause) -> ConsentReque
 
 @transaction.atomic
 def expire_request(*, request_id: int) -> None:
-    """Close a request whose time is over; nothing happens to any other."""
+    """Mark a pending request as expired if its expiry has passed."""
     overdue = ConsentRequest.objects.select_related("dapp").filter(
         pk=request_id, state=RequestState.PENDING, expires_at__lte=timezone.now()
     )
     for request in overdue:
         lock_session(request.dapp_id)
-        expire(overdue.all())  # as it stands behind the lock
+        expire(overdue.all())  # read after the lock was taken
 
 
 @transaction.atomic
 def withdraw_requests(*, socket: str) -> None:
-    """Take back what a socket has asked for: it has gone, nobody waits any more."""
+    """Withdraw the pending requests of a socket that has closed."""
     pending = ConsentRequest.objects.filter(socket=socket, state=RequestState.PENDING)
     for dapp_id in sorted(set(pending.values_list("dapp_id", flat=True))):
         lock_session(dapp_id)
@@ -80,10 +84,10 @@ def withdraw_requests(*, socket: str) -> None:
         withdraw(pending.select_related("dapp").filter(dapp_id=dapp_id), cause)
 
 
-def refuse_if_quiet(dapp: Dapp, now: datetime) -> None:
-    """Refuse the request of a dapp that may not ask.
+def refuse_if_muted(dapp: Dapp, now: datetime) -> None:
+    """Raise BlockedAsSpam if the dapp is muted or blocked.
 
-    Raises: BlockedAsSpam.
+    now: the current time.
     """
     is_muted = dapp.muted_until is not None and now < dapp.muted_until
     if is_muted or dapp.blocked_at is not None:
@@ -91,15 +95,16 @@ def refuse_if_quiet(dapp: Dapp, now: datetime) -> None:
 
 
 def ask_user(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequest:
-    """Make a request; the dapp's session is locked.
+    """Create a request. The caller has locked the dapp's session.
 
-    Raises: LimitExceeded when too many wait for the user, or the dapp asks too often.
+    Raises: LimitExceeded when too many requests are pending for the user, or the dapp
+        makes too many.
     """
     recently = timezone.now() - conf.request_lifetime()
-    in_vain = dapp.requests.exclude(state__in=SAID_YES)
-    if in_vain.filter(created_at__gt=recently).count() >= ASKED_AT_MOST:
+    in_vain = dapp.requests.exclude(state__in=APPROVED_STATES)
+    if in_vain.filter(created_at__gt=recently).count() >= MAX_UNAPPROVED:
         raise LimitExceeded
-    # Requests of other dapps are counted too: one after the other, for the same user.
+    # The lock serialises requests of all dapps of the user, which are counted together.
     User.objects.select_for_update(no_key=True).get(pk=dapp.user_id)
     waiting = ConsentRequest.objects.pending().filter(dapp__user_id=dapp.user_id)
     if waiting.count() >= conf.max_pending_requests():
@@ -118,13 +123,13 @@ def ask_user(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequ
 
 
 def lock_request(request_id: int, user: User) -> ConsentRequest:
-    """Return a user's request that can still be decided, with its session locked.
+    """Return a user's pending request, with its session locked.
 
     Raises: ConsentRequest.DoesNotExist, NotPending.
     """
     requests = ConsentRequest.objects.select_related("dapp").filter(dapp__user=user)
     lock_session(requests.get(pk=request_id).dapp_id)
-    request = requests.get(pk=request_id)  # as it stands behind the lock
+    request = requests.get(pk=request_id)  # read after the lock was taken
     is_over = request.expires_at <= timezone.now()
     if request.state != RequestState.PENDING or is_over:
         raise NotPending
@@ -132,7 +137,7 @@ def lock_request(request_id: int, user: User) -> ConsentRequest:
 
 
 def decide(request: ConsentRequest, state: RequestState) -> None:
-    """Write down what the user has decided of a locked request."""
+    """Save the user's decision on a locked request."""
     request.state = state
     request.decided_at = timezone.now()
     request.save()
@@ -140,13 +145,13 @@ def decide(request: ConsentRequest, state: RequestState) -> None:
 
 
 def withdraw(requests: Iterable[ConsentRequest], cause: Cause) -> None:
-    """Take back requests that nobody has decided; the session is locked."""
+    """Withdraw pending requests. The caller has locked the session."""
     _close(requests, RequestState.WITHDRAWN, Event.WITHDRAWN, cause)
 
 
 def expire(requests: Iterable[ConsentRequest]) -> None:
-    """Close requests that were not decided in time; the session is locked."""
-    _close(requests, RequestState.EXPIRED, Event.EXPIRED, THE_WALLET)
+    """Mark pending requests as expired. The caller has locked the session."""
+    _close(requests, RequestState.EXPIRED, Event.EXPIRED, BY_WALLET)
 
 
 def _close(

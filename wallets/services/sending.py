@@ -1,7 +1,7 @@
-"""Transactions: signed with the user's passphrase, and handed to the network's node.
+"""Transactions: signed with the user's passphrase, and sent to the network's nodes.
 
-The hash is written down before the transaction goes out. Whatever happens then, the dapp
-and the user's log can tell which transaction it was.
+The hash is stored before the transaction is sent. So the dapp and the user's log can
+name the transaction, whatever happens then.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,34 +19,42 @@ from django.utils import timezone
 
 from keys.models import User
 from networks.models import Network
-from wallets.changes import THE_WALLET, Cause, announce_dapp, record
+from nodeapi.upstreams.errors import UpstreamUnavailable
+from wallets.changes import BY_WALLET, Cause, announce_dapp, record
 from wallets.errors import NotSent
 from wallets.models import Account, ConsentRequest, Event, RequestState
 from wallets.services.locks import lock_session
 from wallets.services.requests import decide
 from wallets.services.signatures import (
-    find_question,
+    find_signature_request,
     lock_allowed,
     open_key,
     record_signed,
 )
-from wallets.signatures import Question
+from wallets.signatures import SignatureRequest
 from wallets.signing.transactions import Signed, Transaction, sign_transaction
 from wallets.signing.turns import TooBusy
-from wallets.upstream import Upstream, UpstreamAway, UpstreamRefused
+from wallets.upstream import (
+    Upstream,
+    UpstreamRefused,
+    first_available,
+    send_to_all,
+)
 
 logger = logging.getLogger(__name__)
 
 SENDING_AT_MOST = timedelta(seconds=60)
-"""Both calls that send a transaction take 20 s at most: then nobody does any more."""
+"""The two calls that send a transaction take 20 s at most. Later, no process is sending
+it."""
 
 TURN_SECONDS = 10.0
-"""For which one transaction of an account waits for another's nonce to be used."""
+"""Time for which a transaction waits for another one of the same account, because its
+nonce depends on it."""
 
 NO_TRANSACTIONS = "this network accepts no transactions"
-AWAY = "the network's node does not answer"
+NODE_UNAVAILABLE = "the network's node does not answer"
 _SENDER_LOCKS = 0x73656E64
-"""The class of the advisory locks of accounts that send."""
+"""The class of the advisory locks of sending accounts."""
 
 
 def approve_transaction(
@@ -54,23 +62,23 @@ def approve_transaction(
 ) -> str:
     """Sign the transaction that the user has seen, send it, and return its hash.
 
-    Raises: as `approve_signature`; NotSent, after which the request has failed if it was
-        signed, and waits otherwise.
+    Raises: as `approve_signature`; NotSent. After NotSent the request is failed if the
+        transaction was signed, and pending otherwise.
     """
-    question = find_question(request_id, user, digest)
+    question = find_signature_request(request_id, user, digest)
     subject, account = question.subject, question.account
     if not isinstance(subject, Transaction):
         raise TypeError("only transactions are sent: services.signatures")
-    upstream = _upstream(subject.chain_id)
+    upstreams = _upstreams(subject.chain_id)
     key = open_key(question, passphrase, cause)
-    assert account is not None  # it has a key
+    assert account is not None  # open_key would have raised NoKey
     with _turn(account):
         nonce = subject.nonce
         if nonce is None:
-            nonce = _next_nonce(upstream, account)
+            nonce = _next_nonce(upstreams, account)
         signed = sign_transaction(subject, nonce, key)
         _begin(question, user, signed, cause)
-        failure = _send(upstream, signed)
+        failure = _send(upstreams, signed)
     _finish(request_id, failure)
     if failure is not None:
         raise failure
@@ -86,29 +94,34 @@ def close_abandoned(*, request_id: int) -> None:
         _finish(request_id, _unknown(found.result))
 
 
-def _upstream(chain_id: int) -> Upstream:
-    """Return the node of a chain; of two networks the older one is the chain.
+def _upstreams(chain_id: int) -> list[Upstream]:
+    """Return the enabled upstreams of the oldest network with a chain id.
 
-    Raises: NotSent.
+    Raises: NotSent without any.
     """
     network = Network.objects.filter(chain_id=chain_id).order_by("pk").first()
-    if network is None or not network.upstream_url:
+    enabled = () if network is None else network.upstreams.filter(is_enabled=True)
+    upstreams = [Upstream(each.url, each.headers) for each in enabled]
+    if not upstreams:
         raise NotSent(NO_TRANSACTIONS)
-    return Upstream(network.upstream_url)
+    return upstreams
 
 
-def _next_nonce(upstream: Upstream, account: Account) -> int:
+def _next_nonce(upstreams: Sequence[Upstream], account: Account) -> int:
+    address = account.address
     try:
-        return asyncio.run(upstream.nonce(account.address))
-    except UpstreamAway as error:
-        raise NotSent(AWAY) from error
+        return asyncio.run(first_available(upstreams, lambda one: one.nonce(address)))
+    except UpstreamUnavailable as error:
+        raise NotSent(NODE_UNAVAILABLE) from error
     except UpstreamRefused as error:
         raise NotSent(error.message, error.code, error.data) from error
 
 
 @transaction.atomic
-def _begin(question: Question, user: User, signed: Signed, cause: Cause) -> None:
-    """Write down that a transaction goes out, if it still may.
+def _begin(
+    question: SignatureRequest, user: User, signed: Signed, cause: Cause
+) -> None:
+    """Mark a request as being sent, if it still may be approved.
 
     Raises: NotPending, Stale.
     """
@@ -118,16 +131,12 @@ def _begin(question: Question, user: User, signed: Signed, cause: Cause) -> None
     record_signed(request, cause, hash=_hash(signed))
 
 
-def _send(upstream: Upstream, signed: Signed) -> NotSent | None:
-    """Hand a transaction over, and return why it was not taken."""
+def _send(upstreams: Sequence[Upstream], signed: Signed) -> NotSent | None:
+    """Send a transaction to all upstreams; return the failure, None if one has it."""
     try:
-        try:
-            asyncio.run(upstream.send(signed.raw))
-        except UpstreamAway as error:
-            logger.warning("the node of a network does not answer: %s", error)
-            if not asyncio.run(upstream.knows(_hash(signed))):
-                return _unknown(_hash(signed))
-    except UpstreamAway:
+        asyncio.run(send_to_all(upstreams, signed.raw, _hash(signed)))
+    except UpstreamUnavailable as error:
+        logger.warning("the nodes of a network do not answer: %s", error)
         return _unknown(_hash(signed))
     except UpstreamRefused as error:
         return NotSent(error.message, error.code, error.data)
@@ -136,7 +145,7 @@ def _send(upstream: Upstream, signed: Signed) -> NotSent | None:
 
 @transaction.atomic
 def _finish(request_id: int, failure: NotSent | None) -> None:
-    """Write down what has come of a transaction; the first to do so is right."""
+    """Save the result of a transaction, unless it was saved already."""
     sending = ConsentRequest.objects.select_related("dapp").filter(pk=request_id)
     lock_session(sending.get().dapp_id)
     request = sending.filter(state=RequestState.SENDING).first()
@@ -147,7 +156,7 @@ def _finish(request_id: int, failure: NotSent | None) -> None:
         request.state = RequestState.FAILED
         details = {"hash": request.result, "reason": failure.message}
         request.outcome = {"error": _as_json(failure)}
-        record(Event.NOT_SENT, THE_WALLET, request.dapp, details)
+        record(Event.NOT_SENT, BY_WALLET, request.dapp, details)
     request.save(update_fields=["state", "outcome"])
     announce_dapp(request.dapp)
 
@@ -167,7 +176,7 @@ def _hash(signed: Signed) -> str:
 
 @contextmanager
 def _turn(account: Account) -> Iterator[None]:
-    """Hold off other transactions of an account, in all processes: nonces are in a row.
+    """Serialise an account's transactions over all processes: nonces are in order.
 
     Raises: TooBusy.
     """

@@ -1,4 +1,4 @@
-"""Changes of sessions: by the dapp, by the user, by time."""
+"""Changes of sessions: by the dapp, by the user, by expiry."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from wallets import proposals, scopes
-from wallets.changes import THE_WALLET, Cause, announce_dapp, record
+from wallets.changes import BY_WALLET, Cause, announce_dapp, record
 from wallets.models import CREATE_SESSION, Account, Dapp, Event, Session
-from wallets.offers import as_far_as_keys_go, offer_to
+from wallets.offers import offer_to, without_unsignable
 from wallets.proposals import Choice
 from wallets.scopes import Scopes
 from wallets.services.locks import lock_session
@@ -19,14 +19,14 @@ from wallets.services.requests import withdraw
 from wallets.signatures import is_allowed
 
 EXPIRED_AT_ONCE = 100
-"""Sessions that one transaction ends."""
+"""Expired sessions that one transaction ends."""
 
 LOOKED_AT_ONCE = 1000
-"""Sessions that one query reads, where all are looked at."""
+"""Sessions that one query reads in a scan of all sessions."""
 
 
 class Stale(Exception):
-    """Raised when what a user has decided upon is no longer what there is."""
+    """Raised when the data that the user has seen is no longer current."""
 
 
 def write_session(
@@ -37,10 +37,10 @@ def write_session(
     cause: Cause,
     expires_at: datetime | None = None,
 ) -> None:
-    """Give a locked session other scopes; none end it.
+    """Replace the scopes of a locked session. Empty scopes end the session.
 
-    The version counts only what has changed, and nothing is said of what has not.
-    Signatures that wait for the user and that it allows no longer are withdrawn.
+    The version grows, and the change is announced, only if something differs. Pending
+    requests for signatures that the session no longer allows are withdrawn.
     """
     old = session.scopes
     stored = scopes.to_stored(granted)
@@ -64,10 +64,10 @@ def write_session(
 def revoke_session(
     *, dapp_id: int, cause: Cause, names: Collection[str] | None = None
 ) -> Session:
-    """Take scopes away from a dapp; nothing happens where there are none.
+    """Remove scopes from a dapp's session. Nothing happens without a session.
 
-    names: of the scopes, unknown ones are ignored; None or empty: all. With a session,
-        what the dapp has asked for and not got yet is withdrawn as well.
+    names: of the scopes, unknown names are ignored; None or empty removes all. If the
+        session ends, the dapp's pending requests are withdrawn as well.
     """
     session = lock_session(dapp_id)
     old = session.scopes
@@ -83,17 +83,18 @@ def revoke_session(
 
 @transaction.atomic
 def edit_session(*, dapp: Dapp, choice: Choice, version: int, cause: Cause) -> Session:
-    """Make of a session what its user has left ticked; it ends when that is nothing.
+    """Replace a session's scopes by the user's choice. An empty choice ends the session.
 
-    version: of the session that he has looked at.
-    Raises: Stale when it has changed since; NothingChosen for what is not on offer.
+    version: of the session that the user has seen.
+    Raises: Stale when it has changed since; NothingChosen for a choice that is not on
+        offer.
     """
     session = lock_session(dapp.pk)
     if session.version != version or not session.scopes:
-        raise Stale("The session has changed meanwhile.")
+        raise Stale("The session has changed since the page was shown.")
     own = [account.named for account in Account.objects.filter(user_id=dapp.user_id)]
     chosen = proposals.edited(session.scopes, offer_to(dapp.user_id), choice, own)
-    edited = as_far_as_keys_go(dapp.user_id, chosen)
+    edited = without_unsignable(dapp.user_id, chosen)
     if edited != session.scopes or list(edited) != list(session.scopes):
         event = Event.CHANGED if edited else Event.REVOKED
         expires_at = session.expires_at
@@ -102,9 +103,9 @@ def edit_session(*, dapp: Dapp, choice: Choice, version: int, cause: Cause) -> S
 
 
 def withdraw_chains(kept: Collection[str]) -> None:
-    """Take out of all sessions the chains that the wallet serves no longer.
+    """Remove scopes that the wallet no longer serves from all sessions.
 
-    kept: what they may go on holding, see `wallets.offers.kept_scopes`.
+    kept: the scopes that sessions may keep, see `wallets.offers.kept_scopes`.
     """
     granted, last = Session.objects.exclude(stored_scopes=[]).order_by("id"), 0
     while rows := list(granted.filter(id__gt=last)[:LOOKED_AT_ONCE]):
@@ -123,15 +124,15 @@ def _keep_only(dapp_id: int, kept: Collection[str]) -> None:
         event = Event.CHANGED if left else Event.REVOKED
         expires_at = session.expires_at
         write_session(
-            session, left, event=event, cause=THE_WALLET, expires_at=expires_at
+            session, left, event=event, cause=BY_WALLET, expires_at=expires_at
         )
 
 
 @transaction.atomic
 def end_expired_sessions(now: datetime | None = None) -> int:
-    """End sessions whose time is over; return how many.
+    """End expired sessions; return their number.
 
-    Any number of processes may do it at once: each takes what no other has taken.
+    Several processes may run it concurrently: each skips rows locked by others.
     """
     due = (
         Session.objects.select_for_update(of=["self"], skip_locked=True)
@@ -140,5 +141,5 @@ def end_expired_sessions(now: datetime | None = None) -> int:
     )
     ended = list(due)
     for session in ended:
-        write_session(session, {}, event=Event.SESSION_EXPIRED, cause=THE_WALLET)
+        write_session(session, {}, event=Event.SESSION_EXPIRED, cause=BY_WALLET)
     return len(ended)

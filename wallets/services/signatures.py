@@ -1,4 +1,4 @@
-"""Requests for signatures: made by a dapp, signed with the user's passphrase."""
+"""Requests for signatures: created by a dapp, signed with the user's passphrase."""
 
 from __future__ import annotations
 
@@ -24,21 +24,27 @@ from wallets.services.requests import (
     ask_user,
     decide,
     lock_request,
-    refuse_if_quiet,
+    refuse_if_muted,
 )
 from wallets.services.sessions import Stale
-from wallets.signatures import Question, get_question, holds, is_allowed, sign
+from wallets.signatures import (
+    SignatureRequest,
+    get_signature_request,
+    holds,
+    is_allowed,
+    sign,
+)
 from wallets.signing.transactions import Transaction
 
 MAX_WAITING = 3
-"""Signatures of one dapp that may wait for the user: dapps ask for some in a row."""
+"""Pending signatures of one dapp; dapps request several in a row."""
 
 
 @transaction.atomic
 def request_signature(
     *, dapp_id: int, method: str, body: dict[str, Any], cause: Cause
 ) -> ConsentRequest:
-    """Put a dapp's wish for a signature before its user.
+    """Create a dapp's request for a signature.
 
     body: with `scope`, `address` and the subject, see `wallets.signatures`.
     Raises: Unauthorized, AlreadyPending, BlockedAsSpam, LimitExceeded.
@@ -46,9 +52,9 @@ def request_signature(
     session = lock_session(dapp_id)
     dapp, address = session.dapp, body["address"]
     if not holds(session.scopes, method, body["scope"], address):
-        raise Unauthorized  # any more: it was asked before
+        raise Unauthorized  # the session was changed since the call was checked
     require_key(dapp_id=dapp_id, address=address)
-    refuse_if_quiet(dapp, timezone.now())
+    refuse_if_muted(dapp, timezone.now())
     waiting = dapp.requests.pending().for_signatures()
     if waiting.count() >= MAX_WAITING:
         raise AlreadyPending(method, dapp.name)
@@ -56,7 +62,7 @@ def request_signature(
 
 
 def require_key(*, dapp_id: int, address: str) -> None:
-    """Refuse what only an account with a key can do, in the words for all refusals.
+    """Raise Unauthorized, as for any missing permission, unless the account has a key.
 
     Raises: Unauthorized.
     """
@@ -68,14 +74,14 @@ def require_key(*, dapp_id: int, address: str) -> None:
 def approve_signature(
     *, request_id: int, user: User, digest: str, passphrase: str, cause: Cause
 ) -> None:
-    """Sign what the user has seen.
+    """Sign the subject that the user has seen.
 
-    digest: of the page that he has seen.
-    Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending;
-        Stale when he would be asked something else by now, or the session does not hold
-        it any more; NoKey, Locked, WrongPassphrase, TooBusy.
+    digest: of the page that the user has seen.
+    Raises: ConsentRequest.DoesNotExist for a request of another user; NotPending; Stale
+        when the page would differ by now, or the session no longer allows it; NoKey,
+        Locked, WrongPassphrase, TooBusy.
     """
-    question = find_question(request_id, user, digest)
+    question = find_signature_request(request_id, user, digest)
     subject = question.subject
     if isinstance(subject, Transaction):
         raise TypeError("transactions are sent: services.sending")
@@ -87,8 +93,10 @@ def approve_signature(
         record_signed(request, cause)
 
 
-def find_question(request_id: int, user: User, digest: str) -> Question:
-    """Return what the user has been asked, if that is what he has seen.
+def find_signature_request(
+    request_id: int, user: User, digest: str
+) -> SignatureRequest:
+    """Return a pending request, if its page is the one that the user has seen.
 
     Raises: ConsentRequest.DoesNotExist, NotPending, Stale.
     """
@@ -96,14 +104,14 @@ def find_question(request_id: int, user: User, digest: str) -> Question:
     request = requests.for_signatures().get(pk=request_id)
     if request.state != RequestState.PENDING or request.expires_at <= timezone.now():
         raise NotPending
-    question = get_question(request)
+    question = get_signature_request(request)
     if question.digest != digest:
-        raise Stale("What is asked has changed meanwhile.")
+        raise Stale("The request has changed since the page was shown.")
     return question
 
 
-def open_key(question: Question, passphrase: str, cause: Cause) -> bytes:
-    """Return the private key that a signature needs.
+def open_key(question: SignatureRequest, passphrase: str, cause: Cause) -> bytes:
+    """Return the private key of the account that signs a request.
 
     Raises: NoKey, Locked, WrongPassphrase, TooBusy.
     """
@@ -125,7 +133,7 @@ def lock_allowed(request_id: int, user: User) -> ConsentRequest:
 
 
 def record_signed(request: ConsentRequest, cause: Cause, **details: object) -> None:
-    """Write down in the user's log what he has signed."""
+    """Add a signature to the user's activity log."""
     body = request.body
     details |= {
         "method": request.method,

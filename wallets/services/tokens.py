@@ -1,4 +1,4 @@
-"""Connection tokens are exchanged for fresh ones, and end with a password."""
+"""Renewal of connection tokens, and their end with a new password."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from django.utils import timezone
 from keys.models import User
 from keys.signals import password_changed
 from wallets.changes import Cause
-from wallets.credentials import digest, new_token
+from wallets.credentials import digest, successor
 from wallets.models import Actor, DappToken
 from wallets.services.dapps import disconnect_all
 from wallets.services.pairing import PairingRefused
 from wallets.services.presence import is_good
 
 RENEWED_AFTER = timedelta(hours=24)
-"""A secret that is younger than that need not be another one."""
+"""Age at which a token gets a new secret."""
 
 
 @transaction.atomic
 def renew_token(*, secret: str, origin: str | None) -> str:
-    """Return the secret that a token has from now on; the same while it is fresh.
+    """Return a new secret for a token, or the present one if it is recent.
 
-    The old one stays good until the new one has been shown: an answer may get lost. The
-    token itself stays what it is, and its open sockets stay open.
-    origin: the request's Origin header, of which the same holds as for sockets.
-    Raises: PairingRefused.
+    The old secret stays valid until the new one is used, because the response may be
+    lost. Until then it always gives the same new secret, because two pages may send it
+    at once, and both have to keep a valid one. Open sockets of the token stay open.
+    origin: the request's Origin header, which is checked like that of a socket.
+    Raises: PairingRefused if the token is invalid.
     """
     shown = digest(secret)
     tokens = DappToken.objects.live().select_related("dapp__user")
@@ -41,7 +42,9 @@ def renew_token(*, secret: str, origin: str | None) -> str:
     is_current = token.digest == shown
     if is_current and timezone.now() - token.renewed_at < RENEWED_AFTER:
         return secret
-    renewed = new_token()
+    renewed = successor(secret)
+    if token.digest == digest(renewed):
+        return renewed
     token.digest, token.former_digest = digest(renewed), shown
     token.renewed_at = timezone.now()
     token.save(update_fields=["digest", "former_digest", "renewed_at"])
@@ -50,5 +53,8 @@ def renew_token(*, secret: str, origin: str | None) -> str:
 
 @receiver(password_changed)
 def end_with_password(user: User, **_: Any) -> None:
-    """Disconnect all of a user's dapps: somebody else may have let them in."""
+    """Disconnect all dapps of a user with a new password.
+
+    A person who knew the old password may have paired them.
+    """
     disconnect_all(user=user, cause=Cause(Actor.USER))

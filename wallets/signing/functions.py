@@ -1,7 +1,7 @@
-"""What a call of a contract says, as far as its function is one that everybody knows.
+"""Describes the input of a contract call whose function is well known.
 
-Four bytes name a function, and others may have the same ones: that they do not fit the
-input shows in arguments that can't be read. What a contract really does is its own.
+Four bytes select a function, and different functions may share them; then the arguments
+usually can't be decoded. The contract's code may do anything, whatever the name says.
 Source: https://docs.soliditylang.org/en/latest/abi-spec.html
 """
 
@@ -42,12 +42,12 @@ _KNOWN = """
 _WORD = 32
 _STATIC = re.compile(r"address|bool|uint256|uint8|bytes32")
 _UNLIMITED = 2**255
-"""Amounts from here on mean everything, for ever."""
+"""Amounts from here on are shown as unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a call, as people read it."""
+    """An argument of a call, as text."""
 
     name: str
     type: str
@@ -56,11 +56,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a contract.
+    """A contract call.
 
-    selector: the function's four bytes, as hexadecimal data.
-    name: the function's, with the types of its parameters; "" when it is unknown.
-    arguments: those that could be read; none where one of them has no fixed size.
+    selector: the function's four bytes, as `0x…`.
+    name: the function's name with parameter types; "" if it is unknown.
+    arguments: the decoded arguments; empty if a parameter has a dynamic type.
     """
 
     selector: str
@@ -69,7 +69,7 @@ class Call:
 
 
 def describe_call(data: bytes) -> Call | None:
-    """Return what the input of a call says, None when it names no function."""
+    """Return the call that an input makes, None without a selector."""
     if len(data) < 4:
         return None
     selector, rest = data[:4], data[4:]
@@ -87,9 +87,9 @@ def describe_call(data: bytes) -> Call | None:
 def _read_arguments(
     parameters: list[tuple[str, str]], data: bytes
 ) -> tuple[Argument, ...]:
-    """Return the arguments of a call, none when their places aren't fixed.
+    """Return the arguments of a call; () if a parameter has a dynamic type.
 
-    Raises: ValueError when the input is not that of such a call.
+    Raises: ValueError when the input does not fit the parameters.
     """
     if not all(_STATIC.fullmatch(type_name) for type_name, _ in parameters):
         return ()

@@ -1,9 +1,10 @@
-"""Private keys, and the keystores in which they rest.
+"""Private keys and keystores.
 
 A keystore is a JSON document with the key encrypted under a passphrase. Deriving the
-cipher's key from the passphrase is slow and takes memory by design (scrypt), and what a
-file of somebody else's may demand of either is limited.
-Source: https://ethereum.org/en/developers/docs/data-structures-and-encoding/web3-secret-storage/
+cipher's key is slow and takes memory by design (scrypt). Limits apply to the cost that
+an imported file may demand.
+Source:
+    https://ethereum.org/en/developers/docs/data-structures-and-encoding/web3-secret-storage/
 """
 
 from __future__ import annotations
@@ -13,56 +14,58 @@ import re
 from collections.abc import Hashable
 from typing import Any
 
-from nodeapi.evm.signatures import CURVE_ORDER
+from evm.signatures import CURVE_ORDER
 from wallets.signing.turns import Turns
 
 MAX_KEYSTORE_BYTES = 16 * 1024
-"""Of a keystore as a file; real ones have some 500."""
+"""Size limit of a keystore file; usual ones have about 500 bytes."""
 
 MAX_SCRYPT_BYTES = 512 * 2**20
-"""Memory that a keystore's scrypt may take: twice that of go-ethereum's."""
+"""Limit of the memory of a keystore's scrypt: twice that of go-ethereum's."""
 
 MAX_SCRYPT_WORK = 2**24
-"""Likewise N·r·p, which is its time: eight times that of go-ethereum's."""
+"""Limit of N·r·p, which determines the time of scrypt: eight times that of
+go-ethereum's."""
 
 MAX_SCRYPT_BLOCKS = 1024
-"""Likewise r·p, in blocks of 128 bytes that are derived at first and held until the end;
-wallets use 8 to 64. That derivation's time grows with the square: 0.2 s for so many, and
-minutes for what N·r·p allows where N is small."""
+"""Limit of r·p. Scrypt first derives r·p blocks of 128 bytes with PBKDF2; wallets use 8
+to 64. This derivation's time grows with the square of r·p: it takes 0.2 s at the
+limit, and would take minutes for values that N·r·p allows if N is small."""
 
 MAX_PBKDF2_ROUNDS = 10_000_000
-"""Some five seconds; wallets use at most a million."""
+"""Limit of PBKDF2's iterations, about five seconds; wallets use at most a million."""
 
-DERIVATIONS_AT_ONCE = 2
-"""In one process: each takes a processor, and 128 MiB with the usual parameters."""
+MAX_DERIVATIONS = 2
+"""Derivations at the same time in one process: each takes a core, and 128 MiB with
+usual parameters."""
 
-WAITING_AT_MOST = 4
-"""Who wait their turn in one process. Each is a page at work meanwhile, of which there are
-eight at a time: some must be left for whoever opens no keystore."""
+MAX_WAITING = 4
+"""Derivations that may wait in one process. Each occupies one of the eight threads for
+pages, and some threads must be left for other pages."""
 
-PATIENCE = 20.0
-"""Seconds for which one waits its turn."""
+TURN_SECONDS = 20.0
+"""Seconds for which a derivation waits for its turn."""
 
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _KEY = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
-_turns = Turns(DERIVATIONS_AT_ONCE, WAITING_AT_MOST)
+turns = Turns(MAX_DERIVATIONS, MAX_WAITING)
 
 
 class WrongPassphrase(Exception):
-    """Raised when a keystore does not open."""
+    """Raised when a passphrase does not decrypt a keystore."""
 
 
 def new_key() -> bytes:
-    """Return a private key that nobody else has: 32 bytes."""
+    """Return a new random private key: 32 bytes."""
     from eth_account import Account
 
     return bytes(Account.create().key)
 
 
 def read_key(text: str) -> bytes:
-    """Return the private key that 64 hexadecimal digits are.
+    """Return the private key written as 64 hexadecimal digits, with or without 0x.
 
-    Raises: ValueError; it does not repeat what it was given.
+    Raises: ValueError, whose message does not contain the input.
     """
     found = _KEY.fullmatch(text.strip())
     if found is None or not 0 < int(found[1], 16) < CURVE_ORDER:
@@ -80,15 +83,15 @@ def address_of(key: bytes) -> str:
 def encrypt(
     key: bytes, passphrase: str, *, scrypt_n: int, owner: Hashable
 ) -> dict[str, Any]:
-    """Return a keystore that opens with a passphrase.
+    """Return a keystore document for a key and a passphrase.
 
-    scrypt_n: CPU and memory cost, a power of two; memory is 1024 times as many bytes.
-    owner: who waits for it, among whom turns are shared fairly.
+    scrypt_n: CPU and memory cost, a power of two; it takes 1024 times as many bytes.
+    owner: identifies the user; turns are shared fairly among owners.
     Raises: TooBusy.
     """
     from eth_account import Account
 
-    with _turns.turn(owner, PATIENCE):
+    with turns.turn(owner, TURN_SECONDS):
         made = Account.encrypt(key, passphrase, kdf="scrypt", iterations=scrypt_n)
     return dict(made)
 
@@ -96,13 +99,13 @@ def encrypt(
 def decrypt(keystore: dict[str, Any], passphrase: str, *, owner: Hashable) -> bytes:
     """Return a keystore's private key.
 
-    keystore: one that was made here, or that `read_keystore` has let pass.
+    keystore: from `encrypt` or `read_keystore`.
     owner: as for `encrypt`.
     Raises: WrongPassphrase; TooBusy.
     """
     from eth_account import Account
 
-    with _turns.turn(owner, PATIENCE):
+    with turns.turn(owner, TURN_SECONDS):
         try:
             return read_key(bytes(Account.decrypt(keystore, passphrase)).hex())
         except ValueError as error:
@@ -110,9 +113,9 @@ def decrypt(keystore: dict[str, Any], passphrase: str, *, owner: Hashable) -> by
 
 
 def read_keystore(text: str) -> dict[str, Any]:
-    """Return the keystore that a file's text is.
+    """Return the keystore in a file's text.
 
-    Raises: ValueError, saying what is wrong with it.
+    Raises: ValueError with the reason, in words that follow "This is".
     """
     if len(text) > MAX_KEYSTORE_BYTES:
         raise ValueError("not a keystore: it is too long")
@@ -163,12 +166,12 @@ def _check_derivation(name: Any, parameters: dict[str, Any]) -> None:
 
 
 def _lowered(value: Any) -> dict[str, Any]:
-    """Return an object with its names in lower case, as some wallets write `Crypto`."""
+    """Return an object with lower-case member names: some wallets write `Crypto`."""
     return {k.lower(): v for k, v in value.items()} if isinstance(value, dict) else {}
 
 
 def _is_hex(value: Any, size: int | None) -> bool:
-    """Return whether something is bytes in hexadecimal; size None: at most 64."""
+    """Return whether a value is `size` bytes in hexadecimal, at most 64 if None."""
     if not isinstance(value, str) or not _HEX.fullmatch(value) or len(value) % 2:
         return False
     return len(value) <= 128 if size is None else len(value) == 2 * size

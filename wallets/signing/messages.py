@@ -1,7 +1,7 @@
-"""personal_sign: a message of any bytes, mostly a text.
+"""personal_sign: messages of arbitrary bytes, mostly text.
 
 Source: https://eips.ethereum.org/EIPS/eip-191 version 0x45,
-https://eips.ethereum.org/EIPS/eip-4361 for messages by which people log in
+    https://eips.ethereum.org/EIPS/eip-4361 for messages that log in
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from binascii import unhexlify
 from typing import Any
 
 MAX_BYTES = 32 * 1024
-"""Of a message; nobody reads a longer one before he signs it."""
+"""Size limit of a message; people do not read longer ones before signing."""
 
 _DIGITS = re.compile(r"[0-9a-fA-F]+")
 
@@ -21,10 +21,11 @@ _LOGIN = re.compile(
 
 
 def read_message(value: Any) -> bytes:
-    """Return the bytes to be signed: of hexadecimal digits those, else a text's UTF-8.
+    """Return the bytes to be signed: decoded hexadecimal digits, else the text's UTF-8.
 
-    Digits without 0x are data too: older dapps send them so, and MetaMask reads them so.
-    Raises: ValueError.
+    Digits without 0x are also decoded, because older dapps send them and MetaMask
+    decodes them.
+    Raises: ValueError if the value is not a string.
     Source: MetaMask's signature-controller, normalizePersonalMessageParams
     """
     if not isinstance(value, str):
@@ -36,17 +37,17 @@ def read_message(value: Any) -> bytes:
 
 
 def readable(message: bytes) -> str | None:
-    """Return the text that a message is, None when it is none."""
+    """Return a message as text, or None if its bytes are not readable text."""
     try:
         text = message.decode()
     except UnicodeDecodeError:
         return None
-    # A text with a zero byte in it is a number, a hash or a structure.
+    # Bytes with a zero byte are a number, a hash or a structure.
     return text if text and "\0" not in text else None
 
 
 def login_host(text: str) -> str | None:
-    """Return the host that a message logs its signer in to, None when it does not."""
+    """Return the host of a login message (EIP-4361), None for other messages."""
     found = _LOGIN.match(text)
     return None if found is None else found[1]
 

@@ -1,8 +1,8 @@
-"""eth_sendTransaction: what a dapp leaves out is filled in, and all of it is signed.
+"""eth_sendTransaction: reads, completes and signs transactions.
 
-Source: https://ethereum.github.io/execution-apis/ eth_sendTransaction; EIP-155, EIP-2930
-and EIP-1559 for types 0, 1 and 2. The nonce is no part of it: it is known only at the
-moment at which the transaction is sent.
+The nonce is not completed here, because it is known only when the transaction is sent.
+Source: https://ethereum.github.io/execution-apis/ eth_sendTransaction; EIP-155,
+    EIP-2930 and EIP-1559 for types 0, 1 and 2
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from nodeapi import encoding
 LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
 
 MAX_DATA_BYTES = 120 * 1024
-"""Of the input; go-ethereum's pool takes transactions of at most 128 KiB."""
+"""Size limit of the input; go-ethereum's pool takes transactions of at most 128 KiB."""
 
 MAX_ACCESS_LIST = 500
-"""Addresses and slots of an access list, together."""
+"""Limit of the addresses and slots of an access list together."""
 
 TRANSACTION_GAS = 21_000
-"""What a transfer of ether to nobody's code costs."""
+"""Gas of a transfer of ether to an account without code."""
 
 _QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})")
 _MAX_GAS = 2**63 - 1
@@ -31,12 +31,12 @@ _MAX_NONCE = 2**64 - 2
 _OTHER_TYPES = ("blobVersionedHashes", "blobs", "maxFeePerBlobGas", "authorizationList")
 
 AccessList = tuple[tuple[str, tuple[str, ...]], ...]
-"""Addresses, each with its slots, as hexadecimal data."""
+"""Addresses, each with its slots, as `0x…`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a dapp has said of a transaction; None for what it leaves to the wallet.
+class TransactionRequest:
+    """A transaction as requested by a dapp. Fields that the wallet chooses are None.
 
     sender, to: in lower case; `to` is None for the creation of a contract.
     Amounts and prices are in wei.
@@ -56,7 +56,7 @@ class Wanted:
     access_list: AccessList = ()
 
     def call(self) -> dict[str, Any]:
-        """Return it as the parameter of eth_estimateGas."""
+        """Return the parameter of eth_estimateGas."""
         members: dict[str, Any] = {"from": self.sender, "value": hex(self.value)}
         if self.to is not None:
             members["to"] = self.to
@@ -68,11 +68,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
-    """What gas costs.
+class GasPrices:
+    """Prices of gas, in wei.
 
-    base_fee: of the newest block, None on a chain without.
-    price: a price that is usual; with a base fee what is paid on top of it.
+    base_fee: of the newest block, None on a chain without base fee.
+    price: the usual gas price; on a chain with base fee, the usual priority fee.
     """
 
     base_fee: int | None
@@ -81,9 +81,10 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction with everything but its nonce, unless the dapp gave that.
+    """A complete transaction. The nonce is None unless the dapp has specified it.
 
-    max_fee_per_gas, max_priority_fee_per_gas: of types 0 and 1 both are the gas price.
+    max_fee_per_gas, max_priority_fee_per_gas: the gas price for types 0 and 1. Amounts
+        and prices are in wei.
     """
 
     type: int
@@ -98,14 +99,14 @@ class Transaction:
     access_list: AccessList = ()
 
     @property
-    def most(self) -> int:
-        """The most wei that it can cost."""
+    def max_cost(self) -> int:
+        """The maximum cost in wei, with value and fee."""
         return self.value + self.gas * self.max_fee_per_gas
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A transaction as it is sent.
+    """A signed transaction.
 
     raw: the EIP-2718 bytes. hash: 32 bytes.
     """
@@ -114,8 +115,8 @@ class Signed:
     hash: bytes
 
 
-def read_transaction(value: Any) -> Wanted:
-    """Return what a dapp asks to be sent; unknown members mean nothing.
+def read_transaction(value: Any) -> TransactionRequest:
+    """Return a dapp's request to send a transaction; unknown members are ignored.
 
     Raises: ValueError, naming the member.
     """
@@ -127,7 +128,7 @@ def read_transaction(value: Any) -> Wanted:
             raise ValueError(f"{name}: this wallet signs types 0, 1 and 2 alone")
     to = given.get("to")
     data = _read_data(given)
-    wanted = Wanted(
+    wanted = TransactionRequest(
         sender=_address(given.get("from"), "from"),
         to=None if to is None else _address(to, "to"),
         value=_quantity(given, "value") or 0,
@@ -145,22 +146,24 @@ def read_transaction(value: Any) -> Wanted:
     return wanted
 
 
-def filled(wanted: Wanted, market: Market, chain_id: int, gas: int) -> Transaction:
-    """Return a transaction with what the dapp has left out.
+def complete(
+    wanted: TransactionRequest, prices: GasPrices, chain_id: int, gas: int
+) -> Transaction:
+    """Return a transaction in which missing members are filled in.
 
-    Twice the base fee lets it wait through six full blocks.
-    Raises: ValueError when it wants dynamic fees on a chain that has none.
+    The default fee is twice the base fee, which is enough for six full blocks.
+    Raises: ValueError for dynamic fees on a chain without base fee.
     """
-    kind = _type_of(wanted, market)
+    kind = _type_of(wanted, prices)
     if kind == DYNAMIC_FEE:
-        if market.base_fee is None:
+        if prices.base_fee is None:
             raise ValueError("maxFeePerGas: this network has no dynamic fees")
         tip, most = wanted.max_priority_fee_per_gas, wanted.max_fee_per_gas
         if tip is None:
-            tip = market.price if most is None else min(market.price, most)
-        fee = 2 * market.base_fee + tip if most is None else most
+            tip = prices.price if most is None else min(prices.price, most)
+        fee = 2 * prices.base_fee + tip if most is None else most
     else:
-        usual = market.price + 2 * (market.base_fee or 0)
+        usual = prices.price + 2 * (prices.base_fee or 0)
         tip = fee = usual if wanted.gas_price is None else wanted.gas_price
     return Transaction(
         type=kind,
@@ -177,7 +180,7 @@ def filled(wanted: Wanted, market: Market, chain_id: int, gas: int) -> Transacti
 
 
 def sign_transaction(transaction: Transaction, nonce: int, key: bytes) -> Signed:
-    """Return a transaction with its signature.
+    """Return a signed transaction.
 
     key: 32 bytes.
     """
@@ -188,7 +191,7 @@ def sign_transaction(transaction: Transaction, nonce: int, key: bytes) -> Signed
 
 
 def to_json(transaction: Transaction) -> dict[str, Any]:
-    """Return a transaction as it is kept until the user has decided."""
+    """Return a transaction as JSON for the database."""
     return {
         "type": transaction.type,
         "chainId": transaction.chain_id,
@@ -204,7 +207,7 @@ def to_json(transaction: Transaction) -> dict[str, Any]:
 
 
 def from_json(stored: Mapping[str, Any]) -> Transaction:
-    """Return the transaction that was kept."""
+    """Return the transaction that `to_json` has made."""
     nonce = stored["nonce"]
     return Transaction(
         type=stored["type"],
@@ -229,12 +232,12 @@ def access_list_json(access_list: AccessList) -> list[dict[str, Any]]:
 
 
 def _fields(transaction: Transaction, nonce: int) -> dict[str, Any]:
-    """Return a transaction in the form of eth-account."""
+    """Return a transaction in eth-account's form."""
     fields: dict[str, Any] = {
         "chainId": transaction.chain_id,
         "nonce": nonce,
         "gas": transaction.gas,
-        # What is there as bytes needs no checksum in the case of its letters.
+        # eth-account requires a checksum in text, but not in bytes.
         "to": b"" if transaction.to is None else bytes.fromhex(transaction.to[2:]),
         "value": transaction.value,
         "data": transaction.data,
@@ -250,14 +253,14 @@ def _fields(transaction: Transaction, nonce: int) -> dict[str, Any]:
     return fields
 
 
-def _check(wanted: Wanted) -> None:
-    """Refuse what contradicts itself."""
+def _check(wanted: TransactionRequest) -> None:
+    """Raise ValueError for members that contradict each other."""
     most, tip = wanted.max_fee_per_gas, wanted.max_priority_fee_per_gas
     is_dynamic = most is not None or tip is not None
     if wanted.type not in (None, LEGACY, ACCESS_LIST, DYNAMIC_FEE):
         raise ValueError("type: this wallet signs types 0, 1 and 2 alone")
     if wanted.gas_price is not None and (is_dynamic or wanted.type == DYNAMIC_FEE):
-        raise ValueError("gasPrice: is none of a transaction with maxFeePerGas")
+        raise ValueError("gasPrice: can't be combined with maxFeePerGas")
     if is_dynamic and wanted.type in (LEGACY, ACCESS_LIST):
         raise ValueError("maxFeePerGas: is for transactions of type 2")
     if wanted.access_list and wanted.type == LEGACY:
@@ -268,20 +271,20 @@ def _check(wanted: Wanted) -> None:
         raise ValueError("to: required, as there is no code of a contract to create")
 
 
-def _type_of(wanted: Wanted, market: Market) -> int:
+def _type_of(wanted: TransactionRequest, prices: GasPrices) -> int:
     if wanted.type is not None:
         return wanted.type
     if wanted.max_fee_per_gas is not None or (
         wanted.max_priority_fee_per_gas is not None
     ):
         return DYNAMIC_FEE
-    if wanted.gas_price is None and market.base_fee is not None:
+    if wanted.gas_price is None and prices.base_fee is not None:
         return DYNAMIC_FEE
     return ACCESS_LIST if wanted.access_list else LEGACY
 
 
 def _read_data(given: Mapping[str, Any]) -> bytes:
-    """Read the input, which has two names; where both are there they say the same."""
+    """Return the input, from `input` or `data`; if both are given, they must be equal."""
     found = {}
     for name in ("input", "data"):
         if name in given:

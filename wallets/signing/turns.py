@@ -1,4 +1,4 @@
-"""Turns at work that few may do at once, shared fairly between those who ask for it."""
+"""A fair semaphore with a bounded queue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from threading import Condition
 
 
 class TooBusy(Exception):
-    """Raised when too many ask at once."""
+    """Raised when the queue is full or the wait is too long."""
 
 
 class _Ticket:
@@ -18,33 +18,35 @@ class _Ticket:
 
 
 class Turns:
-    """Who works and who waits, of the threads of one process.
+    """A semaphore for the threads of one process, fair among owners.
 
-    A free turn goes to whose owner has the fewest, and of these to who waits longest. Where
-    nobody else may wait, a newcomer takes the place of the last of the owner with most
-    places, unless he would then have as many: nobody keeps others out by asking often.
+    A free place goes to the owner with the fewest working threads, and among equals to
+    the one that waits longest. If the queue is full, a new thread replaces the last one
+    of the owner with the most places in the queue, unless its own owner would then have
+    as many. So no owner can keep others out by asking often.
     """
 
-    def __init__(self, at_once: int, waiting_at_most: int) -> None:
-        self._at_once = at_once
-        self._waiting_at_most = waiting_at_most
+    def __init__(self, max_working: int, max_waiting: int) -> None:
+        self._max_working = max_working
+        self._max_waiting = max_waiting
         self._changed = Condition()
         self._working: list[_Ticket] = []
-        self._waiting: list[_Ticket] = []
+        self.waiting: list[_Ticket] = []
 
     @contextmanager
-    def turn(self, owner: Hashable, patience: float) -> Iterator[None]:
-        """Wait until it is the owner's turn, which lasts as long as the context.
+    def turn(self, owner: Hashable, timeout_seconds: float) -> Iterator[None]:
+        """Wait for a free place, and hold it for the duration of the context.
 
-        patience: seconds.
-        Raises: TooBusy, when it is not his turn within that time or no place to wait is
-        left for him.
+        timeout_seconds: how long to wait.
+        Raises: TooBusy after that time, or if there is no place in the queue.
         """
         ticket = _Ticket(owner)
         try:
             with self._changed:
                 self._enter(ticket)
-                self._changed.wait_for(lambda: ticket not in self._waiting, patience)
+                self._changed.wait_for(
+                    lambda: ticket not in self.waiting, timeout_seconds
+                )
                 if ticket not in self._working:
                     raise TooBusy
             yield
@@ -53,28 +55,28 @@ class Turns:
                 self._leave(ticket)
 
     def _enter(self, ticket: _Ticket) -> None:
-        self._waiting.append(ticket)
+        self.waiting.append(ticket)
         self._promote()
-        if len(self._waiting) > self._waiting_at_most:
-            places = Counter(waiting.owner for waiting in self._waiting)
+        if len(self.waiting) > self._max_waiting:
+            places = Counter(waiting.owner for waiting in self.waiting)
             most = max(places.values())
             if places[ticket.owner] == most:
-                self._waiting.remove(ticket)
+                self.waiting.remove(ticket)
                 return
-            last = next(w for w in reversed(self._waiting) if places[w.owner] == most)
-            self._waiting.remove(last)
+            last = next(w for w in reversed(self.waiting) if places[w.owner] == most)
+            self.waiting.remove(last)
             self._changed.notify_all()
 
     def _leave(self, ticket: _Ticket) -> None:
-        for tickets in (self._working, self._waiting):
+        for tickets in (self._working, self.waiting):
             if ticket in tickets:
                 tickets.remove(ticket)
         self._promote()
 
     def _promote(self) -> None:
-        while self._waiting and len(self._working) < self._at_once:
+        while self.waiting and len(self._working) < self._max_working:
             turns = Counter(working.owner for working in self._working)
-            first = min(self._waiting, key=lambda waiting: turns[waiting.owner])
-            self._waiting.remove(first)
+            first = min(self.waiting, key=lambda waiting: turns[waiting.owner])
+            self.waiting.remove(first)
             self._working.append(first)
         self._changed.notify_all()

@@ -1,13 +1,13 @@
-"""`/ws/dapp`: what a dapp's socket does, over all processes that serve; and `/ws/ui`.
+"""The wallet's WebSockets, behind the consumers of `wallets.consumers`.
 
-- `application`: a connection from its handshake to its end, an ASGI application.
-- `peer`: one socket as a JSON-RPC 2.0 peer; `frames` reads and writes its messages,
-  `outbox` is its way out, `limits` what it may do.
-- `room`: all sockets of a dapp in this process, and what holds for them.
+- `handshake`: reads handshakes and rejects them. `wire`: writes frames to a client.
+- `peer`: one socket of a dapp as a JSON-RPC 2.0 peer. `frames` decodes and encodes its
+  messages, `writer` sends them, `limits` and `close_codes` hold its bounds.
+- `room`: all sockets of one dapp in this process, with the dapp's current session.
 - `subscriptions`, `feed`, `log_filter`: new heads and logs.
-- `hub`: what the sockets of a process share.
-- `inbox`: `/ws/ui`, on which the user's open inbox is told to look.
+- `hub`: the rooms, feeds and admissions that the sockets of a process share.
+- `inbox`: the users' open pages, which reload their lists.
 
-Nothing in here waits for a client: what is sent is written at once, in the order in which
-it is decided, and who does not read is disconnected.
+Frames are written at once, in the order of the decisions that they report. No code in
+this package waits for a client; a client that does not read is disconnected.
 """

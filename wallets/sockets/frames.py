@@ -1,6 +1,7 @@
-"""Frames: what a dapp sends, read as calls, and what it is told, as JSON.
+"""Decodes the frames of a dapp, and encodes responses and notifications.
 
-Source: https://www.jsonrpc.org/specification; ids are narrower, as dapps need no more
+Ids may only be numbers or strings, not null.
+Source: https://www.jsonrpc.org/specification
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from jsonrpc import text
 from jsonrpc.envelope import NULL, write_error
 from jsonrpc.errors import ParseError as NotJson
 from jsonrpc.errors import RpcError
-from wallets.errors import InvalidRequest, ParseError, WalletError
+from wallets.errors import InvalidParams, InvalidRequest, ParseError, WalletError
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that has to be answered.
+    """A JSON-RPC request that expects a response.
 
-    id: as JSON.
-    params: the message's member, None where it has none.
+    id: the request's id, as JSON.
+    params: the request's `params`, None if it has none.
     """
 
     id: bytes
@@ -29,7 +30,10 @@ class Call:
 
 
 class Refused(Exception):
-    """Raised for a message that is no call; id: what its error is answered with."""
+    """Raised for a message that is no valid request.
+
+    id: the id of the error response, as JSON.
+    """
 
     def __init__(self, call_id: bytes, error: WalletError) -> None:
         super().__init__(str(error))
@@ -38,7 +42,7 @@ class Refused(Exception):
 
 
 def read_frame(frame: str) -> Any:
-    """Return what a frame holds.
+    """Return the JSON value of a frame.
 
     Raises: Refused.
     """
@@ -49,7 +53,7 @@ def read_frame(frame: str) -> Any:
 
 
 def read_call(message: Any) -> Call | None:
-    """Return the call that a message is, None for one that wants no answer.
+    """Return the call that a message makes, None for a JSON-RPC notification.
 
     Raises: Refused.
     """
@@ -61,11 +65,16 @@ def read_call(message: Any) -> Call | None:
         raise Refused(call_id or NULL, InvalidRequest())
     if call_id is None:
         return None
-    return Call(call_id, method, message.get("params"))
+    params = message.get("params")
+    if text.has_lone_surrogate(params):
+        # Neither the database nor a page can store such a string.
+        fault = "a string or a member name has a lone surrogate"
+        raise Refused(call_id, InvalidParams("", "", fault))
+    return Call(call_id, method, params)
 
 
 def write_failure(call_id: bytes, error: WalletError | RpcError) -> bytes:
-    """Return the answer that tells of an error."""
+    """Return an error response. call_id: as JSON."""
     members: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         members["data"] = error.data
@@ -73,7 +82,7 @@ def write_failure(call_id: bytes, error: WalletError | RpcError) -> bytes:
 
 
 def write_session_changed(scopes: bytes) -> bytes:
-    """Return a wallet_sessionChanged; scopes: the `sessionScopes` as JSON.
+    """Return a wallet_sessionChanged frame. scopes: the `sessionScopes` as JSON.
 
     Source: CAIP-311
     """
@@ -83,10 +92,10 @@ def write_session_changed(scopes: bytes) -> bytes:
     )
 
 
-def around_notification(scope: str, subscription: str) -> tuple[bytes, bytes]:
-    """Return what stands before and behind the result in a wallet_notify.
+def notification_frame(scope: str, subscription: str) -> tuple[bytes, bytes]:
+    """Return the parts of a wallet_notify frame before and after its result.
 
-    Source: CAIP-319, around geth's eth_subscription
+    Source: CAIP-319; its notification is geth's eth_subscription
     """
     before = (
         b'{"jsonrpc":"2.0","method":"wallet_notify","params":{"scope":%b,'

@@ -1,157 +1,145 @@
-"""`/ws/ui`: tells a user's open inbox to look, when something on his pages has changed.
+"""The open pages of users, which reload their lists of requests.
 
-What is told holds nothing: the page asks for itself again, as whoever is logged in by
-then. Nothing is taken on the way in.
+A frame carries no data: the page fetches itself again, with the login that it has then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
-import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
-from django.conf import settings
-from django.core.exceptions import DisallowedHost
-from django.core.handlers.asgi import ASGIRequest
 from django.db import Error as DatabaseError
 
-from nodeapi.http import Receive, Scope, Send
-from wallets.sockets import limits, outbox
-from wallets.sockets.handshake import refuse
-from wallets.sockets.outbox import WIRE, Outbox
+from nodeapi.sockets import close_codes
+from nodeapi.sockets.handshake import Rejected
+from nodeapi.sockets.writer import FrameWriter
+from wallets.logins import users_by_session
+from wallets.sockets import limits
+from wallets.sockets.handshake import NOT_LOGGED_IN
 from wallets.threads import in_thread
-from wallets.visitors import users_by_session
 from wallets.watch import Watch
 
 logger = logging.getLogger(__name__)
 
-LOOK = b"look"
-"""The one frame that there is."""
+RELOAD = b"look"
+"""The only frame: reload the list."""
 
 SWEEP_SECONDS = 2.0
-"""Between two looks whether those whose inboxes are open are still logged in."""
+"""Interval at which the logins of all open pages are checked."""
 
 PAUSE_SECONDS = 0.1
-"""Between two rounds of telling: what happens meanwhile is told once."""
+"""Minimum interval between two frames: changes within it share one frame."""
 
 RETRY_SECONDS = 1.0
-"""Pause after a round that the database did not answer."""
-
-_SESSION_KEY = re.compile(r"[0-9a-z]{8,40}")
+"""Pause after a database error."""
 
 
 @dataclass(slots=True, eq=False)
 class Inbox:
     """One open page.
 
-    key: of the browser's session. has_news: whether there is something to tell.
+    key: of the login session (`django_session`).
+    is_open: the handshake has been accepted.
+    is_due: a frame has to be sent.
     """
 
     key: str
     user_id: int
-    outbox: Outbox
-    has_news: bool = False
+    writer: FrameWriter
+    is_open: bool = False
+    is_due: bool = False
 
 
-class InboxSockets:
-    """Serves `/ws/ui`, an ASGI application; looks after its sockets.
-
-    The cookie of the log-in opens a socket, but to the site's own pages alone: browsers
-    send it along from other sites' pages too, with the Origin header that tells.
-    """
+class Inboxes:
+    """The open pages of a process."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._inboxes: set[Inbox] = set()
+        self._inboxes: dict[Inbox, Callable[[], None]] = {}
         self._handshakes = 0
-        self._news = asyncio.Event()
-        self._telling: asyncio.Task[None] | None = None
+        self._due = asyncio.Event()
+        self._notifier: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begin to tell."""
-        self._telling = asyncio.create_task(self._tell_all())
+        """Start the task that sends frames."""
+        self._notifier = asyncio.create_task(self._run_notifier())
 
     async def stop(self) -> None:
-        """Leave; the sockets have gone."""
-        if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+        """Cancel the task. Call it after the sockets were closed."""
+        if self._notifier is not None:
+            self._notifier.cancel()
+            await asyncio.gather(self._notifier, return_exceptions=True)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
-        await receive()
-        key = _session_key(scope)
-        if key is None:
-            await refuse(send, 403, "for this site's own pages, to who is logged in")
-            return
+    async def admit(self, key: str) -> int:
+        """Return the id of the user who is logged in with a session.
+
+        Raises: Rejected.
+        """
         if self._handshakes >= limits.MAX_INBOX_HANDSHAKES:
-            await refuse(send, 503, "too many connect at once")
-            return
+            raise Rejected(503, "too many connect at once")
         self._handshakes += 1
         try:
             user_id = (await in_thread(users_by_session, [key])).get(key)
-        except DatabaseError:
-            await refuse(send, 503, "try again soon")
-            return
+        except DatabaseError as error:
+            raise Rejected(503, "try again soon") from error
         finally:
             self._handshakes -= 1
         if user_id is None:
-            await refuse(send, 403, "for this site's own pages, to who is logged in")
-        elif sum(i.user_id == user_id for i in self._inboxes) >= limits.MAX_INBOXES:
-            await refuse(send, 429, f"more than {limits.MAX_INBOXES} open inboxes")
-        else:
-            inbox = Inbox(key, user_id, Outbox(scope["extensions"][WIRE]))
-            await self._serve(inbox, receive, send)
+            raise Rejected(403, NOT_LOGGED_IN)
+        if sum(i.user_id == user_id for i in self._inboxes) >= limits.MAX_INBOXES:
+            raise Rejected(429, f"more than {limits.MAX_INBOXES} open inboxes")
+        return user_id
 
-    async def _serve(self, inbox: Inbox, receive: Receive, send: Send) -> None:
-        """Open a connection, and have it told until it is closed."""
+    async def join(self, inbox: Inbox) -> None:
+        """Add a page. No change is missed when this has returned."""
+        mark_due = partial(self.mark_due, inbox)
+        self._inboxes[inbox] = self._watch.subscribe_user(inbox.user_id, mark_due)
+        await self._watch.follow_user(inbox.user_id)
 
-        def hear() -> None:
-            inbox.has_news = True
-            self._news.set()
+    def open(self, inbox: Inbox) -> None:
+        """Begin to send frames; the first one is for changes since the page was made."""
+        inbox.is_open = True
+        self.mark_due(inbox)
 
-        self._inboxes.add(inbox)
-        try:
-            await send({"type": "websocket.accept"})
-            unfollow = self._watch.follow_user(inbox.user_id, hear)
-            try:
-                hear()  # of what has come since the page was made
-                while (await receive())["type"] != "websocket.disconnect":
-                    inbox.outbox.close(outbox.NOTHING_IS_TAKEN, "nothing is read here")
-            finally:
-                unfollow()
-        finally:
-            self._inboxes.discard(inbox)
-            inbox.outbox.is_open = False
+    def mark_due(self, inbox: Inbox) -> None:
+        """Send a frame to a page soon."""
+        inbox.is_due = True
+        self._due.set()
 
-    async def _tell_all(self) -> None:
-        """Tell whoever there is news for; look at all every now and then."""
+    def leave(self, inbox: Inbox) -> None:
+        """Remove a page whose socket is closed."""
+        self._inboxes.pop(inbox)()
+        inbox.writer.is_open = False
+
+    async def _run_notifier(self) -> None:
+        """Send due frames; check all logins every SWEEP_SECONDS."""
         loop = asyncio.get_running_loop()
         sweep_at = loop.time() + SWEEP_SECONDS
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(sweep_at):
-                    await self._news.wait()
-            self._news.clear()
+                    await self._due.wait()
+            self._due.clear()
             is_sweep = loop.time() >= sweep_at
             try:
-                await self._tell([i for i in self._inboxes if is_sweep or i.has_news])
+                opened = [inbox for inbox in self._inboxes if inbox.is_open]
+                await self._notify([i for i in opened if is_sweep or i.is_due])
             except Exception as error:
                 is_away = isinstance(error, DatabaseError)
-                logger.warning("inboxes are not told", exc_info=not is_away)
-                self._news.set()
+                logger.warning("open pages are not notified", exc_info=not is_away)
+                self._due.set()
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if is_sweep:
                 sweep_at = loop.time() + SWEEP_SECONDS
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _tell(self, inboxes: Collection[Inbox]) -> None:
-        """Tell inboxes their news; close those of whoever is not logged in any more.
+    async def _notify(self, inboxes: Collection[Inbox]) -> None:
+        """Send due frames, and close the sockets of ended logins.
 
         Raises: django.db.Error.
         """
@@ -159,26 +147,7 @@ class InboxSockets:
         users = await in_thread(users_by_session, keys) if keys else {}
         for inbox in inboxes:
             if users.get(inbox.key) != inbox.user_id:
-                inbox.outbox.close(outbox.REVOKED, "logged out")
-            elif inbox.has_news:
-                inbox.has_news = False
-                inbox.outbox.send(LOOK)
-
-
-def _session_key(scope: Scope) -> str | None:
-    """Return the key of the session of a browser that shows a page of this site.
-
-    None when there is none, and when it shows a page of another origin, or says none.
-    """
-    # Django reads it as a page's request: names that are served, proxies, cookies.
-    scheme = "https" if scope["scheme"] == "wss" else "http"
-    page = {**scope, "type": "http", "method": "GET", "scheme": scheme}
-    request = ASGIRequest(page, io.BytesIO())
-    try:
-        own = f"{scheme}://{request.get_host()}"
-    except DisallowedHost:
-        return None
-    if request.headers.get("Origin") not in [own, *settings.CSRF_TRUSTED_ORIGINS]:
-        return None
-    key = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-    return key if _SESSION_KEY.fullmatch(key) else None
+                inbox.writer.close(close_codes.REVOKED, "logged out")
+            elif inbox.is_due:
+                inbox.is_due = False
+                inbox.writer.send(RELOAD)

@@ -1,6 +1,7 @@
-"""What one socket may do, and how many may come at once.
+"""Limits of one socket, and of handshakes in progress.
 
-How many a dapp may have is counted over all processes, in `wallets.services.presence`.
+The number of sockets of a dapp is counted over all processes, in
+`wallets.services.presence`.
 """
 
 from __future__ import annotations
@@ -11,34 +12,35 @@ MAX_BATCH_CALLS = 20
 """Calls in one batch."""
 
 MAX_CALLS = 64
-"""Calls of one socket that are under way."""
+"""Calls of one socket that are in progress."""
 
 MAX_SUBSCRIPTIONS = 64
-"""Of one socket."""
+"""Open subscriptions of one socket."""
 
 MAX_HANDSHAKES = 4096
-"""Handshakes of a process that wait for the database; the next one is told to retry."""
+"""Handshakes of a process that wait for the database; further ones get 503."""
 
 MAX_INBOXES = 20
-"""Sockets of one user's open inboxes, in one process: tabs and devices."""
+"""Sockets of one user's open pages in one process: tabs and devices."""
 
 MAX_INBOX_HANDSHAKES = 64
-"""Those of a process that wait for the database: anybody may make up cookies."""
+"""Handshakes of `/ws/ui` that wait for the database in a process. The limit is low,
+because their cookies may be forged."""
 
 CALLS_PER_SECOND = 50.0
-"""Calls of one socket in the long run."""
+"""Sustained rate of calls of one socket."""
 
 BURST = 200.0
-"""Calls of one socket that may come at once."""
+"""Calls of one socket that may arrive at once."""
 
-PATIENCE = 400.0
-"""Calls beyond what is allowed that are answered with an error; then the socket closes."""
+MAX_REJECTED_CALLS = 400.0
+"""Calls above the limit that are rejected with an error before the socket is closed."""
 
 
 class Bucket:
-    """Counts calls: a token bucket that may be overdrawn by those who are patient.
+    """A token bucket whose balance may become negative.
 
-    clock: seconds that never go back.
+    clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -47,10 +49,10 @@ class Bucket:
         self._level = BURST
 
     def take(self, calls: int = 1) -> float:
-        """Count calls; return the seconds after which they would have been allowed.
+        """Count calls; return the seconds until they are allowed, 0 if they are now.
 
-        0 when they are allowed. Refused ones count as well: whoever goes on has to
-        wait longer, see `is_exhausted`.
+        Rejected calls count too, so that a client that does not pause has to wait
+        longer.
         """
         now = self._clock()
         earned = (now - self._filled_at) * CALLS_PER_SECOND
@@ -60,5 +62,5 @@ class Bucket:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether so much was refused that nobody listens to the refusals."""
-        return self._level < -PATIENCE
+        """Whether more than MAX_REJECTED_CALLS above the limit were rejected."""
+        return self._level < -MAX_REJECTED_CALLS

@@ -6,18 +6,22 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import RpcError
-from nodeapi.http import RequestId
+from nodeapi.feed import Feed
+from nodeapi.log_filter import read_filter
+from nodeapi.request_id import RequestId
+from nodeapi.sockets import close_codes
+from nodeapi.sockets.writer import FrameWriter
 from wallets import conf
 from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError
 from wallets.methods.outer import answer
 from wallets.models import CREATE_SESSION
-from wallets.services.presence import Arrival
-from wallets.sockets import limits, outbox
+from wallets.services.presence import Handshake
+from wallets.sockets import limits
 from wallets.sockets.frames import (
     Call,
     Refused,
@@ -26,33 +30,31 @@ from wallets.sockets.frames import (
     write_failure,
     write_session_changed,
 )
-from wallets.sockets.log_filter import read_filter
-from wallets.sockets.outbox import Outbox
-from wallets.sockets.room import NOTHING, Room
-from wallets.sockets.subscriptions import Subscription, allows
+from wallets.sockets.hub import Hub
+from wallets.sockets.room import NO_SESSION, Room
+from wallets.sockets.subscriptions import DappSubscription, allows
 from wallets.store import DappState, SessionState
-
-if TYPE_CHECKING:
-    from wallets.sockets.hub import Hub
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a call has come to.
+    """The result of a call.
 
-    session: what its answer tells of the session. opened: what it has subscribed to.
+    answer: the JSON-RPC response.
+    session: the session that the response reports, if it does.
+    opened: the subscriptions that the call has opened.
     """
 
     answer: bytes
     session: SessionState | None = None
-    opened: list[Subscription] = field(default_factory=list)
+    opened: list[DappSubscription] = field(default_factory=list)
 
 
 class Peer:
-    """Takes frames, has calls answered side by side, and is told of changes.
+    """Reads a client's frames, runs its calls concurrently, and sends session changes.
 
-    All that is written goes through `outbox` in the step in which it is decided, so
-    that the order of the frames is the order of the decisions.
+    Every frame is written through `writer` in the same step as the decision that it
+    reports, so the frames are in the order of the decisions.
     token_id: the row of the token that opened the socket.
     """
 
@@ -60,30 +62,31 @@ class Peer:
         self,
         hub: Hub,
         room: Room,
-        way_out: Outbox,
+        writer: FrameWriter,
         token_id: int,
-        arrival: Arrival,
+        handshake: Handshake,
     ) -> None:
         self.dapp_id = room.dapp_id
-        self.socket = arrival.name
-        self.remote_address = arrival.remote_address
-        self.outbox = way_out
+        self.socket = handshake.name
+        self.remote_address = handshake.remote_address
+        self.writer = writer
         self.room = room
         self._hub = hub
         self._token_id = token_id
         self._bucket = limits.Bucket(time.monotonic)
         self._calls: set[asyncio.Task[None]] = set()
         self._ids: set[bytes] = set()
-        self._told = NOTHING
-        """The session as the client knows it."""
-        self._subscriptions: dict[str, Subscription] = {}
+        self._sent_session = NO_SESSION
+        """The session as it was last sent to the client."""
+        self._subscriptions: dict[str, tuple[DappSubscription, Feed]] = {}
+        """The open subscriptions by id, each with the feed that serves it."""
 
     def begin(self) -> None:
-        """Take what the room knows for what the client can ask for."""
-        self._told = self.room.session
+        """Assume that the client knows the room's session: it can ask for it."""
+        self._sent_session = self.room.session
 
     def receive(self, frame: str) -> None:
-        """Take a text frame."""
+        """Handle a text frame."""
         try:
             message = read_frame(frame)
             if isinstance(message, list):
@@ -94,37 +97,40 @@ class Peer:
             call = self._admit(message)
         except Refused as refusal:
             self._count_refused()
-            self.outbox.send(write_failure(refusal.id, refusal.error))
+            self.writer.send(write_failure(refusal.id, refusal.error))
             return
         if call is not None:
             self._start(self._answer_single(call))
 
     def adopt(self, state: DappState | None) -> None:
-        """Take over what the room has seen; tell the client what is new to it."""
+        """Apply the dapp's state as read by the room; send the session if it is new."""
         if (
             state is None
             or not state.is_welcome
             or self._token_id not in state.live_tokens
         ):
             self.end_subscriptions()
-            self.outbox.close(outbox.REVOKED, "disconnected by the wallet")
+            self.writer.close(close_codes.REVOKED, "disconnected by the wallet")
             return
         session = state.session
-        if session.version < self._told.version:
-            return  # an answer has told more already
+        if session.version < self._sent_session.version:
+            return  # a response has reported a newer one
         self._keep_only(session)
-        if session.version == self._told.version or session.changed_by == self.socket:
-            return  # the call's own answer tells
-        self._tell(session)
+        if (
+            session.version == self._sent_session.version
+            or session.changed_by == self.socket
+        ):
+            return  # the call's own response reports it
+        self._send_session(session)
 
     def end_subscriptions(self) -> None:
         """End all subscriptions."""
-        for subscription in list(self._subscriptions.values()):
+        for subscription, _ in list(self._subscriptions.values()):
             self._end(subscription)
 
     async def stop(self) -> None:
-        """Give up what is under way, and wait until requests are taken back."""
-        self.outbox.is_open = False
+        """Cancel the calls in progress, and wait until their requests are withdrawn."""
+        self.writer.is_open = False
         self.end_subscriptions()
         calls = list(self._calls)
         for call in calls:
@@ -133,8 +139,8 @@ class Peer:
 
     async def open_subscription(
         self, scope: str, kind: str, arguments: Sequence[Any]
-    ) -> Subscription:
-        """Subscribe; nothing is sent before `Subscription.begin`.
+    ) -> DappSubscription:
+        """Subscribe; events are held back until `DappSubscription.begin`.
 
         Raises: InvalidParams, LimitExceeded, Unauthorized.
         """
@@ -142,32 +148,34 @@ class Peer:
         network = self._hub.wallet.network(scope)
         if network is None:
             raise Unauthorized
-        feed = await self._hub.feed(network.id)
-        # The grant was read a moment ago: what the room knows must not be older.
-        await self.room.looked()
-        if not allows(self.room.session, scope) or not self.outbox.is_open:
+        feed = await self._hub.wallet.node.feeds.get(network.id)
+        # The call was authorised a moment ago; the room's session must not be older.
+        await self.room.refreshed()
+        if not allows(self.room.session, scope) or not self.writer.is_open:
             raise Unauthorized
         if len(self._subscriptions) >= limits.MAX_SUBSCRIPTIONS:
             raise LimitExceeded
-        subscription = Subscription(self, scope, feed, wanted)
-        self._subscriptions[subscription.id] = subscription
+        subscription = DappSubscription(
+            self._hub.audience, self.room, self.writer, scope, wanted
+        )
+        self._subscriptions[subscription.id] = subscription, feed
         feed.join(subscription)
         return subscription
 
     def close_subscription(self, scope: str, name: str) -> bool:
-        """End a subscription; false when there is none of that name and scope."""
-        found = self._subscriptions.get(name)
-        if found is None or found.scope != scope:
+        """End a subscription; return False if the scope has none with that id."""
+        subscription, _ = self._subscriptions.get(name, (None, None))
+        if subscription is None or subscription.scope != scope:
             return False
-        self._end(found)
+        self._end(subscription)
         return True
 
     # Frames
 
     def _read_batch(self, messages: list[Any]) -> tuple[list[Call], list[bytes]]:
-        """Return the calls of a batch, and the answers to what are none.
+        """Return the calls of a batch, and error responses to its invalid messages.
 
-        Raises: Refused, for all of it.
+        Raises: Refused, for the whole batch.
         """
         if not messages:
             raise Refused(NULL, InvalidRequest())
@@ -186,7 +194,7 @@ class Peer:
         return calls, refusals
 
     def _admit(self, message: Any, *, is_batch: bool = False) -> Call | None:
-        """Return a message's call, whose id is taken from then on.
+        """Return a message's call and reserve its id; None for a JSON-RPC notification.
 
         Raises: Refused.
         """
@@ -199,7 +207,7 @@ class Peer:
             data = {"retryAfterMs": max(1, round(1000 * wait))}
             raise Refused(call.id, LimitExceeded(data=data))
         if call.id in self._ids:
-            fault = InvalidRequest("The id is that of a call that is under way.")
+            fault = InvalidRequest("The id is that of a call in progress.")
             raise Refused(call.id, fault)
         if is_batch and call.method == CREATE_SESSION:
             fault = InvalidRequest(f"{CREATE_SESSION} can't be called in a batch.")
@@ -209,7 +217,7 @@ class Peer:
 
     def _count_refused(self) -> None:
         if self._bucket.is_exhausted:
-            self.outbox.close(outbox.TOO_FAST, "too many messages")
+            self.writer.close(close_codes.TOO_FAST, "too many messages")
 
     # Calls
 
@@ -233,7 +241,7 @@ class Peer:
         try:
             answered = await answer(context, call.method, call.params)
         except (WalletError, RpcError) as error:
-            for subscription in caller.opened:  # nobody knows its id
+            for subscription in caller.opened:  # the client does not know its id
                 self._end(subscription)
             return Outcome(write_failure(call.id, error))
         finally:
@@ -242,59 +250,61 @@ class Peer:
         return Outcome(written, answered.session, caller.opened)
 
     def _settle(self, outcomes: Sequence[Outcome], frame: bytes) -> None:
-        """Write answers, and take over what they tell, in one step."""
+        """Send a response and adopt the sessions that it reports, in one step."""
         is_behind = False
         for outcome in outcomes:
             session = outcome.session
-            if session is not None and session.version >= self._told.version:
+            if session is not None and session.version >= self._sent_session.version:
                 self._keep_only(session)
                 if conf.echo_to_requester():
-                    self._tell(session)
-                self._told = session
+                    self._send_session(session)
+                self._sent_session = session
             elif session is not None:
                 is_behind = True
-        self.outbox.send(frame)
+        self.writer.send(frame)
         for outcome in outcomes:
             for subscription in outcome.opened:
                 subscription.begin()
         if is_behind:
-            self.outbox.send(write_session_changed(self._told.scopes_json()))
+            self.writer.send(write_session_changed(self._sent_session.scopes_json()))
 
-    # What the client is told of
+    # Session changes
 
-    def _tell(self, session: SessionState) -> None:
-        before, self._told = self._told, session
+    def _send_session(self, session: SessionState) -> None:
+        before, self._sent_session = self._sent_session, session
         scopes = session.scopes_json()
         if scopes != before.scopes_json():
-            self.outbox.send(write_session_changed(scopes))
+            self.writer.send(write_session_changed(scopes))
 
     def _keep_only(self, session: SessionState) -> None:
-        """End the subscriptions that a session does not hold."""
-        for subscription in list(self._subscriptions.values()):
+        """End the subscriptions that a session does not allow."""
+        for subscription, _ in list(self._subscriptions.values()):
             if not allows(session, subscription.scope):
                 self._end(subscription)
 
-    def _end(self, subscription: Subscription) -> None:
+    def _end(self, subscription: DappSubscription) -> None:
         subscription.end()
-        self._subscriptions.pop(subscription.id, None)
+        _, feed = self._subscriptions.pop(subscription.id, (None, None))
+        if feed is not None:
+            feed.leave(subscription)
 
 
 class Caller:
-    """A socket as one of its calls sees it, see `wallets.context.Peer`."""
+    """The socket of one call; implements `wallets.context.Peer`."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self.dapp_id = peer.dapp_id
         self.socket = peer.socket
         self.remote_address = peer.remote_address
-        self.opened: list[Subscription] = []
+        self.opened: list[DappSubscription] = []
 
     async def subscribe(self, scope: str, kind: str, arguments: Sequence[Any]) -> str:
-        """Open a subscription, which begins when the call has been answered."""
+        """Open a subscription, which begins after the call's response."""
         opened = await self._peer.open_subscription(scope, kind, arguments)
         self.opened.append(opened)
         return opened.id
 
     def unsubscribe(self, scope: str, subscription: str) -> bool:
-        """End a subscription of this socket and scope; false when there is none."""
+        """End a subscription; return False if this socket has none like it."""
         return self._peer.close_subscription(scope, subscription)

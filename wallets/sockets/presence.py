@@ -1,7 +1,7 @@
-"""Who comes and goes in this process, told to the database many at a time.
+"""Admits this process's sockets and records their closing, many in one transaction.
 
-Thousands of dapps may connect at once, as after a restart. Whoever comes while others
-are let in waits for those, and then all who have come meanwhile are let in together.
+After a restart thousands of dapps connect at once. Handshakes that arrive during a
+transaction are admitted together in the next one.
 """
 
 from __future__ import annotations
@@ -12,122 +12,137 @@ import secrets
 
 from django.db import Error as DatabaseError
 
-from postgres.listener import Listener
-from postgres.statement import INT8, Statement, int8
-from wallets.models import PROCESS_LOCKS, DappToken
-from wallets.services import presence, pruning
-from wallets.services.presence import Arrival, Refusal
+from outbox.pruning import prune as prune_outbox
+from wallets.models import DappToken
+from wallets.services import presence
+from wallets.services.presence import Handshake, Refusal
+from wallets.services.pruning import prune as prune_wallet
 from wallets.threads import in_thread
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 500
-"""Arrivals, or sockets that have closed, in one transaction."""
+MAX_ROWS = 500
+"""Most handshakes or closed sockets that are processed in one transaction."""
 
-TEND_SECONDS = 3600.0
-"""Between two looks at tokens whose sockets stay open, and at what is old."""
+MAINTENANCE_SECONDS = 3600.0
+"""Interval at which tokens of open sockets are extended and old rows deleted."""
+
+RENEWAL_SECONDS = 2.0
+"""Interval at which the process's row is renewed; see `wallets.models.DEAD_AFTER`."""
 
 RETRY_SECONDS = 1.0
-"""Pause before something is written again that could not be."""
+"""Pause after a database error."""
 
-_LIVE = Statement("SELECT pg_advisory_lock_shared($1::int4, $2::int4)", [INT8.oid] * 2)
-
-_Waiting = tuple[Arrival, asyncio.Future[DappToken | Refusal]]
+_Waiting = tuple[Handshake, asyncio.Future[DappToken | Refusal]]
 
 
 class Presence:
-    """Lets sockets in, and has them forgotten; to be made before the node's start."""
+    """Admits sockets, and deletes the rows of closed ones."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self) -> None:
         self.process = secrets.randbits(31)
         self._waiting: list[_Waiting] = []
-        self._gone: set[str] = set()
+        self._closed: set[str] = set()
         self._admitting: asyncio.Task[None] | None = None
-        self._forgetting: asyncio.Task[None] | None = None
-        self._tending: asyncio.Task[None] | None = None
-        # Shared: the lock of a connection that was lost may be there still.
-        listener.hold(_LIVE, [int8(PROCESS_LOCKS), int8(self.process)])
+        self._deleting: asyncio.Task[None] | None = None
+        self._maintenance: asyncio.Task[None] | None = None
+        self._renewal: asyncio.Task[None] | None = None
 
     @property
     def waiting(self) -> int:
-        """How many wait to be let in."""
+        """Number of handshakes that wait to be admitted."""
         return len(self._waiting)
 
     async def start(self) -> None:
-        """Begin to look after what stays open and what is old."""
-        self._tending = asyncio.create_task(self._tend())
+        """Start the renewal of the process's row, and the hourly maintenance."""
+        self._renewal = asyncio.create_task(self._renew())
+        self._maintenance = asyncio.create_task(self._maintain())
 
     async def stop(self) -> None:
-        """Leave: no socket of this process is open any more."""
-        tasks = [self._tending, self._admitting, self._forgetting]
+        """Stop all tasks, and delete the rows of this process's sockets."""
+        tasks = [self._renewal, self._maintenance, self._admitting, self._deleting]
         running = [task for task in tasks if task is not None]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         try:
             await in_thread(presence.forget_process, self.process)
-        except DatabaseError as error:  # its lock goes with the process
+        except DatabaseError as error:  # they stop counting soon
             logger.info("sockets are not forgotten: %s", error)
 
-    async def admit(self, arrival: Arrival) -> DappToken | Refusal:
-        """Return the token that opens a socket, or why there is none.
+    async def admit(self, handshake: Handshake) -> DappToken | Refusal:
+        """Return the token that admits a socket, or the reason for the refusal.
 
-        Who was let in has to be given to `leave` at the end.
+        Call `leave` when an admitted socket has closed.
         Raises: django.db.Error.
         """
         future = asyncio.get_running_loop().create_future()
-        self._waiting.append((arrival, future))
+        self._waiting.append((handshake, future))
         if self._admitting is None:
             self._admitting = asyncio.create_task(self._admit_waiting())
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            future.add_done_callback(lambda _: self.leave(arrival.name))
+            future.add_done_callback(lambda _: self.leave(handshake.name))
             raise
 
     def leave(self, name: str) -> None:
-        """Have a socket forgotten that was closed."""
-        self._gone.add(name)
-        if self._forgetting is None:
-            self._forgetting = asyncio.create_task(self._forget_gone())
+        """Schedule the deletion of a closed socket's row."""
+        self._closed.add(name)
+        if self._deleting is None:
+            self._deleting = asyncio.create_task(self._delete_closed())
 
     async def _admit_waiting(self) -> None:
         try:
             while self._waiting:
-                batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-                arrivals = [arrival for arrival, _ in batch]
+                batch, self._waiting = (
+                    self._waiting[:MAX_ROWS],
+                    self._waiting[MAX_ROWS:],
+                )
+                handshakes = [handshake for handshake, _ in batch]
                 try:
-                    answers = await in_thread(presence.admit, arrivals, self.process)
+                    answers = await in_thread(presence.admit, handshakes, self.process)
                 except Exception as error:
                     for _, future in batch:
                         future.set_exception(error)
-                        future.exception()  # whoever was to hear it may have gone
+                        future.exception()  # marks it as retrieved, if its waiter was cancelled
                 else:
                     for (_, future), answer in zip(batch, answers, strict=True):
                         future.set_result(answer)
         finally:
             self._admitting = None
 
-    async def _forget_gone(self) -> None:
+    async def _delete_closed(self) -> None:
         try:
-            while self._gone:
-                names = list(self._gone)[:AT_ONCE]
+            while self._closed:
+                names = list(self._closed)[:MAX_ROWS]
                 try:
                     await in_thread(presence.leave, names)
-                    self._gone.difference_update(names)
+                    self._closed.difference_update(names)
                 except DatabaseError as error:
                     logger.info("sockets are not forgotten: %s", error)
                     await asyncio.sleep(RETRY_SECONDS)
         finally:
-            self._forgetting = None
+            self._deleting = None
 
-    async def _tend(self) -> None:
+    async def _renew(self) -> None:
+        while True:
+            try:
+                await in_thread(presence.renew_process, self.process)
+            except DatabaseError as error:
+                logger.info("the process's row was not renewed: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                await asyncio.sleep(RENEWAL_SECONDS)
+
+    async def _maintain(self) -> None:
         while True:
             try:
                 await in_thread(presence.keep_alive, self.process)
-                await in_thread(pruning.prune)
+                await in_thread(prune_wallet)
+                await in_thread(prune_outbox)
             except DatabaseError as error:
-                logger.info("what is old stays for now: %s", error)
+                logger.info("maintenance of tokens and old rows failed: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                await asyncio.sleep(TEND_SECONDS)
+                await asyncio.sleep(MAINTENANCE_SECONDS)

@@ -1,83 +1,95 @@
-"""All sockets of one dapp in this process, and what holds for them."""
+"""All sockets of one dapp in this process, with the dapp's current session."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from nodeapi.sockets.writer import FrameWriter
 from postgres.errors import Unavailable
 from wallets.store import DappState, SessionState, WalletStore
 
-if TYPE_CHECKING:
-    from wallets.sockets.peer import Peer
-
 RETRY_SECONDS = 0.5
-"""Pause after a look that failed."""
+"""Pause after a query that failed."""
 
-NOTHING = SessionState(-1, {})
-"""Older than any session."""
+NO_SESSION = SessionState(-1, {})
+"""Stands for an unknown session; older than any other."""
+
+
+class Member(Protocol):
+    """An open dapp socket, as its room and the hub use it."""
+
+    @property
+    def socket(self) -> str:
+        """The socket's name, unique among all processes."""
+
+    @property
+    def writer(self) -> FrameWriter:
+        """Sends frames to the client."""
+
+    def adopt(self, state: DappState | None) -> None:
+        """Apply the dapp's state after a read. None means that the dapp was deleted."""
 
 
 class Room:
-    """Looks at a dapp for all of its sockets when something has changed.
+    """Reads a dapp's state for all of its sockets when it has changed.
 
-    One look ends before the next begins, so that what is known follows the database's
-    own order.
+    Reads are sequential, so that the states arrive in the order of the commits.
     """
 
     def __init__(self, dapp_id: int, store: WalletStore) -> None:
         self.dapp_id = dapp_id
-        self.peers: set[Peer] = set()
-        self.session = NOTHING
-        """As it stood at the last look."""
+        self.members: set[Member] = set()
+        self.session = NO_SESSION
+        """The session at the last read."""
         self._store = store
         self._is_due = False
         self._waiters: list[asyncio.Future[None]] = []
         self._held: list[Callable[[], None]] = []
-        self._looking: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @property
-    def is_settled(self) -> bool:
-        """Whether nothing was heard of that has not been looked at."""
-        return self._looking is None
+    def is_current(self) -> bool:
+        """Whether no notification is unprocessed."""
+        return self._task is None
 
-    def look(self) -> None:
-        """Look soon: there may be something new."""
+    def refresh(self) -> None:
+        """Schedule a read of the dapp's state."""
         self._is_due = True
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def looked(self) -> None:
-        """Wait for a look that begins after this call; for as long as it takes."""
+    async def refreshed(self) -> None:
+        """Wait for a read that begins after this call, however long it takes."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
-        self.look()
+        self.refresh()
         await waiter
 
-    def when_settled(self, act: Callable[[], None]) -> None:
-        """Do something once all has been looked at that was heard of, or at once."""
-        if self.is_settled:
+    def call_when_current(self, act: Callable[[], None]) -> None:
+        """Call `act` when the pending reads are done; at once if there are none."""
+        if self.is_current:
             act()
         else:
             self._held.append(act)
 
     async def close(self) -> None:
-        """End a look that is under way."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        """Cancel a read in progress."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _look(self) -> None:
+    async def _run(self) -> None:
         try:
-            await self._look_while_due()
+            await self._refresh_while_due()
         finally:
-            self._looking = None
+            self._task = None
         held, self._held = self._held, []
         for act in held:
             act()
 
-    async def _look_while_due(self) -> None:
+    async def _refresh_while_due(self) -> None:
         waiters: list[asyncio.Future[None]] = []
         while self._is_due:
             self._is_due = False
@@ -98,5 +110,5 @@ class Room:
     def _adopt(self, state: DappState | None) -> None:
         if state is not None:
             self.session = state.session
-        for peer in list(self.peers):
-            peer.adopt(state)
+        for member in list(self.members):
+            member.adopt(state)

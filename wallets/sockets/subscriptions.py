@@ -1,22 +1,33 @@
-"""What a socket has subscribed to."""
+"""Subscriptions of a dapp's socket to new heads or logs, and their events."""
 
 from __future__ import annotations
 
-import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from nodeapi.feed import BlockEvent, send_events
+from nodeapi.log_filter import LogFilter
+from nodeapi.sockets.subscription import Subscription
+from nodeapi.sockets.writer import FrameWriter
+from postgres.connections import Connections
+from postgres.statement import INT8, Statement, array, read_int8
 from wallets.permissions import SUBSCRIPTION
-from wallets.sockets.frames import around_notification
-from wallets.sockets.log_filter import LogFilter
+from wallets.sockets.frames import notification_frame
+from wallets.sockets.room import Room
 from wallets.store import SessionState
 
-if TYPE_CHECKING:
-    from wallets.sockets.feed import Feed
-    from wallets.sockets.peer import Peer
+_VERSIONS = Statement(
+    """
+    SELECT s.dapp_id, s.version FROM wallets_session s
+    JOIN wallets_dapp d ON d.id = s.dapp_id
+    JOIN keys_user u ON u.id = d.user_id
+    WHERE s.dapp_id = ANY($1) AND u.is_active AND d.blocked_at IS NULL
+    """,
+    [INT8.array_oid],
+)
 
 
 def allows(session: SessionState, scope: str) -> bool:
-    """Return whether a session lets a dapp be told of new blocks on a scope."""
+    """Return whether a session allows subscriptions on a scope."""
     granted = session.scopes.get(scope)
     return (
         granted is not None
@@ -25,40 +36,72 @@ def allows(session: SessionState, scope: str) -> bool:
     )
 
 
-class Subscription:
-    """One eth_subscribe, from its answer to its end.
+class DappAudience:
+    """The subscriptions of dapps; implements `nodeapi.feed.Audience`."""
 
-    log_filter: which logs it is for; None: it is for new heads.
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    async def prepare(
+        self, subscribers: Sequence[DappSubscription]
+    ) -> Callable[[Sequence[BlockEvent]], None]:
+        """Return a function that sends events once the sessions are current.
+
+        Session versions are read after the blocks. If a session changed before these
+        blocks were committed, or its user was deactivated, its room is refreshed first,
+        even if the change has not been reported yet.
+        Raises: Unavailable.
+        """
+        by_room: dict[Room, list[DappSubscription]] = {}
+        for subscription in subscribers:
+            by_room.setdefault(subscription.room, []).append(subscription)
+        ids = array(INT8, (room.dapp_id for room in by_room), len(by_room))
+        rows = await self._connections.fetch(_VERSIONS, [ids])
+        versions = {read_int8(r[0] or b""): read_int8(r[1] or b"") for r in rows}
+
+        def send(events: Sequence[BlockEvent]) -> None:
+            for room, subscriptions in by_room.items():
+                if versions.get(room.dapp_id) != room.session.version:
+                    room.refresh()
+                room.call_when_current(_Delivery(subscriptions, events))
+
+        return send
+
+
+class DappSubscription(Subscription):
+    """A subscription of a dapp.
+
+    audience: all such subscriptions. room, writer: those of the socket.
     """
 
     def __init__(
-        self, peer: Peer, scope: str, feed: Feed, log_filter: LogFilter | None
+        self,
+        audience: DappAudience,
+        room: Room,
+        writer: FrameWriter,
+        scope: str,
+        log_filter: LogFilter | None,
     ) -> None:
-        self.id = "0x" + secrets.token_hex(16)
-        self.peer = peer
+        self.audience = audience
+        self.room = room
         self.scope = scope
-        self.feed = feed
-        self.log_filter = log_filter
-        self.is_open = True
-        self._before, self._behind = around_notification(scope, self.id)
-        self._held: list[bytes] | None = []
+        super().__init__(writer, log_filter)
 
-    def begin(self) -> None:
-        """Send from now on: the answer with the id has been written."""
-        held, self._held = self._held or [], None
-        for result in held:
-            self.send(result)
+    def frame(self) -> tuple[bytes, bytes]:
+        """Return the parts of a wallet_notify frame before and after its result."""
+        return notification_frame(self.scope, self.id)
 
-    def send(self, result: bytes) -> None:
-        """Send a head or a log, as JSON; nothing once the subscription is over."""
-        if not self.is_open:
-            return
-        if self._held is not None:
-            self._held.append(result)
-        else:
-            self.peer.outbox.send(self._before + result + self._behind)
 
-    def end(self) -> None:
-        """Send nothing more."""
-        self.is_open = False
-        self.feed.leave(self)
+class _Delivery:
+    """Events for the subscriptions of a room."""
+
+    __slots__ = ("_events", "_subscriptions")
+
+    def __init__(
+        self, subscriptions: list[DappSubscription], events: Sequence[BlockEvent]
+    ) -> None:
+        self._subscriptions = subscriptions
+        self._events = events
+
+    def __call__(self) -> None:
+        send_events(self._subscriptions, self._events)

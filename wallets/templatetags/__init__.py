@@ -1,1 +1,1 @@
-"""What templates may ask."""
+"""Template tags and filters."""

@@ -1,4 +1,4 @@
-"""What the admin's pages show of the wallet."""
+"""A template tag for the admin's page on the wallet."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ register = template.Library()
 
 @register.inclusion_tag("wallets/overview.html")
 def wallet_overview() -> dict[str, Any]:
-    """Show what there is in all wallets together, and what has happened lately."""
+    """Show counts and charts of all wallets."""
     return {"tiles": tiles(), "plots": plots(timezone.now())}

@@ -1,4 +1,4 @@
-"""`prune_wallets`: delete what nobody needs any more."""
+"""`prune_wallets`: delete expired and old rows of the wallet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Who is logged in, for connections that stay open longer than a request.
+"""The logged-in users of connections that stay open longer than a request.
 
-Requests have Django's middleware for that. It can't be asked anew, and it may give the
-browser's session another key, which a socket has no cookie to tell.
+Django's middleware checks a login at the start of a request only. It may also change
+the session's key, which a socket can't pass on to the browser.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from keys.models import User
 
 
 def users_by_session(keys: Collection[str]) -> dict[str, int]:
-    """Return the ids of the users who are logged in, by the keys of their sessions.
+    """Return user ids by session key, for valid logins only.
 
-    A key is absent when its session is over, or its user deactivated, or when he has
-    changed his password since.
+    A key is missing if its session has expired, the user was deactivated, or the
+    password was changed after the login.
     """
     live = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     sessions = {row.session_key: row.get_decoded() for row in live}
@@ -36,13 +36,13 @@ def users_by_session(keys: Collection[str]) -> dict[str, int]:
 
 
 def _user_id(session: Mapping[str, Any]) -> int:
-    """Return whose log-in a session holds, 0 for none."""
+    """Return the user id in a session's data, 0 without a login."""
     is_ours = session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
     return int(session.get(SESSION_KEY, 0)) if is_ours else 0
 
 
 def _is_of(session: Mapping[str, Any], user: User) -> bool:
-    """Return whether a log-in was made with the password that the user has."""
+    """Return whether a login was made with the user's present password."""
     shown = session.get(HASH_SESSION_KEY, "")
     good = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
     return any(constant_time_compare(shown, one) for one in good)

@@ -1,4 +1,4 @@
-"""Calls that wait for the user."""
+"""Calls that wait for the user's decision."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from wallets.threads import in_thread
 async def decision_on(
     context: Context, service: Callable[..., ConsentRequest], **arguments: Any
 ) -> RequestOutcome:
-    """Have a service ask the user, and return what becomes of it.
+    """Create a request with a service, and return its outcome.
 
-    It waits for as long as he may take. When the socket goes, what it has asked for is
-    taken back.
-    Raises: what the service does.
+    It waits until the user decides or the request expires. When the socket closes, the
+    request is withdrawn.
+    service: takes dapp_id, cause and `arguments`.
+    Raises: the errors of the service.
     """
     dapp_id, cause = context.peer.dapp_id, context.cause
     asking = in_thread(service, dapp_id=dapp_id, cause=cause, **arguments)
@@ -28,7 +29,7 @@ async def decision_on(
     try:
         return await context.wallet.decision(await asyncio.shield(asked))
     except asyncio.CancelledError:
-        # The socket has gone. A request that is just being made would outlive it.
+        # The socket has closed. A request that is still being created would remain.
         await asyncio.wait([asked])
         await in_thread(withdraw_requests, socket=context.peer.socket)
         raise
