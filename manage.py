@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Run the project's commands, with the embedded services up while they run."""
+"""Run a management command. The embedded services keep running until it ends."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ WITHOUT_SERVICES = frozenset(
 
 
 def main(arguments: list[str]) -> None:
-    """Run one command."""
+    """Run the management command that the arguments name."""
     from django.db import OperationalError
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

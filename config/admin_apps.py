@@ -1,15 +1,15 @@
-"""Which site the admin is."""
+"""App configurations of the admin, which select its site class."""
 
 from django.contrib.admin.apps import AdminConfig
 
 
 class OurAdminConfig(AdminConfig):
-    """The admin."""
+    """The admin without a second factor."""
 
     default_site = "config.admin_site.Site"
 
 
 class VerifiedAdminConfig(AdminConfig):
-    """Lets nobody in who has not shown a one-time password at his log-in."""
+    """The admin for staff who have logged in with a one-time password."""
 
     default_site = "config.verified_site.VerifiedSite"

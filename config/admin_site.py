@@ -1,8 +1,9 @@
-"""The admin's site, where two may send the same form at one instant.
+"""The admin site, which handles conflicts of two forms sent at the same time.
 
-Django looks for rows that are in a form's way, and saves it afterwards. What somebody
-else saves in between is found by the database, or by a service: that would be a page
-which says 500. Sent again, the form finds it by itself, and says so beside its fields.
+Django validates a form against existing rows and saves it afterwards. A row that another
+user saves in between causes an error in the database or in a service, which would be a
+500. This site runs the view again, so that validation finds the conflict and the form
+shows it beside its fields.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 View = Callable[..., HttpResponse]
 
 _FORMS = {"add_view", "change_view"}
-"""Of any model. They save all or nothing."""
+"""Names of the views that save a form, each in one transaction."""
 
 
 class Site(AdminSite):
-    """Sends a form again that met what it could not know of."""
+    """Runs a form view again if saving failed because of a concurrent change."""
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Return a view for those alone who may use the admin."""
+        """Return a view that only staff can open."""
         is_form = getattr(view, "__name__", "") in _FORMS
         return super().admin_view(_again(view) if is_form else view, cacheable)
 
@@ -38,10 +39,10 @@ def _again(view: View) -> View:
         try:
             return view(request, *arguments, **options)
         except (IntegrityError, ValidationError):
-            pass  # nothing of it is saved
+            pass  # the transaction was rolled back
         try:
             return view(request, *arguments, **options)
-        except ValidationError as error:  # of something that is no field's
+        except ValidationError as error:  # not about a field of the form
             messages.error(request, " ".join(error.messages))
             return HttpResponseRedirect(request.path)
 

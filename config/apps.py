@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class ConfigConfig(AppConfig):
-    """Gives the project package its management commands."""
+    """Makes the management commands of `config` available."""
 
     name = "config"
 

@@ -1,4 +1,4 @@
-"""The application that the server loads: `config.asgi:application`."""
+"""The ASGI application that the server loads: `config.asgi:application`."""
 
 from __future__ import annotations
 
@@ -7,43 +7,72 @@ import os
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+# Pages need 8 (`config.pages`), the wallet's calls 4, uses of revoked keys 4.
+os.environ.setdefault("DATABASE_POOL", "16")
 django.setup(set_prefix=False)  # the imports below need that
 
+from channels.routing import URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.urls import re_path  # noqa: E402
 
-from config.gateway import Gateway  # noqa: E402
+from config import variables  # noqa: E402
+from config.chain_metrics import ChainMetrics  # noqa: E402
+from config.database_pool import DatabasePool  # noqa: E402
+from config.gateway import Gateway, refuse  # noqa: E402
 from config.health import Health, Readiness, livez  # noqa: E402
+from config.logs import catch_everything  # noqa: E402
 from config.metrics import Metrics  # noqa: E402
 from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
-from config.shared_connections import SharedConnections  # noqa: E402
+from nodeapi import conf  # noqa: E402
+from nodeapi import routing as node_routing  # noqa: E402
+from nodeapi.explore.pending import with_pending  # noqa: E402
+from nodeapi.responses import REFUSALS  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
+from nodeapi.sockets.hub import Hub as NodeHub  # noqa: E402
+from wallets import routing as wallet_routing  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
-from wallets.sockets.application import DappSockets  # noqa: E402
 from wallets.sockets.hub import Hub  # noqa: E402
-from wallets.sockets.inbox import InboxSockets  # noqa: E402
+from wallets.sockets.inbox import Inboxes  # noqa: E402
 
-shared_connections = SharedConnections()  # before anybody opens one
 node = build_service()
 wallet = build_wallet(node)
-hub = Hub(wallet)
-inboxes = InboxSockets(wallet.watch)
 endpoint = build_endpoint(node)
-health = Health(node.connections, settings.REDIS_URL)
+node_hub = NodeHub(node, endpoint, answer_bytes=conf.max_batch_response_bytes())
+hub = Hub(wallet)
+inboxes = Inboxes(wallet.watch)
+# Channels routes to ASGI applications, where Django's types expect views.
+others = re_path(r"", refuse)  # type: ignore[arg-type]
+sockets = URLRouter(
+    [
+        *node_routing.websocket_urlpatterns(node_hub),
+        *wallet_routing.websocket_urlpatterns(hub, inboxes),
+        others,
+    ]
+)
+pages = with_pending(Pages(), node.relay, node.directory)
+health = Health(node.connections, node.subscriber, settings.REDIS_URL)
+chains = ChainMetrics(node.connections)
 log = RequestLog(
     "all" if settings.REQUEST_LOG == "all" else "problems",
     slow_seconds=settings.REQUEST_LOG_SLOW_SECONDS,
     as_json=settings.LOG_FORMAT == "json",
 )
+catch_everything()
 application = Gateway(
-    endpoint,
-    Pages(),
-    around=None if settings.REQUEST_LOG == "off" else log.around,
-    sockets={"ws/dapp": DappSockets(hub), "ws/ui": inboxes},
+    endpoint if settings.REQUEST_LOG == "off" else log.around_node(endpoint),
+    pages if settings.REQUEST_LOG == "off" else log.around_pages(pages),
+    sockets=sockets,
     lean={
         "/livez": livez,
         "/readyz": Readiness(health),
-        "/metrics": Metrics(node, endpoint, health, settings.METRICS_TOKEN),
+        "/metrics": Metrics(node, endpoint, health, chains, settings.METRICS_TOKEN),
     },
-    parts=[shared_connections, wallet, hub, inboxes, health, log],
+    parts=[
+        *(endpoint, node_hub, DatabasePool(), wallet, hub, inboxes),
+        *(health, chains, log),
+    ],
+    limits=settings.CLIENT_LIMITS,
+    refusals=REFUSALS,
+    trusted_proxies=variables.FORWARDED_ALLOW_IPS.value(),
 )

@@ -1,33 +1,43 @@
-"""Look for known vulnerabilities in what is pinned, where the index answers.
+"""Look up known vulnerabilities of the pinned versions: `make audit`.
 
-A machine without a network passes: the look says that it was left out, and why.
+A machine without access to the vulnerability service can't audit anything. That is a
+failure, or a warning with `--optional` (`make check AUDIT_OPTIONAL=1`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from argparse import ArgumentParser
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
 ANSWER_SECONDS = 5
-"""For one answer of the index."""
+"""Timeout of one request to the service."""
 
 PATIENCE_SECONDS = 60
-"""For all of them: a check must not hang on a slow network."""
+"""Timeout of all requests, so that a slow network does not block a check."""
+
+NOT_AUDITED = 2
+"""Exit status when no pin could be checked."""
 
 
 def ask(requirements: Path) -> list[dict[str, Any]] | str:
-    """Return what is known of each pinned package, or why nothing could be learned."""
+    """Return pip-audit's entry for each pinned package, or an error message.
+
+    pip-audit takes other options from its own environment variables, such as
+    PIP_AUDIT_VULNERABILITY_SERVICE.
+    """
     try:
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pip_audit", "--requirement", requirements),
-                *("--no-deps", "--disable-pip", "--progress-spinner", "off"),
+                *("--require-hashes", "--disable-pip", "--progress-spinner", "off"),
                 *("--timeout", str(ANSWER_SECONDS), "--format", "json"),
             ],
             capture_output=True,
@@ -36,16 +46,24 @@ def ask(requirements: Path) -> list[dict[str, Any]] | str:
             timeout=PATIENCE_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return f"the index took longer than {PATIENCE_SECONDS} s"
+        return f"the service took longer than {PATIENCE_SECONDS} s"
     try:
         found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
     except ValueError:
-        return (done.stderr.strip().splitlines() or ["no answer"])[-1]
+        return _reason(done.stderr)
     return found
 
 
+def _reason(output: str) -> str:
+    """Return the last line of pip-audit's errors that has a message."""
+    lines = output.strip().splitlines()
+    # An exception without one ends the traceback of the exception that has it.
+    messages = [line for line in lines if re.match(r"ERROR:|[\w.]+: ", line)]
+    return (messages or lines or ["pip-audit printed nothing"])[-1]
+
+
 def report(packages: Iterable[dict[str, Any]]) -> tuple[list[str], int, int]:
-    """Return a line for each vulnerability, how many were looked up, how many not."""
+    """Return a line for each vulnerability, and the numbers of known and unknown pins."""
     lines = []
     known = unknown = 0
     for package in packages:
@@ -60,21 +78,46 @@ def report(packages: Iterable[dict[str, Any]]) -> tuple[list[str], int, int]:
     return lines, known, unknown
 
 
-def main() -> int:
-    """Print what was found; 1 when a pinned version is known to be vulnerable."""
+def main(arguments: Sequence[str]) -> int:
+    """Print the vulnerabilities and return the exit status.
+
+    The status is 1 if a pinned version has a known vulnerability. It is NOT_AUDITED if
+    no version could be checked and `--optional` is not given, and otherwise 0.
+    """
+    parser = ArgumentParser(prog="audit", description="Audit the pinned versions.")
+    parser.add_argument(
+        "--optional",
+        action="store_true",
+        help="only warn if the vulnerability service is unreachable",
+    )
+    options = parser.parse_args(arguments)
     found = ask(ROOT / "requirements-dev.txt")
     if isinstance(found, str):
-        print(f"audit: skipped: {found}")
-        return 0
+        return _not_audited(found, options.optional)
     lines, known, unknown = report(found)
-    print(*lines, sep="\n", end="\n" if lines else "")
     if not known:
-        print("audit: skipped: the index knows nothing of any package")
-    else:
-        left_out = f", {unknown} of which nothing is known" if unknown else ""
-        print(f"audit: {len(lines)} known vulnerabilities in {known} pins{left_out}")
+        reason = "the service knows none of the pinned packages"
+        return _not_audited(reason, options.optional)
+    print(*lines, sep="\n", end="\n" if lines else "")
+    left_out = f", {unknown} of which are unknown to the service" if unknown else ""
+    total = known + unknown
+    print(f"audit: {len(lines)} known vulnerabilities in {total} pins{left_out}")
     return 1 if lines else 0
 
 
+def _not_audited(reason: str, optional: bool) -> int:
+    """Report that no pin was checked; returns the exit status."""
+    kind = "WARNING" if optional else "ERROR"
+    print(
+        f"audit: {kind}: no pinned version was checked for known vulnerabilities:\n"
+        f"audit: {reason}",
+        file=sys.stderr,
+    )
+    if optional:
+        return 0
+    print("audit: AUDIT_OPTIONAL=1 makes this a warning", file=sys.stderr)
+    return NOT_AUDITED
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""What is wrong with the database that the service was given."""
+"""System checks of the database."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from django.db import connections
 def check_encoding(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Refuse a database whose text is not UTF-8; `migrate` asks before it begins.
+    """Return an error for each database whose encoding is not UTF-8.
 
-    SQL_ASCII, what a cluster made under the locale C has, counts bytes where columns
-    are measured in characters.
+    `migrate` runs this check before it applies a migration. A database with the encoding
+    SQL_ASCII, the default of clusters with the locale C, measures columns in bytes
+    instead of characters.
     Source: https://www.postgresql.org/docs/current/multibyte.html
     """
     found: list[CheckMessage] = []

@@ -1,7 +1,7 @@
-"""What a first start finds: the sample chain, a customer with two keys, one of staff.
+"""Data of `make run`: the sample chain, a live network, a customer with two keys, staff.
 
-Everything here can be repeated: what is there stays as it is. The secrets exist in
-VAR_DIR/run.json alone (mode 0600); the database keeps digests.
+All functions are idempotent: existing data is kept. The secrets are stored only in
+VAR_DIR/run.json (mode 0600); the database has their digests.
 """
 
 from __future__ import annotations
@@ -9,20 +9,29 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db.models import Exists, OuterRef
 
 from config import env
 from keys import format as key_format
 from keys.models import KeyVersion, User
 from keys.services import get_or_create_customer, issue_key
+from networks.models import Network
+from networks.services import configure_network
+from nodeapi.chain.database import importer_connection
+from nodeapi.chain.networks import open_network
+from nodeapi.management.genesis_file import read_genesis
 from nodeapi.models import Block, StorageVersion
 
 NETWORK = "sample"
+LIVE_NETWORK = "live"
 CUSTOMER = "customer@example.org"
 STAFF = "staff@example.org"
 SAMPLE_DIR = env.BASE_DIR / "samples" / NETWORK
@@ -33,7 +42,7 @@ _LAST_SYSTEM_ADDRESS = b"\x00" + b"\xff" * 19
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Something to ask for: a block, and a slot that it left non-zero."""
+    """Arguments for an example call: a block, and a slot that it left non-zero."""
 
     network: str
     block_hash: str
@@ -61,7 +70,7 @@ class Run:
 
 
 def import_sample_chain() -> None:
-    """Import the sample chain; blocks that are there already are passed over."""
+    """Import the sample chain, without blocks that are stored already."""
     call_command(
         "import_chain",
         str(SAMPLE_DIR / "chain.rlp"),
@@ -71,8 +80,30 @@ def import_sample_chain() -> None:
     )
 
 
+def follow_upstreams(urls: Sequence[str], genesis: Path | None) -> None:
+    """Set the upstreams of the live network. The network is added if it is missing.
+
+    genesis: genesis.json of the network, or None if the network exists already.
+    Raises: CommandError; NetworkMismatch if the network has another genesis.
+    """
+    network = Network.objects.filter(slug=LIVE_NETWORK).first()
+    if network is None:
+        if genesis is None:
+            raise CommandError("the first start with an upstream needs a genesis.json")
+        options = [f"--upstream={url}" for url in urls]
+        call_command("add_network", LIVE_NETWORK, f"--genesis={genesis}", *options)
+        return
+    if genesis is not None:
+        with importer_connection() as connection:
+            open_network(connection, LIVE_NETWORK, genesis=read_genesis(genesis))
+    try:
+        configure_network(network=network, upstream_urls=urls)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+
+
 def prepare(base_url: str, path: Path) -> Run:
-    """Make what is missing, write `path` and return what it says."""
+    """Create missing keys and users, write `path` and return its content."""
     known = _read(path)
     run = Run(
         base_url=base_url,
@@ -122,7 +153,7 @@ def find_sample(slug: str) -> Sample:
 
 
 def _api_key(known: str | None, name: str, *, may_trace: bool) -> str:
-    """Return the key that was issued on an earlier start, else a new one."""
+    """Return the key of an earlier start if it is valid, otherwise a new one."""
     if known is not None:
         digest = key_format.digest(known)
         if KeyVersion.objects.live().filter(digest=digest).exists():
@@ -132,15 +163,15 @@ def _api_key(known: str | None, name: str, *, may_trace: bool) -> str:
 
 
 def _staff() -> User:
-    """Return the member of staff, without a password if he is new."""
+    """Return the member of staff, without a password if the user is new."""
     found = User.objects.filter(email=STAFF).first()
     return found or User.objects.create_superuser(STAFF)
 
 
 def _password(user: User, known: str | None) -> str:
-    """Return the password of a user, a new one when there is none or it was lost.
+    """Return the user's password from run.json, or set and return a new one.
 
-    One that was changed on a page stays changed.
+    A password that was changed on a page is not set again.
     """
     if known is not None and user.has_usable_password():
         return known
@@ -159,7 +190,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, run: Run) -> None:
-    """Write the file in one step, readable for its owner alone."""
+    """Write the file atomically, readable for its owner only."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(json.dumps(asdict(run), indent=2) + "\n")

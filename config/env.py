@@ -1,99 +1,134 @@
-"""The environment: the only place where the project reads it."""
+"""Environment variables: how one is declared, read and checked.
+
+No other module of the project reads settings from the environment.
+`config/variables.py` declares the variables.
+"""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-Number = TypeVar("Number", int, float)
+T = TypeVar("T")
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 class InvalidSetting(ValueError):
-    """Raised when an environment variable can't be read as what it must be."""
+    """Raised when the value of an environment variable can't be parsed."""
 
 
-def text(name: str, default: str = "") -> str:
-    """Return an environment variable, the default when it is unset or empty."""
-    return os.environ.get(name) or default
+@dataclass(frozen=True, slots=True)
+class Variable(Generic[T]):
+    """An environment variable with its type, its default and its documentation."""
+
+    name: str
+    parse: Callable[[str], T]
+    """Converts the text of the variable. Raises ValueError: "must be …"."""
+    default: T
+    """The value if the variable is unset or empty."""
+    meaning: str
+    """Markdown, one or more sentences, with the unit and the reason for the default."""
+    default_in_words: str = ""
+    """Markdown text that describes the default, if its value alone is unclear."""
+
+    def value(self) -> T:
+        """Return the parsed value, or the default if the variable is unset or empty.
+
+        Raises: InvalidSetting with the variable's name.
+        """
+        given = os.environ.get(self.name)
+        if not given:
+            return self.default
+        try:
+            return self.parse(given)
+        except ValueError as error:
+            raise InvalidSetting(f"{self.name} {error}") from None
 
 
-def integer(name: str, default: int) -> int:
-    """Return an environment variable as an integer.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Variables that are documented together, in the order of their declaration."""
 
-    Raises: InvalidSetting naming the variable when it is set to something else.
-    """
-    value = text(name)
-    if not value:
-        return default
-    try:
-        return int(value)
-    except ValueError:
-        raise InvalidSetting(f"{name} must be an integer, not {value!r}") from None
+    title: str
+    variables: list[Variable[Any]] = field(default_factory=list)
 
-
-def boolean(name: str, default: bool) -> bool:
-    """Return an environment variable as a truth value: 1, true, yes, on are true."""
-    value = text(name)
-    return value.lower() in {"1", "true", "yes", "on"} if value else default
-
-
-def words(name: str, default: str = "") -> list[str]:
-    """Return an environment variable's words, which commas separate."""
-    return [word for part in text(name, default).split(",") if (word := part.strip())]
+    def variable(
+        self,
+        name: str,
+        parse: Callable[[str], T],
+        default: T,
+        meaning: str,
+        default_in_words: str = "",
+    ) -> Variable[T]:
+        """Declare a variable of this group. The parameters are those of `Variable`."""
+        declared = Variable(name, parse, default, meaning, default_in_words)
+        self.variables.append(declared)
+        return declared
 
 
-def one_of(name: str, default: str, *others: str) -> str:
-    """Return an environment variable that has one of few values.
-
-    Raises: InvalidSetting naming the variable when it is set to something else.
-    """
-    value = text(name, default)
-    if value not in (default, *others):
-        known = ", ".join((default, *others))
-        raise InvalidSetting(f"{name} must be one of {known}, not {value!r}")
+def text(value: str) -> str:
+    """Return the value unchanged."""
     return value
 
 
+def boolean(value: str) -> bool:
+    """Return True for 1, true, yes and on in any case, False for everything else."""
+    return value.lower() in {"1", "true", "yes", "on"}
+
+
+def words(value: str) -> list[str]:
+    """Return the words between commas, without surrounding spaces and empty words."""
+    return [word for part in value.split(",") if (word := part.strip())]
+
+
+def integer(value: str) -> int:
+    """Parse an integer of any sign. Raises: ValueError for other text."""
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"must be an integer, not {value!r}") from None
+
+
 def count(value: str) -> int:
-    """Read a whole number above 0. Raises: ValueError, like the next two."""
-    return _above(0, int(value))
-
-
-def size(value: str) -> int:
-    """Read a whole number, 0 among them."""
-    return _above(-1, int(value))
-
-
-def duration(value: str) -> float:
-    """Read a number above 0 of seconds, or of days."""
-    return _above(0, float(value))
-
-
-def _above(bound: int, number: Number) -> Number:
-    """Return a number if it is finite and above a bound."""
-    if not bound < number < inf:
-        raise ValueError(f"{number} is no number above {bound}")
+    """Parse an integer above 0. Raises: ValueError for other text."""
+    number = integer(value)
+    if number < 1:
+        raise ValueError(f"must be 1 or more, not {number}")
     return number
 
 
-def given(**readers: Callable[[str], Any]) -> dict[str, Any]:
-    """Return the variables that are set, read by the function of their keyword.
-
-    Raises: InvalidSetting naming the variable whose value can't be read so.
-    """
-    found = {}
-    for name, reader in readers.items():
-        if value := text(name):
-            try:
-                found[name] = reader(value)
-            except ValueError as error:
-                raise InvalidSetting(f"{name}: {error}") from None
-    return found
+def size(value: str) -> int:
+    """Parse an integer of at least 0. Raises: ValueError for other text."""
+    number = integer(value)
+    if number < 0:
+        raise ValueError(f"must be 0 or more, not {number}")
+    return number
 
 
-def var_dir() -> Path:
-    """Return the folder of everything that is written while running."""
-    return Path(text("VAR_DIR", str(BASE_DIR / "var"))).resolve()
+def duration(value: str) -> float:
+    """Parse a finite number above 0. Raises: ValueError for other text."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < inf:
+        raise ValueError(f"must be a number above 0, not {value!r}")
+    return number
+
+
+class Choice:
+    """A parser that accepts only the given values."""
+
+    def __init__(self, *values: str) -> None:
+        self.values = values
+
+    def __call__(self, value: str) -> str:
+        """Return the value unchanged. Raises: ValueError if it is not accepted."""
+        if value not in self.values:
+            raise ValueError(f"must be one of {', '.join(self.values)}, not {value!r}")
+        return value

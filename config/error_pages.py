@@ -1,6 +1,7 @@
-"""Pages for what goes wrong, in the product's look; `config.urls` and settings name them.
+"""Error pages with the product's design, used by `config.urls` and the settings.
 
-They are under the same policy as other pages: what went wrong may have come from anywhere.
+They have the same Content-Security-Policy as other pages, because the failed request can
+contain anything.
 """
 
 from __future__ import annotations
@@ -19,5 +20,5 @@ crashed = without_scripts(defaults.server_error)
 
 @without_scripts
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Say that a form came from elsewhere, or without its cookie; why is for the log."""
+    """Explain that the form failed CSRF protection; the reason is only logged."""
     return render(request, "403_csrf.html", status=403)

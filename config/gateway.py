@@ -1,117 +1,89 @@
-"""Who gets which connection: `/v3` the node endpoint, `/ws` sockets, the rest pages.
-
-One process serves them all. The endpoint is a bare ASGI application beside Django, not
-inside it: passing through a Django view would cost twenty times what it does itself.
-"""
+"""Top-level routing: node requests, operators' paths, WebSockets, pages."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from asgiref.sync import markcoroutinefunction
-from channels.routing import ProtocolTypeRouter, URLRouter
-from django.urls import re_path
+from channels.routing import ProtocolTypeRouter
 
-Scope = dict[str, Any]
-Message = Mapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-AnswerOne = Callable[[Any], Awaitable[None]]
-"""Answers an exchange; returns what an application does."""
-
-Recognise = Callable[[Scope], AnswerOne | None]
-"""Returns what answers requests with the head that a scope tells of; None for a head
-whose requests are to be told of in a scope each time."""
+from nodeapi.endpoint import is_node_path
+from server.asgi import AsgiNode, Receive, Scope, Send
+from server.bounds import Limits
+from server.options import ServerOptions
+from server.request import Handler
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Part(Protocol):
-    """Something with connections of its own to open and close."""
+    """A part of the service with its own connections."""
 
     async def start(self) -> None:
-        """Open what answering needs."""
+        """Open the connections."""
 
     async def stop(self) -> None:
-        """Close it again."""
-
-
-class Endpoint(Part, Protocol):
-    """An ASGI application that is such a part."""
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer one request."""
-
-    def recognise(self, scope: Scope) -> AnswerOne | None:
-        """Return what answers requests with the head that a scope tells of, if anything."""
-
-
-def is_node_path(path: str) -> bool:
-    """Return whether a path is `/v3[/…]` or `/<slug>/v3[/…]`."""
-    start = 0 if path.startswith("/v3") else path.find("/", 1)
-    end = start + 3
-    return path.startswith("/v3", start) and (len(path) == end or path[end] == "/")
+        """Close the connections."""
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """Turn a WebSocket away before it is opened: the client sees a 403."""
+    """Refuse a WebSocket handshake: the client sees a 403."""
     await receive()
     await send({"type": "websocket.close", "code": 1008})
 
 
 class Gateway:
-    """The application that the server calls, for each connection.
+    """The ASGI application that the server loads.
 
-    sockets: what serves WebSockets, by path without the first slash.
-    lean: what answers paths that need no Django, by path.
-    around: wraps what answers customers and people.
-    parts: what is opened after the endpoint and closed before it, in this order.
+    The server has node requests answered by `node` itself (see `server_options`). This
+    application gets those of connections that were handed over to uvicorn.
+
+    node: answers node requests.
+    pages: answers other HTTP requests.
+    sockets: answers WebSockets.
+    lean: answer paths that need no Django, by path.
+    parts: started in this order with the server, and stopped in the opposite order.
+    limits, refusals, trusted_proxies: see `server.options.ServerOptions`.
     """
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        node: Handler,
         pages: Application,
         *,
-        sockets: Mapping[str, Application] | None = None,
+        sockets: Application = refuse,
         lean: Mapping[str, Application] | None = None,
-        around: Callable[[Application], Application] | None = None,
         parts: Sequence[Part] = (),
+        limits: Limits | None = None,
+        refusals: Mapping[str, bytes] | None = None,
+        trusted_proxies: str = "127.0.0.1",
     ) -> None:
-        self._answer: Application = endpoint
-        if around is not None:
-            self._answer, pages = around(endpoint), around(pages)
-        self._recognise: Recognise | None = getattr(self._answer, "recognise", None)
-        self._parts = [endpoint, *parts]
-        # Channels routes to ASGI applications where Django's types expect views.
-        routes: list[Any] = [
-            re_path(rf"^{re.escape(path)}$", serve)  # type: ignore[arg-type]
-            for path, serve in (sockets or {}).items()
-        ]
-        router = URLRouter([*routes, re_path(r"", refuse)])  # type: ignore[arg-type]
-        self._others = ProtocolTypeRouter({"http": pages, "websocket": router})
+        self.server_options = ServerOptions(
+            handler=node,
+            is_node_path=is_node_path,
+            refusals=refusals or {},
+            limits=limits or Limits(),
+            trusted_proxies=trusted_proxies,
+        )
+        self._node = AsgiNode(node)
+        self._parts = parts
+        self._others = ProtocolTypeRouter({"http": pages, "websocket": sockets})
         self._lean = lean or {}
 
-    @markcoroutinefunction  # or uvicorn takes it for what ASGI 2 was
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Hand a connection over to whoever its path belongs to."""
-        if scope["type"] == "http" and is_node_path(scope["path"]):
-            return self._answer(scope, receive, send)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a scope."""
         if scope["type"] == "lifespan":
-            return self._live(receive, send)
-        serve = self._lean.get(scope["path"]) if scope["type"] == "http" else None
-        return (serve or self._others)(scope, receive, send)
-
-    def recognise(self, scope: Scope) -> AnswerOne | None:
-        """Return what answers requests with the head that a scope tells of, if anything."""
-        if self._recognise is None or not is_node_path(scope["path"]):
-            return None
-        return self._recognise(scope)
+            await self._live(receive, send)
+        elif scope["type"] == "websocket":
+            await self._others(scope, receive, send)
+        elif is_node_path(scope["path"]):
+            await self._node(scope, receive, send)
+        else:
+            serve = self._lean.get(scope["path"], self._others)
+            await serve(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Open and close the parts with the server."""
+        """Start and stop the parts with the server."""
         await receive()
         for part in self._parts:
             await part.start()

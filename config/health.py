@@ -1,40 +1,48 @@
 """`/livez` and `/readyz`: whether a process is alive, and whether to send it requests.
 
-Alive is a process whose event loop turns. Ready is one that is not about to leave and
-whose database answers. Without Redis it stays ready: limits are counted in the process
-then, and a load balancer that took all processes away would make that an outage.
+A process is alive if its event loop runs. It is ready if it is not shutting down, its
+database answers, and it knows all committed changes. Without Redis it remains ready,
+because limits are then counted in the process, and changes are found by polling.
+Otherwise, a load balancer would remove all processes.
+
+A request may also demand that networks are current: `/readyz?network=dev&max_lag=30`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any
+from urllib.parse import parse_qsl
 
 import orjson
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from config.lean import is_reading, refuse_method, send_answer
-from config.running import running
-from nodeapi.http import Receive, Scope, Send
+from config.shared_result import SharedResult
+from evm.headers import decode_header
+from outbox.redis_address import connection_pool
+from outbox.subscriber import Subscriber
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.statement import Row, Statement, read_int8
+from server.asgi import Receive, Scope, Send
+from server.process import process_of
 
 FRESH_SECONDS = 1.0
-"""How long what was found is told again: whoever asks oftener costs nothing."""
+"""How long a result is cached. More frequent requests cost nothing."""
 
 DATABASE_SECONDS = 2.0
 REDIS_SECONDS = 0.5
-"""How long an answer may take; load balancers wait for few seconds."""
+"""Timeout of the check. Load balancers wait for few seconds."""
 
 _HEADS = Statement(
     """
-    SELECT n.slug, n.head_number, b.timestamp FROM networks_network n
+    SELECT n.slug, n.head_number, b.header FROM networks_network n
     LEFT JOIN nodeapi_block b ON b.network_id = n.id AND b.hash = n.head_hash
     ORDER BY n.id
     """
@@ -43,7 +51,7 @@ _HEADS = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest block of a network, None where there is none.
+    """The newest block of a network. Its fields are None if there is none.
 
     timestamp: the block's own, in Unix seconds.
     """
@@ -53,59 +61,65 @@ class Head:
     timestamp: int | None
 
     def age_seconds(self, now: float) -> float | None:
-        """Return how long ago the block was made."""
+        """Return the seconds since the block's timestamp, or None without a block.
+
+        now: Unix seconds.
+        """
         return None if self.timestamp is None else max(0.0, now - self.timestamp)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a look at the services found.
+    """The result of a health check.
 
-    heads: None when the database did not answer.
+    heads: None if the database did not answer.
     """
 
     heads: list[Head] | None
     has_redis: bool
     seconds: float
-    """How long the look took."""
+    """Duration of the check."""
+    knows_changes: bool = True
+    """Whether all committed changes are known, up to those of the last two seconds."""
+    has_messages: bool = True
+    """Whether changes are reported by messages; otherwise by polling only."""
 
 
 class Health:
-    """Looks at the services that a process needs; at most once a second."""
+    """Checks the services that a process needs, at most once a second."""
 
-    def __init__(self, connections: Connections, redis_url: str) -> None:
+    def __init__(
+        self, connections: Connections, subscriber: Subscriber, redis_url: str
+    ) -> None:
         self._connections = connections
-        self._redis = Redis.from_url(
-            redis_url,
-            socket_timeout=REDIS_SECONDS,
-            socket_connect_timeout=REDIS_SECONDS,
-            retry=Retry(NoBackoff(), 0),
+        self._subscriber = subscriber
+        self._redis = Redis.from_pool(
+            connection_pool(redis_url, max_connections=1, timeout=REDIS_SECONDS)
         )
-        self._looking: asyncio.Task[Finding] | None = None
-        self._fresh_until = 0.0
+        self._result = SharedResult(self._look, FRESH_SECONDS)
 
     async def start(self) -> None:
-        """Do nothing: what is needed is opened with the first look."""
+        """Do nothing. The first check opens the connections."""
 
     async def stop(self) -> None:
-        """Hang up."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        """Close the connections."""
+        await self._result.stop()
         await self._redis.aclose()
 
     async def look(self) -> Finding:
-        """Return what was found within the last second, else look now."""
-        looking = self._looking
-        if looking is None or (looking.done() and time.monotonic() > self._fresh_until):
-            looking = self._looking = asyncio.create_task(self._look())
-        return await asyncio.shield(looking)
+        """Return the result of a check within the last second, otherwise check now."""
+        return await self._result.get()
 
     async def _look(self) -> Finding:
         began = time.perf_counter()
         heads, has_redis = await asyncio.gather(self._heads(), self._asked_redis())
-        self._fresh_until = time.monotonic() + FRESH_SECONDS
-        return Finding(heads, has_redis, time.perf_counter() - began)
+        return Finding(
+            heads,
+            has_redis,
+            time.perf_counter() - began,
+            knows_changes=self._subscriber.epoch != 0,
+            has_messages=self._subscriber.has_messages,
+        )
 
     async def _heads(self) -> list[Head] | None:
         try:
@@ -124,56 +138,147 @@ class Health:
 
 
 async def livez(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer that the event loop turns."""
+    """Answer 200, which shows that the event loop is running."""
     if is_reading(scope):
         await send_answer(scope, send, 200, b'{"status":"alive"}')
     else:
         await refuse_method(scope, send)
 
 
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a request to `/readyz` demands of networks.
+
+    networks: slugs of the networks that must have a head.
+    max_lag: largest age of their heads in seconds; None: any age.
+    """
+
+    networks: tuple[str, ...] = ()
+    max_lag: float | None = None
+
+    @classmethod
+    def parse(cls, query: bytes) -> Demand:
+        """Read a query string. Unknown parameters are ignored.
+
+        Raises: ValueError with a message for the client.
+        """
+        networks: dict[str, None] = {}
+        max_lag = None
+        for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+            if name == "network":
+                networks[value] = None
+            elif name == "max_lag":
+                max_lag = _seconds(value)
+        if max_lag is not None and not networks:
+            raise ValueError("max_lag needs network")
+        return cls(tuple(networks), max_lag)
+
+    def unknown(self, heads: list[Head]) -> list[str]:
+        """Return the slugs that belong to no network."""
+        known = {head.network for head in heads}
+        return [slug for slug in self.networks if slug not in known]
+
+    def failures(self, heads: list[Head], now: float) -> Iterator[str]:
+        """Yield each failed condition as text for the client. now: Unix seconds."""
+        for head in heads:
+            if head.network in self.networks:
+                age = head.age_seconds(now)
+                if age is None:
+                    yield f"{head.network} has no block"
+                elif self.max_lag is not None and age > self.max_lag:
+                    yield (
+                        f"{head.network} is {age:.0f} s behind,"
+                        f" {self.max_lag:g} s are allowed"
+                    )
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < inf:
+        raise ValueError("max_lag must be a number of seconds")
+    return seconds
+
+
 class Readiness:
-    """Answers `/readyz`; an ASGI application."""
+    """The ASGI application of `/readyz`."""
 
     def __init__(self, health: Health) -> None:
         self._health = health
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with what was found: 200 if requests may come, else 503."""
+        """Respond with the result of the check.
+
+        The status is 200 if the process is ready and the demanded networks are current,
+        otherwise 503. An invalid query is answered with 400, and one that names an
+        unknown network with 404.
+        """
         if not is_reading(scope):
             await refuse_method(scope, send)
             return
-        process = running(scope)
+        process = process_of(scope)
         if process is not None and process.is_draining:
             await send_answer(scope, send, 503, b'{"status":"draining"}')
             return
+        try:
+            demand = Demand.parse(scope["query_string"])
+        except ValueError as error:
+            await send_answer(scope, send, 400, _status(f"invalid query: {error}"))
+            return
         found = await self._health.look()
-        is_ready = found.heads is not None
-        status = "ready" if is_ready else "unavailable"
-        document = orjson.dumps({"status": status, **_checks(found)})
-        await send_answer(scope, send, 200 if is_ready else 503, document)
+        heads = found.heads or []
+        unknown = [] if found.heads is None else demand.unknown(heads)
+        if unknown:
+            text = f"unknown network: {', '.join(unknown)}"
+            await send_answer(scope, send, 404, _status(text))
+            return
+        now = time.time()
+        checks = _checks(found)
+        failures = list(demand.failures(heads, now))
+        if demand.networks:
+            known = "ok" if found.heads is not None else "unknown"
+            checks["lag"] = "; ".join(failures) or known
+        is_ready = found.heads is not None and found.knows_changes and not failures
+        document = {
+            "status": "ready" if is_ready else "unavailable",
+            "checks": checks,
+            "networks": _networks(heads, now),
+        }
+        answer = orjson.dumps(document)
+        await send_answer(scope, send, 200 if is_ready else 503, answer)
 
 
-def _checks(found: Finding) -> dict[str, Any]:
-    now = time.time()
+def _status(text: str) -> bytes:
+    return orjson.dumps({"status": text})
+
+
+def _checks(found: Finding) -> dict[str, str]:
     return {
-        "checks": {
-            "database": "ok" if found.heads is not None else "away",
-            "redis": "ok" if found.has_redis else "away: limits are per process",
-        },
-        "networks": {
-            head.network: {
-                "head": head.number,
-                "head_age_seconds": head.age_seconds(now),
-            }
-            for head in found.heads or []
-        },
+        "database": "ok" if found.heads is not None else "away",
+        "changes": _state_of_changes(found),
+        "redis": "ok" if found.has_redis else "away: limits are per process",
     }
 
 
+def _networks(heads: list[Head], now: float) -> dict[str, Any]:
+    return {
+        head.network: {"head": head.number, "head_age_seconds": head.age_seconds(now)}
+        for head in heads
+    }
+
+
+def _state_of_changes(found: Finding) -> str:
+    if not found.knows_changes:
+        return "unknown"
+    return "ok" if found.has_messages else "ok: read once per second"
+
+
 def _head(row: Row) -> Head:
-    slug, number, timestamp = row
+    slug, number, header = row
     return Head(
         (slug or b"").decode(),
         None if number is None else read_int8(number),
-        None if timestamp is None else read_int8(timestamp),
+        None if header is None else decode_header(header).timestamp,
     )

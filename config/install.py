@@ -1,8 +1,8 @@
-"""Make `.venv` hold what a requirements file pins; `make` calls this first.
+"""Install the pins of a requirements file into `.venv`; `make` calls this first.
 
-Runs on a bare Python, so that it uses nothing but the standard library and that
-Python's pip. Wheels only: nothing is compiled. Two that run at once wait for each
-other, and one that finds everything done does nothing.
+It runs on a bare Python and uses only the standard library and pip. It installs wheels
+only, so nothing is compiled. Concurrent runs wait for each other, and a run without
+changes does nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ MINIMUM = (3, 11)
 
 
 def install(requirements: Path) -> None:
-    """Install the pins unless they are what was installed last.
+    """Install the pins unless the same pins were installed last.
 
-    Raises: CalledProcessError when pip fails; pip has said why.
+    Raises: CalledProcessError if pip fails; pip has printed the reason.
     """
     stamp = VENV / f"installed-{requirements.stem}"
-    wanted = _fingerprint(requirements)
+    wanted = fingerprint(requirements)
     with (ROOT / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists() and stamp.read_text() == wanted:
@@ -36,13 +36,14 @@ def install(requirements: Path) -> None:
         _run(
             *("-m", "pip", "--python", str(VENV / "bin" / "python")),
             *("--disable-pip-version-check", "install", "--quiet"),
-            *("--only-binary", ":all:", "--requirement", str(requirements)),
+            *("--require-hashes", "--only-binary", ":all:"),
+            *("--requirement", str(requirements)),
         )
         stamp.write_text(wanted)
 
 
-def _fingerprint(requirements: Path) -> str:
-    """Return what the installation depends on: the pins and the interpreter."""
+def fingerprint(requirements: Path) -> str:
+    """Return a text that changes with the pins or the interpreter."""
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     return f"{sys.version}\n{digest}\n"
 

@@ -1,15 +1,16 @@
-"""Answers to operators' programs, on the short way past Django."""
+"""Responses to operators' programs (health, metrics) that bypass Django."""
 
 from __future__ import annotations
 
-from nodeapi.http import Headers, Scope, Send
+from server.asgi import Scope, Send
+from server.request import Headers
 
-_JSON: Headers = [(b"content-type", b"application/json")]
-_ALWAYS: Headers = [(b"cache-control", b"no-store")]
+_JSON = ((b"content-type", b"application/json"),)
+_ALWAYS = ((b"cache-control", b"no-store"),)
 
 
 def is_reading(scope: Scope) -> bool:
-    """Return whether a request asks for a document, and does nothing."""
+    """Return whether a request's method is GET or HEAD."""
     return scope["method"] in ("GET", "HEAD")
 
 
@@ -20,7 +21,7 @@ async def send_answer(
     body: bytes,
     headers: Headers = _JSON,
 ) -> None:
-    """Send an answer that no cache may keep."""
+    """Send a response that must not be cached."""
     length = (b"content-length", b"%d" % len(body))
     start = {"type": "http.response.start", "status": status}
     await send({**start, "headers": [*headers, *_ALWAYS, length]})
@@ -29,6 +30,6 @@ async def send_answer(
 
 
 async def refuse_method(scope: Scope, send: Send) -> None:
-    """Answer a request that is neither GET nor HEAD."""
+    """Respond with 405 to a request that is neither GET nor HEAD."""
     allow = [(b"allow", b"GET, HEAD"), *_JSON]
     await send_answer(scope, send, 405, b'{"status":"method not allowed"}', allow)

@@ -1,4 +1,4 @@
-"""Log lines without secrets, as text or as JSON."""
+"""Formatters for log lines without API keys, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _API_KEY = re.compile(r"((?:nk|mt)_[0-9A-Za-z]{4})[0-9A-Za-z]{4,}([0-9A-Za-z]{4}
 
 
 def redact(text: str) -> str:
-    """Return a text in which API keys are shortened to their hints."""
+    """Return the text with each API key replaced by its hint."""
     return _API_KEY.sub(r"\1…\2", text)
 
 
 def timestamp(seconds: float) -> str:
-    """Return a Unix time as RFC 3339 has it, with milliseconds."""
+    """Return a Unix time in RFC 3339 format, with milliseconds."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -51,7 +51,7 @@ class JsonFormatter(logging.Formatter):
             document["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             document["stack"] = self.formatStack(record.stack_info)
-        # What is no Unicode, such as half a surrogate pair, JSON can't hold.
+        # JSON can't contain invalid Unicode, such as half a surrogate pair.
         plain = {
             name: value.encode(errors="backslashreplace").decode()
             for name, value in document.items()
@@ -60,10 +60,10 @@ class JsonFormatter(logging.Formatter):
 
 
 def catch_everything() -> None:
-    """Have the log tell of what Python would write to standard error by itself.
+    """Log what Python would write to standard error itself.
 
-    Exceptions that end a thread or the process, warnings, and lines that could not be
-    formatted would come as they are, with whatever is in them.
+    Uncaught exceptions, warnings and formatting errors would otherwise be written without
+    redaction.
     """
     logging.raiseExceptions = False
     logging.captureWarnings(True)

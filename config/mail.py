@@ -1,4 +1,4 @@
-"""The mail server, as an address: `smtps://user:password@mail.example.org`."""
+"""Parsing of MAIL_URL, such as `smtps://user:password@mail.example.org`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from urllib.parse import unquote, urlsplit
 from config.env import InvalidSetting
 
 _PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
-"""The usual port of each scheme. Source: RFC 8314 for implicit TLS"""
+"""The default port of each scheme. Source: RFC 8314 for implicit TLS"""
 
 
 def mail_settings(url: str) -> dict[str, Any]:
-    """Return Django's settings for a mail server; "" prints mails instead.
+    """Return Django's settings for a mail server.
 
-    url: smtp://, smtp+starttls:// or smtps://, with parts percent-encoded.
-    Raises: InvalidSetting, which shows no password.
+    url: smtp://, smtp+starttls:// or smtps://, with percent-encoded parts; with "" mails
+        are printed to the console.
+    Raises: InvalidSetting, without the password.
     """
     if not url:
         return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
@@ -23,7 +24,7 @@ def mail_settings(url: str) -> dict[str, Any]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InvalidSetting("MAIL_URL is no address") from None
+        raise InvalidSetting("MAIL_URL must be a URL") from None
     if parts.scheme not in _PORTS or not parts.hostname:
         known = ", ".join(f"{scheme}://host" for scheme in _PORTS)
         raise InvalidSetting(f"MAIL_URL must be one of {known}")

@@ -1,13 +1,15 @@
-"""`/metrics`: what a process has done, in the format that Prometheus reads.
+"""`/metrics`: statistics of a process in Prometheus' format.
 
-Nothing here runs while a request is answered. Figures are read off the counters that
-the parts keep anyway, when somebody asks. They are never by key: a provider has tens of
-thousands of those, and their usage is in the database.
+Answering requests does not run code of this module. When metrics are requested, it
+reads counters that the parts keep anyway, and the rows that followers write. There are no metrics by key, because a
+provider has tens of thousands of keys. Their usage is in the database.
+
 Names after https://prometheus.io/docs/practices/naming/
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,43 +26,53 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.registry import Collector
 
+from config.chain_metrics import ChainMetrics
 from config.health import Finding, Health
 from config.lean import is_reading, refuse_method, send_answer
-from config.running import Running, running
-from config.websocket import WebSocketProtocol
 from keys.totals import Counter, Measured
 from nodeapi.endpoint import Endpoint
-from nodeapi.http import Receive, Scope, Send
 from nodeapi.service import Service
 from nodeapi.tracing.pool import TracePool
 from postgres.errors import Unavailable
+from server.asgi import Receive, Scope, Send
+from server.bounds import Bounds
+from server.process import Process, process_of
 
 _CREDITS, _MICROSECONDS, _BYTES, _LATENCIES = range(4)
-"""Places in a counter of `keys.metering`."""
+"""Indices in a counter of `keys.metering`."""
 
 _FIRST_BUCKET, _LAST_BUCKET = 6, 27
-"""Of the latencies shown: from 64 µs, below which nothing is, to 134 s."""
+"""Range of latency buckets shown: from 64 µs, the shortest latency, to 134 s."""
+
+_LIMITS = ("process", "key", "address", "connections", "stalled")
+"""Limits by which clients are disconnected; see `server.bounds`."""
 
 _BATCH_BUCKETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 class Metrics:
-    """Answers `/metrics`; an ASGI application.
+    """The ASGI application of `/metrics`.
 
-    token: what an asker must show, where it is not only this machine that can ask.
+    token: required from clients if other machines can connect.
     """
 
     def __init__(
-        self, node: Service, endpoint: Endpoint, health: Health, token: str = ""
+        self,
+        node: Service,
+        endpoint: Endpoint,
+        health: Health,
+        chains: ChainMetrics,
+        token: str = "",
     ) -> None:
         self._node = node
         self._endpoint = endpoint
         self._health = health
+        self._chains = chains
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer on the inner port; elsewhere there is no such thing."""
-        process = running(scope)
+        """Respond on the inner port, otherwise with 404."""
+        process = process_of(scope)
         port = (scope.get("server") or (None, None))[1]
         if process is None or not process.inner_port or port != process.inner_port:
             await send_answer(scope, send, 404, b'{"status":"not found"}')
@@ -69,8 +81,10 @@ class Metrics:
         elif not self._is_allowed(scope):
             await send_answer(scope, send, 401, b'{"status":"token needed"}')
         else:
-            found = await self._health.look()
-            text = generate_latest(self._registry(process, found))
+            found, chains = await asyncio.gather(
+                self._health.look(), self._chains.collect()
+            )
+            text = generate_latest(self._registry(process, found, chains))
             headers = [(b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())]
             await send_answer(scope, send, 200, text, headers)
 
@@ -79,29 +93,37 @@ class Metrics:
         wanted = b"Bearer " + self._token
         return not self._token or hmac.compare_digest(shown, wanted)
 
-    def _registry(self, process: Running, found: Finding) -> CollectorRegistry:
+    def _registry(
+        self, process: Process, found: Finding, chains: Sequence[Metric]
+    ) -> CollectorRegistry:
         """Return all figures as they are now."""
         registry = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=registry)
-        registry.register(_Figures([*self._of_parts(), *_of_process(process, found)]))
+        figures = [*self._of_parts(), *_of_process(process, found), *chains]
+        registry.register(_Figures(figures))
         return registry
 
     def _of_parts(self) -> Iterator[Metric]:
         node = self._node
         yield from calls(node.meter.totals(), self._slugs())
-        yield batches(self._endpoint.batch_sizes)
+        yield batches(self._endpoint.calls.batch_sizes)
         refused = _counter(
             "rpc_refused_requests",
             "Requests that were not let in, by HTTP status and reason.",
             ("status", "reason"),
         )
-        for (status, reason), count in self._endpoint.refusals.items():
+        for (status, reason), count in self._endpoint.access.refusals.items():
             refused.add_metric((str(status), reason), count)
         yield refused
         yield from _of_keys(node)
         if isinstance(node.tracing, TracePool):
             workers = len(node.tracing.pids)
             yield _gauge("trace_workers", "Processes that execute traces.", workers)
+            yield _plain(
+                "trace_workers_lost",
+                "Processes that died while they executed a trace.",
+                node.tracing.lost_workers,
+            )
 
     def _slugs(self) -> Mapping[int, str]:
         try:
@@ -111,20 +133,20 @@ class Metrics:
 
 
 class _Figures(Collector):
-    """What a registry collects: figures that are there already."""
+    """A Prometheus collector of existing counters."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """Return them."""
+        """Return the metrics."""
         return self._metrics
 
 
 def calls(
     totals: Mapping[Measured, Counter], slugs: Mapping[int, str]
 ) -> Iterator[Metric]:
-    """Yield how many calls there were, what they took and how long."""
+    """Yield metrics of calls: their number, costs and durations."""
     where = ("network", "method", "outcome")
     count = _counter("rpc_requests", "Calls that were answered.", where)
     credits = _counter("rpc_credits", "Credits that calls were charged.", where)
@@ -158,7 +180,7 @@ def calls(
 
 
 def batches(sizes: Mapping[int, int]) -> Metric:
-    """Return how many calls batches had; `sizes`: batches by the number of calls."""
+    """Return a histogram of batch sizes. sizes: number of calls → number of batches."""
     buckets = [
         (str(limit), sum(sizes[calls] for calls in sizes if calls <= limit))
         for limit in _BATCH_BUCKETS
@@ -202,19 +224,19 @@ def _of_keys(node: Service) -> Iterator[Metric]:
     )
 
 
-def _of_process(process: Running, found: Finding) -> Iterator[Metric]:
-    sockets = sum(isinstance(one, WebSocketProtocol) for one in process.connections)
+def _of_process(process: Process, found: Finding) -> Iterator[Metric]:
     yield _gauge(
         "rpc_inflight",
         "Requests of all kinds that are being answered.",
-        max(0, len(process.tasks) - sockets),
+        process.in_flight,
     )
-    yield _gauge("ws_connections", "WebSockets that are open.", sockets)
+    yield _gauge("ws_connections", "WebSockets that are open.", process.websockets)
     yield _gauge(
         "http_connections",
         "HTTP connections that are open, busy or not.",
-        len(process.connections) - sockets,
+        len(process.connections),
     )
+    yield from _of_bounds(process.bounds)
     yield _gauge(
         "draining", "1 from the word to stop until the end.", process.is_draining
     )
@@ -222,6 +244,21 @@ def _of_process(process: Running, found: Finding) -> Iterator[Metric]:
     up.add_metric(("database",), found.heads is not None)
     up.add_metric(("redis",), found.has_redis)
     yield up
+    yield _gauge(
+        "outbox_changes_known",
+        "1 if all committed changes are known, 0 if not: nothing is cached then.",
+        found.knows_changes,
+    )
+    yield _gauge(
+        "outbox_messages_received",
+        "1 if changes are announced by messages, 0 if they are found by polling.",
+        found.has_messages,
+    )
+    yield _gauge(
+        "health_check_seconds",
+        "Duration of the newest check of database and Redis.",
+        found.seconds,
+    )
     number = GaugeMetricFamily(
         "network_head_number", "Number of the newest block.", labels=("network",)
     )
@@ -237,6 +274,22 @@ def _of_process(process: Running, found: Finding) -> Iterator[Metric]:
             number.add_metric((head.network,), head.number)
             age.add_metric((head.network,), seconds)
     yield from (number, age)
+
+
+def _of_bounds(bounds: Bounds) -> Iterator[Metric]:
+    yield _gauge(
+        "buffered_bytes",
+        "Of unfinished request bodies and unread responses.",
+        bounds.buffered.size,
+    )
+    disconnected = _counter(
+        "disconnected_clients",
+        "Clients that were disconnected, by the limit that was exceeded.",
+        ("limit",),
+    )
+    for limit in _LIMITS:
+        disconnected.add_metric((limit,), bounds.disconnected[limit])
+    yield disconnected
 
 
 def _counter(name: str, text: str, labels: Sequence[str]) -> CounterMetricFamily:

@@ -1,12 +1,12 @@
-"""Django's part of a process: pages, the admin and the management API, in threads.
+"""Django's ASGI application: pages, the admin and the management API, in threads.
 
-Each request has a thread and opens a connection to the database. A crowd of requests would
-take all that PostgreSQL has, and nobody else, sockets and the node included, could open
-one. So few are at work at a time, the others wait for their turn. A turn is over when the
-response is made: who takes it slowly keeps neither turn nor connection.
+Each request uses a thread and a database connection. Without a limit, many requests could
+use all connections of PostgreSQL, and WebSockets and the node could not open one.
+Therefore only a few requests run at a time, and others wait. A request releases its turn
+and its connection when its response is complete, before the client has read it.
 
-Django itself takes bodies of any length and at any speed, and keeps them on the disk, before
-it knows what they are for. Here they have bounds, and stay in memory.
+Django accepts bodies of any size at any speed, and writes them to disk before it routes
+the request. This application limits bodies and keeps them in memory.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from django.http import HttpRequest, HttpResponse
 from config.lean import send_answer
 
 AT_ONCE = 8
-"""Requests at work in one process. They compute most of the time, for which there is one
-processor: more of them would not be faster."""
+"""Requests that run at a time in one process. They mostly compute, on one processor, so
+that more of them would not be faster."""
 
 MAX_WAITING = 256
-"""Requests that wait for their turn; the next one is told to come again."""
+"""Requests that wait for their turn; further ones get 503 with Retry-After."""
 
 MAX_BODY_BYTES = 2**20
-"""Of a request: forms have some kilobytes, a keystore 16 KiB. nginx' own limit as well."""
+"""Maximum size of a body. Forms have some kilobytes, keystores 16 KiB; nginx's default."""
 
 BODY_SECONDS = 30.0
-"""Until a request's body has come."""
+"""Time in which the whole body of a request has to arrive."""
 
 
 class _BodyRefused(Exception):
-    """Raised when no page is made for a body, be it for its length or its slowness."""
+    """Raised when a body is too long or arrives too slowly."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
@@ -47,7 +47,7 @@ class _BodyRefused(Exception):
 
 
 class Pages(ASGIHandler):
-    """Django's ASGI application for as many requests at a time as are good for all."""
+    """Django's ASGI application with limits on concurrent requests and on bodies."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,19 +55,19 @@ class Pages(ASGIHandler):
         self._waiting = 0
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request, with a status alone if its body is too much."""
+        """Answer a request. If its body exceeds a limit, the response is a plain error."""
         try:
-            await super().handle(scope, receive, send)
+            await super().handle(_with_short_length(scope), receive, send)
         except _BodyRefused as refused:
             headers = [(b"content-type", b"text/plain")]
             if refused.status is HTTPStatus.REQUEST_TIMEOUT:
                 headers.append((b"connection", b"close"))
-            # Else what is still coming is read and dropped, so that the answer arrives.
+            # Otherwise the server discards the rest of the body, so that the answer arrives.
             words = f"{refused}\n".encode()
             await send_answer(scope, send, refused.status.value, words, headers)
 
     async def read_body(self, receive: Any) -> BytesIO:
-        """Return a request's body. Raises: RequestAborted, _BodyRefused."""
+        """Return the body of a request. Raises: RequestAborted, _BodyRefused."""
         body = BytesIO()
         message: dict[str, Any] = {"more_body": True}
         try:
@@ -101,3 +101,20 @@ class Pages(ASGIHandler):
             # In the request's own thread; at the latest it would be closed with the client.
             await database_sync_to_async(connections.close_all)()
             self._turns.release()
+
+
+def _with_short_length(scope: Any) -> Any:
+    """Return an HTTP scope whose Content-Length has no leading zeros.
+
+    RFC 9110 (section 8.6) allows any number of them, and the server has checked that the
+    value fits into 64 bits. Django calls `int` on the text, which raises ValueError
+    beyond 4300 digits.
+    """
+    headers = scope.get("headers", ())
+    if any(name == b"content-length" and value[:1] == b"0" for name, value in headers):
+        headers = [
+            (name, value.lstrip(b"0") or b"0" if name == b"content-length" else value)
+            for name, value in headers
+        ]
+        return {**scope, "headers": headers}
+    return scope

@@ -1,8 +1,8 @@
-"""A line for each request: who asked what, what came of it and how long it took.
+"""The request log: one line for each request, with its key, result and duration.
 
-It names a key by its hint, and methods that exist by their names; parameters and
-answers are never in it. Lines are written some at a time: a call of the logging module
-for each would cost more than most answers.
+A line contains the key's hint and the names of existing methods, but no parameters and
+no results. Lines are written in groups, because a logging call for each would cost more
+than most responses.
 """
 
 from __future__ import annotations
@@ -11,39 +11,31 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Literal
 
 import orjson
 from django.urls import Resolver404, resolve
 
-from config.gateway import AnswerOne, Application, Recognise
+from config.gateway import Application
 from config.logs import redact, timestamp
-from jsonrpc.answers import Body
 from jsonrpc.errors import RpcError
 from keys.metering import UNKNOWN_METHOD
-from nodeapi.exchange import Exchange
-from nodeapi.http import (
-    DONE,
-    NOTE,
-    PLAIN_ANSWER,
-    GoOn,
-    Receive,
-    RequestId,
-    Scope,
-    Send,
-)
 from nodeapi.methods.context import Context
+from nodeapi.request_id import RequestId
+from server.asgi import Receive, Scope, Send
+from server.request import Handler, Pending, Request
 
 FLUSH_SECONDS = 0.2
-"""How long a line waits at most for others, to be written with them."""
+"""Longest delay of a line, to be written together with others."""
 
 FLUSH_LINES = 500
-"""How many wait at most."""
+"""Most lines that are delayed."""
 
 NAMED_METHODS = 10
-"""Of a batch; the line says how many calls it had."""
+"""Most methods of a batch that a line names. It also contains the number of calls."""
 
 Which = Literal["problems", "all"]
 
@@ -52,12 +44,29 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class _Entry:
-    """What becomes known of a request; a `nodeapi.notes.Note`."""
+    """The data of a line. The endpoint adds to it through `Request.note`.
 
-    __slots__ = ("began", "context", "error", "record", "request_id", "size", "status")
+    headers: by name in lower case.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "began",
+        "context",
+        "error",
+        "headers",
+        "method",
+        "path",
+        "record",
+        "request_id",
+        "size",
+        "status",
+    )
+
+    def __init__(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> None:
         self.began = time.perf_counter()
+        self.method = method
+        self.path = path
+        self.headers = headers
         self.status: int | None = None
         self.size = 0
         self.request_id: RequestId | None = None
@@ -66,45 +75,28 @@ class _Entry:
         self.record: list[tuple[str | None, RpcError | None]] = []
 
     def admitted(self, context: Context) -> None:
-        """Take down who asks, of which network."""
+        """Record the key and the network of an authorized request."""
         self.context = context
         self.request_id = context.request_id
         context.record = self.record
 
     def refused(self, request_id: RequestId, error: RpcError) -> None:
-        """Take down why a request was not let in."""
+        """Record why a request was not authorized."""
         self.request_id = request_id
         self.error = error
 
     def first_error(self) -> RpcError | None:
-        """Return what went wrong, with the first call with which anything did."""
+        """Return the request's error, or that of its first call that failed."""
         if self.error is not None:
             return self.error
         return next((error for _, error in self.record if error is not None), None)
 
-    def answer_plainly(
-        self, answer: Callable[[Body, bytes], bool], body: Body, more: bytes = b""
-    ) -> bool:
-        """Pass a whole answer on."""
-        is_sent = answer(body, more)
-        if is_sent:
-            self.status, self.size = 200, len(body)
-        return is_sent
-
-    async def send(self, send: Send, message: Mapping[str, Any]) -> None:
-        """Pass a message of an answer on."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.size += len(message.get("body", b""))
-        await send(message)
-
 
 class RequestLog:
-    """Writes lines about requests to standard error.
+    """Writes a line for each request to standard error.
 
-    which: all of them, or those with problems: an error, or slower than slow_seconds.
-    as_json: else the same as text.
+    which: all requests, or those with problems: an error, or slower than slow_seconds.
+    as_json: whether to write JSON instead of text.
     """
 
     def __init__(self, which: Which, *, slow_seconds: float, as_json: bool) -> None:
@@ -114,51 +106,91 @@ class RequestLog:
         self._lines: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
 
-    def around(self, application: Application) -> Logged:
-        """Return the application with its requests put on record."""
-        return Logged(self, application)
+    def around_node(self, handler: Handler) -> Handler:
+        """Return the handler of node requests with its requests logged."""
+        return partial(self._answer, handler)
+
+    def around_pages(self, application: Application) -> Application:
+        """Return the ASGI application with its requests logged."""
+        return partial(self._serve, application)
 
     async def start(self) -> None:
-        """Do nothing: the first line starts what is needed."""
+        """Do nothing. The first line starts the timer."""
 
     async def stop(self) -> None:
-        """Write what waits."""
+        """Write the delayed lines."""
         self.flush()
 
     def flush(self) -> None:
-        """Write the lines that wait."""
+        """Write the buffered lines."""
         lines, self._lines = self._lines, []
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
         if lines:
-            sys.stderr.write(redact("".join(lines)))
-            sys.stderr.flush()
+            with suppress(OSError):  # a full disk must not fail requests
+                sys.stderr.write(redact("".join(lines)))
+                sys.stderr.flush()
 
-    def follow(
-        self, scope: Scope, entry: _Entry, answer: Callable[[], Awaitable[None]]
-    ) -> Awaitable[None]:
-        """Have a request answered, and put it down when that is over."""
-        try:
-            rest = answer()
-        except BaseException:
-            self._put_down(scope, entry)
-            raise
-        if type(rest) is GoOn:
-            go_on = partial(self.follow, scope, entry, rest.go_on)
-            return GoOn(rest.future, go_on)
-        if rest is DONE:
-            self._put_down(scope, entry)
-            return DONE
-        return self._wait(rest, scope, entry)
+    def _answer(self, handler: Handler, request: Request) -> Pending:
+        """Let the handler answer a node request, and log it."""
+        entry = request.note = _Entry(request.method, request.path, request.headers)
+        pending = handler(request)
+        pending.when_done(partial(self._take_response, entry))
+        return pending
 
-    async def _wait(self, rest: Awaitable[None], scope: Scope, entry: _Entry) -> None:
+    def _take_response(self, entry: _Entry, pending: Pending) -> None:
+        """Log a node request after its response, or after the end of a stream."""
         try:
-            await rest
+            response = pending.result()
+        except BaseException:  # the server answers, and reports it
+            response = None
+        if response is None:
+            self._write(entry)
+            return
+        entry.status, body = response.status, response.body
+        if isinstance(body, bytes):
+            entry.size = len(body)
+        elif isinstance(body, tuple):
+            entry.size = sum(map(len, body))
+        else:
+            body.chunks = _count(body.chunks, entry)
+            body.close = partial(self._end_stream, body.close, entry)
+            return
+        self._write(entry)
+
+    async def _end_stream(
+        self, close: Callable[[], Awaitable[None]], entry: _Entry
+    ) -> None:
+        """Release a stream, and log its request."""
+        try:
+            await close()
         finally:
-            self._put_down(scope, entry)
+            self._write(entry)
 
-    def _put_down(self, scope: Scope, entry: _Entry) -> None:
+    async def _serve(
+        self, application: Application, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Let the application answer a request for a page, and log it."""
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        entry = _Entry(scope["method"], scope["path"], dict(scope["headers"]))
+
+        async def send_and_note(message: Mapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                entry.status = message["status"]
+            else:
+                entry.size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await application(scope, receive, send_and_note)
+        finally:
+            self._write(entry)
+
+    def _write(self, entry: _Entry) -> None:
+        """Add the line of a request to those that wait, if it is to be logged."""
         seconds = time.perf_counter() - entry.began
         error = entry.first_error()
         has_problem = (
@@ -169,7 +201,7 @@ class RequestLog:
         )
         if not has_problem and not self._is_for_all:
             return
-        fields = _fields(scope, entry, error)
+        fields = _fields(entry, error)
         fields["ms"] = round(seconds * 1000, 3)
         self._lines.append(self._line(fields))
         if len(self._lines) >= FLUSH_LINES:
@@ -187,65 +219,19 @@ class RequestLog:
         return f"{now} INFO requests: {words}\n"
 
 
-class Logged:
-    """An application whose requests are put on record."""
-
-    def __init__(self, log: RequestLog, application: Application) -> None:
-        self._log = log
-        self._application = application
-        recognise = getattr(application, "recognise", None)
-        self.recognise: Recognise | None = (
-            None if recognise is None else partial(self._recognise, recognise)
-        )
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Have the application answer a request."""
-        if scope["type"] != "http":
-            return self._application(scope, receive, send)
-        entry = scope[NOTE] = _Entry()
-        extensions = scope.get("extensions", {})
-        answer = extensions.get(PLAIN_ANSWER)
-        if answer is not None:
-            answer = partial(entry.answer_plainly, answer)
-            scope["extensions"] = {**extensions, PLAIN_ANSWER: answer}
-        send = partial(entry.send, send)
-        return self._log.follow(
-            scope, entry, partial(self._application, scope, receive, send)
-        )
-
-    def _recognise(self, recognise: Recognise, scope: Scope) -> AnswerOne | None:
-        answer = recognise(scope)
-        return None if answer is None else partial(self._answer, answer, scope)
-
-    def _answer(
-        self, answer: AnswerOne, scope: Scope, exchange: Exchange
-    ) -> Awaitable[None]:
-        """Have the application answer a request whose head is known."""
-        entry = _Entry()
-        noted = _NotedExchange(exchange, entry)
-        return self._log.follow(scope, entry, partial(answer, noted))
+async def _count(
+    chunks: AsyncGenerator[bytes, None], entry: _Entry
+) -> AsyncGenerator[bytes, None]:
+    """Yield the chunks of a body, and note its size."""
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            entry.size += len(chunk)
+            yield chunk
 
 
-class _NotedExchange:
-    """An exchange that is put on record; a `nodeapi.exchange.Exchange`."""
-
-    __slots__ = ("_exchange", "note", "receive", "send", "take_body")
-
-    def __init__(self, exchange: Exchange, entry: _Entry) -> None:
-        self._exchange = exchange
-        self.note = entry
-        self.take_body = exchange.take_body
-        self.receive = exchange.receive
-        self.send = partial(entry.send, exchange.send)
-
-    def answer_plainly(self, body: Body, more: bytes = b"") -> bool:
-        """Pass a whole answer on."""
-        return self.note.answer_plainly(self._exchange.answer_plainly, body, more)
-
-
-def _fields(scope: Scope, entry: _Entry, error: RpcError | None) -> dict[str, Any]:
-    """Return what a line says, in its order, but for the time that it took."""
-    headers = dict(scope["headers"])
+def _fields(entry: _Entry, error: RpcError | None) -> dict[str, Any]:
+    """Return a line's fields in order, without the duration."""
+    headers = entry.headers
     fields: dict[str, Any] = {"request_id": _request_id(entry, headers)}
     trace = headers.get(b"traceparent", b"").decode("latin-1")
     if _TRACEPARENT.fullmatch(trace):
@@ -258,7 +244,7 @@ def _fields(scope: Scope, entry: _Entry, error: RpcError | None) -> dict[str, An
         fields["methods"] = list(dict.fromkeys(names))[:NAMED_METHODS]
         fields["calls"] = len(names)
     elif entry.error is None:
-        fields["page"] = f"{scope['method']} {_route(scope['path'])}"
+        fields["page"] = f"{entry.method} {_route(entry.path)}"
     fields["status"] = entry.status
     if error is not None:
         fields["code"] = error.code
@@ -271,13 +257,12 @@ def _fields(scope: Scope, entry: _Entry, error: RpcError | None) -> dict[str, An
 def _request_id(entry: _Entry, headers: Mapping[bytes, bytes]) -> str:
     request_id = entry.request_id
     if request_id is None:  # a page
-        request_id = RequestId()
-        request_id.take(headers.get(b"x-request-id", b""))
+        request_id = RequestId(headers.get(b"x-request-id"))
     return str(request_id)
 
 
 def _route(path: str) -> str:
-    """Return the pattern of a page's path: the path itself may hold a secret."""
+    """Return the route of a page's path, because the path may contain a secret."""
     try:
         return "/" + resolve(path).route
     except Resolver404:

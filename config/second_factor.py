@@ -1,4 +1,4 @@
-"""A second factor for staff, with django-otp: an extra, see docs/keys.md."""
+"""The optional second factor for staff, with django-otp; see docs/keys.md."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
 
 
 def require_second_factor(apps: list[str], middleware: list[str]) -> None:
-    """Change INSTALLED_APPS and MIDDLEWARE so that the admin asks for one.
+    """Change INSTALLED_APPS and MIDDLEWARE so that the admin requires a second factor.
 
-    Raises: InvalidSetting when django-otp is not installed.
+    Raises: InvalidSetting if django-otp is not installed.
     """
     if find_spec("django_otp") is None:
         raise InvalidSetting(
@@ -25,5 +25,5 @@ def require_second_factor(apps: list[str], middleware: list[str]) -> None:
         )
     apps[apps.index(_ADMIN)] = "config.admin_apps.VerifiedAdminConfig"
     apps.extend(APPS)
-    # It looks at the user, whom the other has found.
+    # It needs the user, which AuthenticationMiddleware sets.
     middleware.insert(middleware.index(_AUTHENTICATION) + 1, MIDDLEWARE)

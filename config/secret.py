@@ -1,4 +1,4 @@
-"""The secret key of an installation that was given none."""
+"""The generated SECRET_KEY of an installation without that setting."""
 
 import os
 import secrets
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def secret_key(var_dir: Path) -> str:
-    """Return the secret key kept under VAR_DIR, made on the first call.
+    """Return the secret key that is stored under VAR_DIR; generate it on the first call.
 
-    Two processes that start at once agree: the file is created exclusively, and
-    whoever comes second reads what the first one wrote.
+    Concurrent processes get the same key: only one of them can create the file, and the
+    others read it.
     """
     path = var_dir / "secret_key"
     var_dir.mkdir(parents=True, exist_ok=True)

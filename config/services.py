@@ -1,40 +1,60 @@
-"""The database and the Redis that the project talks to, and the embedded ones.
+"""Addresses of PostgreSQL and Redis, and the lifetime of the embedded ones.
 
-An address given in the environment (DATABASE_URL, REDIS_URL) wins, and nothing is
-started for it. Otherwise it follows from VAR_DIR alone, so that every process with
-the same VAR_DIR means the same server, and `running()` keeps that server up.
+With DATABASE_URL or REDIS_URL nothing is started for that service. Otherwise the address
+depends on VAR_DIR only, so that all processes with the same VAR_DIR use the same server,
+and `running()` keeps it running.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from config import env
+from config import variables
 from config.embedded import places, postgres, redis
 from config.embedded.errors import ServiceError
+from config.embedded.keeper import restarting
 from config.embedded.usage import usage
 
 __all__ = [
     "ServiceError",
+    "child_environment",
     "database_url",
     "parse_database_url",
     "redis_url",
     "running",
+    "with_pool",
 ]
+
+POOL_TIMEOUT_SECONDS = 5.0
+"""How long a thread waits for a connection of the pool, such as during an outage."""
+
+POOL_IDLE_SECONDS = 60.0
+"""Time after which an unused connection of the pool is closed."""
 
 
 def database_url() -> str:
-    """Return the address of the database: DATABASE_URL, else the embedded one's."""
-    return env.text("DATABASE_URL") or postgres.address(env.var_dir())
+    """Return DATABASE_URL, or the address of the embedded PostgreSQL."""
+    return variables.DATABASE_URL.value() or postgres.address(variables.var_dir())
 
 
 def redis_url() -> str:
-    """Return the address of Redis: REDIS_URL, else the embedded one's."""
-    return env.text("REDIS_URL") or redis.address(env.var_dir())
+    """Return REDIS_URL, or the address of the embedded Redis."""
+    return variables.REDIS_URL.value() or redis.address(variables.var_dir())
+
+
+def child_environment() -> dict[str, str]:
+    """Return our environment with the addresses of PostgreSQL and Redis.
+
+    A command with this environment uses the embedded services without keeping them
+    running. Otherwise the last child of a killed process would stop them.
+    """
+    addresses = {"DATABASE_URL": database_url(), "REDIS_URL": redis_url()}
+    return {**os.environ, **addresses}
 
 
 def parse_database_url(url: str) -> dict[str, Any]:
@@ -42,9 +62,9 @@ def parse_database_url(url: str) -> dict[str, Any]:
 
     url: postgresql://user:password@host:port/name?option=value, each part
         percent-encoded; a host that begins with / is a folder of unix sockets.
-        Options are libpq's (sslmode, connect_timeout, …); `host` and `port` may
-        stand among them.
-    Raises: ValueError saying what is wrong, without showing the URL's password.
+        Options are libpq's (sslmode, connect_timeout, …) and can include `host` and
+        `port`.
+    Raises: ValueError, whose message does not contain the password.
     Source: https://www.postgresql.org/docs/current/libpq-connect.html 32.1.1.2
     """
     scheme, separator, rest = url.partition("://")
@@ -57,7 +77,7 @@ def parse_database_url(url: str) -> dict[str, Any]:
     host, port = _split_location(location)
     options = dict(parse_qsl(query, keep_blank_values=True))
     if not name:
-        raise ValueError("DATABASE_URL names no database: postgres://host/name")
+        raise ValueError("DATABASE_URL must name a database: postgres://host/name")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(name),
@@ -69,19 +89,43 @@ def parse_database_url(url: str) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def running(var_dir: Path | None = None) -> Iterator[None]:
-    """Keep the embedded services up for the time of a `with` block.
+def with_pool(database: dict[str, Any], size: int) -> dict[str, Any]:
+    """Return an entry of Django's DATABASES whose connections come from a pool.
 
-    What runs already is used; what does not is started, and stopped by whoever
-    is the last to leave. A service whose address was given is left alone.
-    Raises: ServiceError when a service can't be started.
+    Opening a connection costs more than the queries of most pages: PostgreSQL starts a
+    process for it, which reads its catalogues again for the first query of each table.
+    size: most connections in the process; 0: no pool, `database` is returned as it is.
+    Source: https://docs.djangoproject.com/en/5.2/ref/databases/#connection-pool
     """
-    var_dir = var_dir or env.var_dir()
+    if not size:
+        return database
+    pool = {
+        "min_size": 0,
+        "max_size": size,
+        "timeout": POOL_TIMEOUT_SECONDS,
+        "max_idle": POOL_IDLE_SECONDS,
+    }
+    return {
+        **database,
+        "CONN_HEALTH_CHECKS": True,  # replaces a connection that was lost in the pool
+        "OPTIONS": {**database["OPTIONS"], "pool": pool},
+    }
+
+
+@contextmanager
+def running(var_dir: Path | None = None, *, restart: bool = False) -> Iterator[None]:
+    """Keep the embedded services running during a `with` block.
+
+    A running service is used, and another one is started. The last process that uses a
+    service stops it. A service with a configured address is neither started nor stopped.
+    restart: start services again that die during the block.
+    Raises: ServiceError if a service can't be started.
+    """
+    var_dir = var_dir or variables.var_dir()
     servers: list[postgres.PostgresServer | redis.RedisServer] = []
-    if not env.text("DATABASE_URL"):
+    if not variables.DATABASE_URL.value():
         servers.append(postgres.PostgresServer(var_dir))
-    if not env.text("REDIS_URL"):
+    if not variables.REDIS_URL.value():
         servers.append(redis.RedisServer(var_dir))
     if not servers:
         yield
@@ -96,12 +140,16 @@ def running(var_dir: Path | None = None) -> Iterator[None]:
             server.stop()
         places.forget_socket_dir(var_dir)
 
-    with usage(var_dir, start, stop):
+    with (
+        usage(var_dir, start, stop),
+        # Redis first: PostgreSQL may have to recover for minutes, or be unable to start.
+        restarting(var_dir, servers[::-1]) if restart else nullcontext(),
+    ):
         yield
 
 
 def _split_location(location: str) -> tuple[str, str]:
-    """Split host and port; an IPv6 address stands in brackets."""
+    """Split host and port; an IPv6 address is in brackets. Raises: ValueError."""
     if location.startswith("["):
         host, _, port = location[1:].partition("]")
         port = port.removeprefix(":")

@@ -1,86 +1,88 @@
 """Settings of the whole project.
 
-Every value that differs between machines comes from the environment through
-`config.env`; each app's own settings stand in its `conf.py`, with the default
-beside the name. Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
+Every value that differs between machines is an environment variable that
+`config/variables.py` declares. An app reads its settings through its `conf.py`.
+Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
 """
 
 import os
 
-from config import env
+from config import env, variables
+from config.limits import read_limits
 from config.mail import mail_settings
 from config.second_factor import require_second_factor
 from config.secret import secret_key
-from config.services import database_url, parse_database_url, redis_url
+from config.services import database_url, parse_database_url, redis_url, with_pool
+from outbox.redis_address import channel_layer_host
 
 BASE_DIR = env.BASE_DIR
-VAR_DIR = env.var_dir()
+VAR_DIR = variables.var_dir()
 
-# The C implementation; the choice must be made before eth-hash is imported.
+# The C implementation of Keccak. It must be selected before eth-hash is imported.
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
 
-DEBUG = env.boolean("DEBUG", False)
-SECRET_KEY = env.text("SECRET_KEY") or secret_key(VAR_DIR)
-# The API is reached under whatever name a network is given, so the names are the
-# networks' own business; a proxy in front of a production site checks them.
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*")
-SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")
+DEBUG = variables.DEBUG.value()
+SECRET_KEY = variables.SECRET_KEY.value() or secret_key(VAR_DIR)
+# Staff can give networks any host name, so no list is checked by default. The proxy of a
+# production site checks the names.
+ALLOWED_HOSTS = variables.ALLOWED_HOSTS.value()
+SECRET_KEY_FALLBACKS = variables.SECRET_KEY_FALLBACKS.value()
 
-# Behind TLS nothing is sent without it, and browsers are told to remember that.
-HTTPS = env.boolean("HTTPS", False)
+# Behind TLS, cookies are sent with TLS only, and HSTS makes browsers use it always.
+HTTPS = variables.HTTPS.value()
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-SECURE_HSTS_SECONDS = env.integer("HSTS_SECONDS", 31_536_000) if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = env.boolean("HSTS_SUBDOMAINS", False)
+SECURE_HSTS_SECONDS = variables.HSTS_SECONDS.value() if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = variables.HSTS_SUBDOMAINS.value()
 SECURE_HSTS_PRELOAD = SECURE_HSTS_INCLUDE_SUBDOMAINS
-CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS")
-# What the provider's other subdomains do is for the provider to say.
+CSRF_TRUSTED_ORIGINS = variables.CSRF_TRUSTED_ORIGINS.value()
+# These two checks ask for HSTS on subdomains, which only the provider can decide.
 SILENCED_SYSTEM_CHECKS = (
     [] if SECURE_HSTS_INCLUDE_SUBDOMAINS else ["security.W005", "security.W021"]
 )
 
-METRICS_TOKEN = env.text("METRICS_TOKEN")
+# The workers read the limits again; here an invalid value is reported before they start.
+CLIENT_LIMITS = read_limits()
 
-# Where browsers reach the service, for links in mails; empty: this machine's port.
-PUBLIC_URL = env.text("PUBLIC_URL")
-PORT = env.integer("PORT", 8000)
-KEYS_SIGNUP = env.boolean("KEYS_SIGNUP", True)
+METRICS_TOKEN = variables.METRICS_TOKEN.value()
 
-# Slug of the network at /v3 on a host that is no network's own; empty: the first.
-DEFAULT_NETWORK = env.text("DEFAULT_NETWORK")
+# The service's address in mails. Empty: http://127.0.0.1:PORT.
+PUBLIC_URL = variables.PUBLIC_URL.value()
+PORT = variables.PORT.value()
+KEYS_SIGNUP = variables.KEYS_SIGNUP.value()
 
-# What the apps' conf.py reads, each with its own default.
-globals().update(
-    env.given(
-        KEYS_PER_CUSTOMER=env.size,
-        NODEAPI_CACHE_BYTES=env.size,
-        NODEAPI_DATABASE_CONNECTIONS=env.count,
-        NODEAPI_QUERY_TIMEOUT=env.duration,
-        NODEAPI_FAILED_KEYS_PER_MINUTE=env.size,
-        NODEAPI_MAX_BODY_BYTES=env.count,
-        NODEAPI_MAX_BATCH_CALLS=env.count,
-        NODEAPI_MAX_BATCH_RESPONSE_BYTES=env.count,
-        NODEAPI_RECORD_LIMIT_BYTES=env.size,
-        NODEAPI_REQUEST_TIMEOUT=env.duration,
-        NODEAPI_SLOW_REQUEST_TIMEOUT=env.duration,
-        NODEAPI_TRACE_CONCURRENCY=env.count,
-        NODEAPI_TRACE_MEMORY_BYTES=env.count,
-        NODEAPI_TRACE_RESULT_BYTES=env.count,
-        NODEAPI_TRACE_SECONDS=env.duration,
-        NODEAPI_TRACE_SPOOL_BYTES=env.count,
-        NODEAPI_TRACE_TIMEOUT=env.duration,
-        NODEAPI_TRACE_WORKERS=env.count,
-        NODEAPI_SUPPORT_CONTACT=str,
-        WALLETS_REQUEST_SECONDS=env.duration,
-        WALLETS_MAX_PENDING=env.count,
-        WALLETS_TOKEN_DAYS=env.duration,
-        WALLETS_HISTORY_DAYS=env.duration,
-    )
-)
+# Slug of the network at /v3 on hosts that belong to no network. Empty: the first one.
+DEFAULT_NETWORK = variables.DEFAULT_NETWORK.value()
 
-WALLETS_ECHO_TO_REQUESTER = env.boolean("WALLETS_ECHO_TO_REQUESTER", False)
+# The apps read these through their conf.py.
+KEYS_PER_CUSTOMER = variables.KEYS_PER_CUSTOMER.value()
+NODEAPI_CACHE_BYTES = variables.NODEAPI_CACHE_BYTES.value()
+NODEAPI_DATABASE_CONNECTIONS = variables.NODEAPI_DATABASE_CONNECTIONS.value()
+NODEAPI_QUERY_TIMEOUT = variables.NODEAPI_QUERY_TIMEOUT.value()
+NODEAPI_FAILED_KEYS_PER_MINUTE = variables.NODEAPI_FAILED_KEYS_PER_MINUTE.value()
+NODEAPI_MAX_BODY_BYTES = variables.NODEAPI_MAX_BODY_BYTES.value()
+NODEAPI_MAX_BATCH_CALLS = variables.NODEAPI_MAX_BATCH_CALLS.value()
+NODEAPI_MAX_BATCH_RESPONSE_BYTES = variables.NODEAPI_MAX_BATCH_RESPONSE_BYTES.value()
+NODEAPI_BATCHES_IN_PROGRESS_BYTES = variables.NODEAPI_BATCHES_IN_PROGRESS_BYTES.value()
+NODEAPI_RECORD_LIMIT_BYTES = variables.NODEAPI_RECORD_LIMIT_BYTES.value()
+NODEAPI_REQUEST_TIMEOUT = variables.NODEAPI_REQUEST_TIMEOUT.value()
+NODEAPI_SLOW_REQUEST_TIMEOUT = variables.NODEAPI_SLOW_REQUEST_TIMEOUT.value()
+NODEAPI_TRACE_CONCURRENCY = variables.NODEAPI_TRACE_CONCURRENCY.value()
+NODEAPI_TRACE_MEMORY_BYTES = variables.NODEAPI_TRACE_MEMORY_BYTES.value()
+NODEAPI_TRACE_RESULT_BYTES = variables.NODEAPI_TRACE_RESULT_BYTES.value()
+NODEAPI_TRACE_SECONDS = variables.NODEAPI_TRACE_SECONDS.value()
+NODEAPI_TRACE_SPOOL_BYTES = variables.NODEAPI_TRACE_SPOOL_BYTES.value()
+NODEAPI_TRACE_OWNER_BYTES = variables.NODEAPI_TRACE_OWNER_BYTES.value()
+NODEAPI_TRACE_TIMEOUT = variables.NODEAPI_TRACE_TIMEOUT.value()
+NODEAPI_TRACE_WORKERS = variables.NODEAPI_TRACE_WORKERS.value()
+NODEAPI_SUPPORT_CONTACT = variables.NODEAPI_SUPPORT_CONTACT.value()
+WALLETS_REQUEST_SECONDS = variables.WALLETS_REQUEST_SECONDS.value()
+WALLETS_MAX_PENDING = variables.WALLETS_MAX_PENDING.value()
+WALLETS_TOKEN_DAYS = variables.WALLETS_TOKEN_DAYS.value()
+WALLETS_HISTORY_DAYS = variables.WALLETS_HISTORY_DAYS.value()
+WALLETS_ECHO_TO_REQUESTER = variables.WALLETS_ECHO_TO_REQUESTER.value()
 
-# The one file that people send is a keystore, which has 16 KiB at most; nothing that
-# anybody sends is written to a disk.
+# The only uploaded files are keystores of at most 16 KiB. Uploads are kept in memory, so
+# that no key material is written to disk.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 FILE_UPLOAD_MAX_MEMORY_SIZE = 65_536
 
@@ -96,6 +98,7 @@ INSTALLED_APPS = [
     "channels",
     "rest_framework",
     "config",
+    "outbox",
     "networks",
     "keys",
     "nodeapi",
@@ -105,6 +108,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.static_files.StaticFiles",
+    "config.admin_policy.AdminPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -113,8 +117,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
-# Off by default: nobody gets into the admin before he has enrolled.
-STAFF_SECOND_FACTOR = env.boolean("STAFF_SECOND_FACTOR", False)
+# Off by default, because staff can't open the admin before they have enrolled a device.
+STAFF_SECOND_FACTOR = variables.STAFF_SECOND_FACTOR.value()
 OTP_TOTP_ISSUER = "Portcullis"
 if STAFF_SECOND_FACTOR:
     require_second_factor(INSTALLED_APPS, MIDDLEWARE)
@@ -137,16 +141,20 @@ TEMPLATES = [
     },
 ]
 
-# PostgreSQL is the only dialect. Without DATABASE_URL it is the embedded one, whose
-# address follows from VAR_DIR alone, whether it runs already or not.
-DATABASES = {"default": parse_database_url(database_url())}
+# PostgreSQL is the only supported database. Without DATABASE_URL it is the embedded one,
+# whose address depends on VAR_DIR only, so that it is known before the server runs.
+DATABASES = {
+    "default": with_pool(
+        parse_database_url(database_url()), variables.DATABASE_POOL.value()
+    )
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = redis_url()
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL]},
+        "CONFIG": {"hosts": [channel_layer_host(REDIS_URL)]},
     },
 }
 
@@ -167,7 +175,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 CSRF_FAILURE_VIEW = "config.error_pages.csrf_failure"
 
-# All else about the management API stands with its views, keys/api/views.py.
+# The other options of the management API are set by its views in keys/api/views.py.
 REST_FRAMEWORK = {"DEFAULT_SCHEMA_CLASS": "keys.api.schema.DescribedSchema"}
 
 LANGUAGE_CODE = "en-us"
@@ -179,20 +187,22 @@ STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # whitenoise warns when it is missing
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Without a collectstatic run the files are served from where they lie.
+# Without collectstatic, files are served from their source folders.
 WHITENOISE_USE_FINDERS = True
 
-globals().update(mail_settings(env.text("MAIL_URL")))
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("MAIL_FROM", "portcullis@localhost")
-EMAIL_TIMEOUT = 10  # seconds; without it a silent mail server would hold a page up
+globals().update(mail_settings(variables.MAIL_URL.value()))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = variables.MAIL_FROM.value()
+EMAIL_TIMEOUT = (
+    10  # seconds; without it a mail server that does not answer would block a page
+)
 X_FRAME_OPTIONS = "DENY"
-# Nothing goes to other sites: a URL may hold an API key. "no-referrer" would take the
-# Origin from our own forms as well, and CSRF protection would refuse them all.
+# URLs can contain an API key, so other sites get no Referer. "no-referrer" would also
+# remove the Origin from our own forms, and CSRF protection would refuse them.
 SECURE_REFERRER_POLICY = "same-origin"
 
-LOG_FORMAT = env.one_of("LOG_FORMAT", "text", "json")
-REQUEST_LOG = env.one_of("REQUEST_LOG", "off", "problems", "all")
-REQUEST_LOG_SLOW_SECONDS = env.integer("REQUEST_LOG_SLOW_SECONDS", 5)
+LOG_FORMAT = variables.LOG_FORMAT.value()
+REQUEST_LOG = variables.REQUEST_LOG.value()
+REQUEST_LOG_SLOW_SECONDS = variables.REQUEST_LOG_SLOW_SECONDS.value()
 
 LOGGING = {
     "version": 1,
@@ -204,20 +214,25 @@ LOGGING = {
         },
         "json": {"()": "config.logs.JsonFormatter"},
     },
+    "filters": {"repeats": {"()": "config.log_limits.RepeatLimit"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
+            "filters": ["repeats"],
         }
     },
-    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": variables.LOG_LEVEL.value()},
     "loggers": {
         # py-evm formats a line for each step of a transaction at level 8.
         "eth": {"level": "WARNING"},
-        # Some lines for each connection that is taken and given back.
+        # Writes several lines for each connection that is borrowed from the pool.
         "psycopg.pool": {"level": "WARNING"},
-        # Both write addresses with what is secret in them.
+        # Both log addresses, which can contain secrets.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
+        # Writes a traceback each second while Redis is down, which `outbox.receiver`
+        # reports once.
+        "channels_redis": {"level": "CRITICAL"},
     },
 }

@@ -1,4 +1,4 @@
-"""Static files, as whole answers."""
+"""Serving of static files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no types
-    """Serve files of at most some hundred KB in one piece each.
+    """Serves each file as one body; the files have at most some hundred KB.
 
-    WhiteNoise hands out an open file, which Django would read in a thread piece by piece
+    WhiteNoise returns an open file, which Django would read piece by piece in a thread
     under ASGI, with a warning for each request.
     """
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
-        """Answer with a file, a part of it, or the news that it hasn't changed."""
+        """Return a response with the file or a range of it, or 304 if it is unchanged."""
         found = static_file.get_response(request.method, request.META)
         body = b""
         if found.file is not None:

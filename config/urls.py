@@ -1,4 +1,4 @@
-"""Pages: everything that Django itself answers. `/v3` is routed in `config.asgi`."""
+"""Addresses of all pages that Django serves. `config.asgi` routes `/v3`."""
 
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
@@ -15,10 +15,10 @@ from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
-# Lists need the width; the way to others is over the first page.
+# Lists need the width of the window. The first page links to all of them.
 admin.site.enable_nav_sidebar = False
 
-# Of this form or of the second factor's.
+# The form of this site, or that of the second factor's site.
 _log_in_form = admin.site.login_form or AdminAuthenticationForm
 admin.site.login_form = type("LogInForm", (TellsLockOut, _log_in_form), {})
 
@@ -32,10 +32,10 @@ docs = [*guide_pages, path("wallet", wallet, name="wallet")]
 
 urlpatterns = [
     path("", home, name="home"),
-    # Where browsers look by themselves when a page, such as the admin's, names no icon.
+    # Browsers request this path if a page, such as the admin's, names no icon.
     path("favicon.ico", RedirectView.as_view(url=static("portcullis/icon.svg"))),
     path("account/", include("keys.accounts.urls")),
-    # The admin's own page would count no guesses at the old password, and send no mail.
+    # The admin's own page neither counts wrong old passwords nor sends a mail.
     path(
         "admin/password_change/", RedirectView.as_view(pattern_name="password_change")
     ),

@@ -1,4 +1,4 @@
-"""The admin's site where staff need a second factor."""
+"""The admin site that requires a second factor."""
 
 from django_otp.admin import OTPAdminSite
 
@@ -6,4 +6,4 @@ from config.admin_site import Site
 
 
 class VerifiedSite(Site, OTPAdminSite):  # type: ignore[misc]
-    """Lets nobody in who has not shown a one-time password at his log-in."""
+    """Admits only staff who have logged in with a one-time password."""

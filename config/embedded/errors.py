@@ -1,5 +1,8 @@
-"""What can go wrong around the embedded services."""
+"""Errors of the embedded services."""
 
 
 class ServiceError(Exception):
-    """Raised when a service can't be started or stopped; the text says what to do."""
+    """Raised when a service can't be started or stopped.
+
+    The message says what to do.
+    """

@@ -1,15 +1,14 @@
-"""Become another user and turn into a program: started as a script, by root.
+"""Change to another user and execute a program. Root runs this module as a script.
 
-The user a service runs as can often not even reach the service: a clone in /root
-puts both the programs and the data behind a folder with mode 0700. Nothing is
-opened for that. The launcher keeps the one capability that passes through such
-folders across the change of user, as an *ambient* one, which survives exec without
-making the program a privileged one in the loader's eyes: none when every path can
-be reached as it is, CAP_DAC_READ_SEARCH (read and search anything) when that is
-enough, CAP_DAC_OVERRIDE otherwise. No user is added, no mode is changed.
+The user of a service often can't reach the program or its data: a clone in /root puts
+both behind a folder with mode 0700. The launcher does not change modes and does not add
+users. Instead, it keeps one capability across the change of user, as an *ambient* one.
+Ambient capabilities survive exec, and the dynamic loader does not treat the program as
+privileged. The launcher tries no capability first, then CAP_DAC_READ_SEARCH (read and
+search anything), then CAP_DAC_OVERRIDE.
 
-access(2) ignores capabilities by default, and PostgreSQL looks for its own programs
-with it: the securebit NO_SETUID_FIXUP has it count them.
+access(2), with which PostgreSQL finds its own programs, ignores capabilities by
+default. The securebit NO_SETUID_FIXUP makes access(2) use them.
 
 Source: capabilities(7), "Transformation of capabilities during execve()" and "The
 securebits flags"; access_override_creds() in Linux' fs/open.c
@@ -34,7 +33,8 @@ _PR_CAP_AMBIENT_RAISE = 2
 _CAPABILITY_VERSION_3 = 0x20080522
 
 EXIT_UNREACHABLE = 126
-"""Exit code when no means was found to run the program: what a shell would give."""
+"""Exit code if the program can't be executed with any capability, as a shell returns
+it."""
 
 
 class _Header(ctypes.Structure):
@@ -50,7 +50,7 @@ class _Data(ctypes.Structure):
 
 
 def _call(name: str, *arguments: object) -> None:
-    """Call a function of the C library; raises OSError when it fails."""
+    """Call a function of the C library. Raises: OSError if it fails."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name)
     if function(*arguments) != 0:
         raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
@@ -62,14 +62,14 @@ def _prctl(operation: int, *arguments: int) -> None:
 
 
 def _set_capabilities(effective: int, permitted: int) -> None:
-    """Set this thread's capabilities, given as bit masks of the first 32."""
+    """Set this thread's capabilities, as bit masks of the first 32."""
     header = _Header(_CAPABILITY_VERSION_3, 0)
     data = (_Data * 2)(_Data(effective, permitted, effective), _Data(0, 0, 0))
     _call("capset", ctypes.byref(header), ctypes.byref(data))
 
 
-def _permitted() -> int:
-    """Return the bit mask of the capabilities this thread could use."""
+def permitted_capabilities() -> int:
+    """Return the bit mask of this thread's permitted capabilities."""
     header = _Header(_CAPABILITY_VERSION_3, 0)
     data = (_Data * 2)()
     _call("capget", ctypes.byref(header), ctypes.byref(data))
@@ -77,7 +77,7 @@ def _permitted() -> int:
 
 
 def become(uid: int, gid: int, capabilities: int) -> None:
-    """Change to another user for good, keeping some capabilities permitted."""
+    """Change to another user irreversibly, keeping some capabilities permitted."""
     if capabilities:
         _prctl(_PR_SET_KEEPCAPS, 1)
         # Needs CAP_SETPCAP; without it only the data may lie behind closed folders.
@@ -91,13 +91,13 @@ def become(uid: int, gid: int, capabilities: int) -> None:
 
 
 def _raise_ambient(capability: int, permitted: int) -> None:
-    """Hand one capability on to the program that will be executed."""
+    """Make one capability ambient, so that the executed program has it."""
     _set_capabilities(1 << capability, permitted)
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability)
 
 
 def _enter(folder: str) -> bool:
-    """Go to the folder the program will work in; True when that is possible."""
+    """Change to the program's working directory. Return whether that is permitted."""
     try:
         os.chdir(folder)
         os.listdir(folder)
@@ -107,11 +107,11 @@ def _enter(folder: str) -> bool:
 
 
 def execute(uid: int, gid: int, folder: str, command: list[str]) -> None:
-    """Turn into the program as another user; returns only when nothing works."""
+    """Execute the program as another user. Return only if no capability suffices."""
     ladder: list[int] = []
     permitted = 0
     if sys.platform == "linux":
-        held = _permitted()
+        held = permitted_capabilities()
         ladder = [c for c in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE) if held >> c & 1]
         permitted = sum(1 << c for c in ladder)
     become(uid, gid, permitted)

@@ -1,4 +1,4 @@
-"""Where the embedded services keep their sockets, and who owns what they write."""
+"""Folders of the embedded services, and the user that owns their files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@:=~ -]+\Z")
 
 
 def socket_dir(var_dir: Path) -> Path:
-    """Return the folder of both sockets, which follows from VAR_DIR alone.
+    """Return the folder of both sockets, which depends on VAR_DIR only.
 
-    It lies inside VAR_DIR when the paths fit into a socket address, and otherwise in
-    a folder under /tmp whose name derives from VAR_DIR. TMPDIR plays no part: two
-    shells with the same VAR_DIR must mean the same sockets.
+    It is inside VAR_DIR if the paths fit into a socket address, and otherwise a folder
+    under /tmp whose name is derived from VAR_DIR. TMPDIR is not used, because two shells
+    with the same VAR_DIR have to use the same sockets.
     """
     inside = var_dir / "sockets"
     fits = len(os.fsencode(inside)) + _LONGEST_SOCKET_NAME <= SOCKET_PATH_LIMIT
@@ -39,11 +39,11 @@ def socket_dir(var_dir: Path) -> Path:
 
 
 def service_user(data_dir: Path) -> pwd.struct_passwd | None:
-    """Return whom the services must run as, None for whoever we are.
+    """Return the user that runs the services, None for the current user.
 
-    PostgreSQL refuses to run as root, so that root starts it as the owner of the
-    data there are, else as `nobody`, else as the first user that is not root.
-    Raises: ServiceError when the machine knows no user but root.
+    PostgreSQL refuses to run as root. Root starts it as the owner of the existing data,
+    otherwise as `nobody`, otherwise as the user with the lowest id except root.
+    Raises: ServiceError if the machine has no user except root.
     """
     if os.geteuid() != 0:
         return None
@@ -66,9 +66,9 @@ def service_user(data_dir: Path) -> pwd.struct_passwd | None:
 
 
 def make_private(path: Path, user: pwd.struct_passwd | None) -> None:
-    """Make a folder that only the service's user may enter, or check the one there.
+    """Create a folder that only the service's user can enter, or check an existing one.
 
-    Raises: ServiceError when something else stands there or someone else owns it.
+    Raises: ServiceError if the path is not a folder or belongs to another user.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -87,7 +87,7 @@ def make_private(path: Path, user: pwd.struct_passwd | None) -> None:
 
 
 def forget_socket_dir(var_dir: Path) -> None:
-    """Leave nothing behind under /tmp once no socket is left."""
+    """Remove an empty folder of sockets under /tmp."""
     folder = socket_dir(var_dir)
     if folder.parent != var_dir:
         with contextlib.suppress(OSError):  # not empty: something still runs

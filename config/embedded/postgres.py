@@ -56,7 +56,8 @@ _SETTINGS = {
 }
 
 _ATTEMPTS = 20
-"""Starts tried, 0.25 s apart: what a killed server leaves behind needs a moment."""
+"""Attempts to start the server, 0.25 s apart, while remains of a killed server
+disappear."""
 
 
 def address(var_dir: Path) -> str:
@@ -66,7 +67,9 @@ def address(var_dir: Path) -> str:
 
 
 class PostgresServer:
-    """The server whose data lie under one VAR_DIR."""
+    """The server with the data of one VAR_DIR."""
+
+    name = "PostgreSQL"
 
     def __init__(self, var_dir: Path) -> None:
         self.folder = var_dir / "postgres"
@@ -75,22 +78,22 @@ class PostgresServer:
         self.socket_dir = places.socket_dir(var_dir)
 
     def start(self) -> None:
-        """Start the server when it does not run, and make the database.
+        """Start the server if it does not run, and create the database if needed.
 
         Raises: ServiceError with the end of the server's log.
         """
-        if self._accepts(NAME):
+        if self.accepts(NAME):
             return
         if not self._wait_for_other():
             self._launch()
-        with self._connect("postgres") as connection:
+        with self.connect("postgres") as connection:
             known = "SELECT 1 FROM pg_database WHERE datname = %s"
             if connection.execute(known, [NAME]).fetchone() is None:
                 connection.execute(f"CREATE DATABASE {NAME}")
 
     def stop(self) -> None:
-        """Stop the server: open connections are closed, everything is on disk."""
-        pid = self._pid()
+        """Stop the server. It closes open connections and writes all data to disk."""
+        pid = self.pid()
         if pid is None:
             return
         for kind, patience_seconds in ((signal.SIGINT, 60), (signal.SIGQUIT, 20)):
@@ -98,11 +101,15 @@ class PostgresServer:
             deadline = time.monotonic() + patience_seconds
             while time.monotonic() < deadline:
                 processes.reap()
-                if self._pid() != pid:
+                if self.pid() != pid:
                     processes.see_off(self.folder)
                     return
                 time.sleep(0.02)
         raise ServiceError(f"PostgreSQL (process {pid}) does not stop, see {self.log}")
+
+    def is_running(self) -> bool:
+        """Return whether the server's process exists, even if it is still starting."""
+        return self.pid() is not None
 
     def _launch(self) -> None:
         user = places.service_user(self.folder)
@@ -111,7 +118,7 @@ class PostgresServer:
         if not self.data_dir.exists():
             self._initialise(user)
         for _attempt in range(_ATTEMPTS):
-            self._forget_the_dead()
+            self._clean_up_after_kill()
             process = processes.start(self._command(), user, self.folder, self.log)
             if self._wait_until_ready(process):
                 return
@@ -127,7 +134,7 @@ class PostgresServer:
         return [_program("postgres"), "-D", str(self.data_dir), sockets, *options]
 
     def _initialise(self, user: pwd.struct_passwd | None) -> None:
-        """Make the cluster; one that was left half made is made anew."""
+        """Create the cluster. An incomplete cluster is replaced."""
         draft = self.folder / "draft"
         if draft.exists():
             shutil.rmtree(draft)
@@ -145,7 +152,8 @@ class PostgresServer:
             raise ServiceError(f"initdb failed:\n{done.stdout.strip()}")
         draft.rename(self.data_dir)
 
-    def _connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+    def connect(self, database: str) -> psycopg.Connection[tuple[object, ...]]:
+        """Open a connection to a database. Raises: psycopg.OperationalError."""
         return psycopg.connect(
             host=str(self.socket_dir),
             port=places.POSTGRES_PORT,
@@ -155,52 +163,65 @@ class PostgresServer:
             connect_timeout=10,
         )
 
-    def _accepts(self, database: str) -> bool:
+    def accepts(self, database: str) -> bool:
+        """Return whether the server accepts connections to a database."""
         try:
-            self._connect(database).close()
+            self.connect(database).close()
         except psycopg.OperationalError:
             return False
         return True
 
     def _wait_for_other(self) -> bool:
-        """Wait while a server runs that does not accept; True when it does at last.
+        """Wait until a running server accepts connections. Return False if it exits.
 
-        Its starter may have been killed while it was starting, or stopping.
+        The process that started it may have been killed while the server was starting
+        or stopping.
         """
-        while self._pid() is not None:
-            if self._accepts("postgres"):
+        while self.pid() is not None:
+            if self.accepts("postgres"):
                 return True
             time.sleep(0.02)
         return False
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> bool:
-        """Return whether the server accepts; False when it ended instead.
+        """Return True when the server accepts connections, or False if it exits before.
 
-        No deadline: recovery after a crash takes as long as there is to replay.
+        There is no deadline, because the duration of recovery after a crash is
+        unbounded.
         """
         while process.poll() is None:
-            if self._accepts("postgres"):
+            if self.accepts("postgres"):
                 return True
             time.sleep(0.02)
         return False
 
-    def _pid(self) -> int | None:
-        """Return the id of the running server, None when none runs on these data."""
+    def pid(self) -> int | None:
+        """Return the process id of the server that runs on this data, or None."""
         try:
             pid = int((self.data_dir / "postmaster.pid").read_text().split("\n")[0])
         except (FileNotFoundError, ValueError):
             return None
         return pid if f"-D {self.data_dir}" in processes.command_line(pid) else None
 
-    def _forget_the_dead(self) -> None:
-        """Remove the mark of a server that was killed.
+    def _clean_up_after_kill(self) -> None:
+        """Remove the processes and lock files of a killed server.
 
-        PostgreSQL does so itself, unless the number has gone to another process of
-        the same user meanwhile: then it would refuse to start until that one ends.
+        PostgreSQL removes stale lock files itself, unless their process id exists. It
+        may belong to another process of the same user, or to the killed server if its
+        parent process has not reaped it. PostgreSQL would refuse to start until that
+        process ends.
+
+        Server processes in the middle of a long query outlive their postmaster. They
+        would also prevent a start, because they use its shared memory.
         """
         processes.reap()
-        if self._pid() is None:
-            (self.data_dir / "postmaster.pid").unlink(missing_ok=True)
+        if self.pid() is not None:
+            return
+        for pid in processes.working_in(self.data_dir, "postgres: "):
+            _send(pid, signal.SIGKILL)
+        socket_lock = self.socket_dir / f".s.PGSQL.{places.POSTGRES_PORT}.lock"
+        for lock in (self.data_dir / "postmaster.pid", socket_lock):
+            lock.unlink(missing_ok=True)
 
 
 def _program(name: str) -> str:

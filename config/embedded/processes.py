@@ -1,4 +1,4 @@
-"""Starting programs as the right user, and telling who runs."""
+"""Starting programs as a given user, and finding running processes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from config.embedded import launcher
+from config.embedded import launcher, places
 
 _LOG_LIMIT_BYTES = 16 * 1024 * 1024
-"""A log that is longer when its service starts makes room for a new one."""
+"""Size of a log beyond which it is rotated when its service starts."""
 
 _END_SECONDS = 10
-"""How long a service that has said good-bye may take to be gone."""
+"""Seconds to wait for the process of a service that was stopped."""
 
 _started: list[tuple[Path, subprocess.Popen[bytes]]] = []
-# With their folders. Kept for ever: a service may outlive us, and an unreferenced Popen
-# complains.
+# Started services with their folders. They are kept, because a service can outlive this
+# process, and Python warns about an unreferenced Popen.
 
 
 def run(
     command: Sequence[str], user: pwd.struct_passwd | None, folder: Path
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end as `user`, in `folder`; its output is returned."""
+    """Run a program as `user` in `folder` until it ends; return its output."""
     return subprocess.run(
         _as_user(command, user, folder),
         env=_environment(),
@@ -42,9 +42,9 @@ def run(
 def start(
     command: Sequence[str], user: pwd.struct_passwd | None, folder: Path, log: Path
 ) -> subprocess.Popen[bytes]:
-    """Start a service in a session of its own, so that Ctrl-C does not reach it."""
+    """Start a service in its own session, so that Ctrl-C does not stop it."""
     rotate(log)
-    with log.open("ab") as output:
+    with open(log, "ab", opener=_open_private) as output:
         process = subprocess.Popen(
             _as_user(command, user, folder),
             env=_environment(),
@@ -58,17 +58,21 @@ def start(
     return process
 
 
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, mode=0o600)
+
+
 def reap() -> None:
-    """Take note of services that ended, so that they do not linger as zombies."""
+    """Collect the status of services that ended, so that no zombies remain."""
     for entry in [*_started]:
         if entry[1].poll() is not None:
             _started.remove(entry)
 
 
 def see_off(folder: Path) -> None:
-    """Wait for the end of the services of a folder, if we have started them.
+    """Wait until the services in a folder have exited, if this process started them.
 
-    They close their sockets and remove their files a moment before they are gone.
+    Services close their sockets and remove their files shortly before they end.
     """
     for place, process in _started:
         if place == folder:
@@ -78,14 +82,22 @@ def see_off(folder: Path) -> None:
 
 
 def rotate(log: Path) -> None:
-    """Make room in a log that has become long: one older file is kept."""
-    log.parent.mkdir(parents=True, exist_ok=True)
+    """Rotate a log that is too long, and make the logs private.
+
+    One older file is kept. Logs contain queries and addresses, so the folder gets mode
+    0700 and its files 0600, including files of earlier versions.
+    Raises: ServiceError if the folder belongs to another user.
+    """
+    places.make_private(log.parent, None)
+    for file in log.parent.iterdir():
+        if file.is_file() and not file.is_symlink():
+            file.chmod(0o600)
     if log.exists() and log.stat().st_size > _LOG_LIMIT_BYTES:
         log.replace(log.with_name(log.name + ".1"))
 
 
 def tail(log: Path, lines: int = 8) -> str:
-    """Return a log's last lines, for an error that has to explain itself."""
+    """Return the last lines of a log, for an error message."""
     if not log.exists():
         return ""
     with log.open("rb") as file:
@@ -95,7 +107,7 @@ def tail(log: Path, lines: int = 8) -> str:
 
 
 def command_line(pid: int) -> str:
-    """Return the arguments of a process, "" when there is none or it is a zombie."""
+    """Return the command line of a process, "" if it does not exist or is a zombie."""
     if Path("/proc/self/cmdline").exists():
         try:
             raw = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -111,6 +123,20 @@ def command_line(pid: int) -> str:
     return listing.stdout.strip()
 
 
+def working_in(folder: Path, title: str) -> list[int]:
+    """Return the ids of processes with this working directory and command line.
+
+    title: the beginning of the command line. Without `/proc` the list is empty.
+    """
+    working, found = folder.resolve(), []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            pid = int(place.parent.name)
+            if place.readlink() == working and command_line(pid).startswith(title):
+                found.append(pid)
+    return found
+
+
 def _as_user(
     command: Sequence[str], user: pwd.struct_passwd | None, folder: Path
 ) -> list[str]:
@@ -124,5 +150,5 @@ def _as_user(
 
 
 def _environment() -> dict[str, str]:
-    """Return a bare environment: PGDATA, LC_ALL and the like must not leak in."""
+    """Return a minimal environment, without PGDATA, LC_ALL and the like."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket as sockets
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,8 +16,8 @@ from redis.retry import Retry
 from config.embedded import places, processes
 from config.embedded.errors import ServiceError
 
-_PATIENCE_SECONDS = 20
-_ANSWER_SECONDS = 5
+PATIENCE_SECONDS = 20
+ANSWER_SECONDS = 5
 
 
 def socket(var_dir: Path) -> Path:
@@ -30,7 +31,9 @@ def address(var_dir: Path) -> str:
 
 
 class RedisServer:
-    """The server of one VAR_DIR: counters, nothing that must last."""
+    """The server of one VAR_DIR. It stores counters, which may be lost."""
+
+    name = "Redis"
 
     def __init__(self, var_dir: Path) -> None:
         self.folder = var_dir / "redis"
@@ -38,19 +41,19 @@ class RedisServer:
         self.socket = socket(var_dir)
 
     def start(self) -> None:
-        """Start the server when it does not run.
+        """Start the server if it does not run.
 
         Raises: ServiceError with the end of the server's log.
         """
-        if self._runs():
+        if self.listens():
             return
         user = places.service_user(self.folder)
         places.make_private(self.socket.parent, user)
         places.make_private(self.folder, user)
         process = processes.start(self._command(), user, self.folder, self.log)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
-            if self._runs():
+            if self.listens():
                 return
             time.sleep(0.005)
         raise ServiceError(
@@ -58,18 +61,31 @@ class RedisServer:
         )
 
     def stop(self) -> None:
-        """Stop the server when it runs."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while self._runs():
+        """Stop the server if it runs."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.listens():
             if time.monotonic() > deadline:
                 raise ServiceError(f"Redis does not stop, see {self.log}")
             gone = contextlib.suppress(redis.ConnectionError, redis.TimeoutError)
-            with self._client() as client, gone:
+            with self.client() as client, gone:
                 client.shutdown(nosave=True)
         processes.see_off(self.folder)
 
-    def _runs(self) -> bool:
-        with self._client() as client:
+    def is_running(self) -> bool:
+        """Return whether the server's process exists, even if it does not respond."""
+        with sockets.socket(sockets.AF_UNIX) as probe:
+            probe.setblocking(False)
+            try:
+                probe.connect(str(self.socket))
+            except (ConnectionRefusedError, FileNotFoundError):
+                return False
+            except BlockingIOError:
+                pass  # it listens, and has not accepted those before us
+        return True
+
+    def listens(self) -> bool:
+        """Return whether a server listens on the socket, even if it does not reply."""
+        with self.client() as client:
             try:
                 client.ping()
             except redis.TimeoutError:
@@ -78,12 +94,13 @@ class RedisServer:
                 return False
         return True
 
-    def _client(self) -> redis.Redis:
+    def client(self) -> redis.Redis:
+        """Return a new client of the server. The caller has to close it."""
         # Without a policy of ours redis-py waits for seconds before it tries again.
         once = Retry(NoBackoff(), 0)
         path = str(self.socket)
         return redis.Redis(
-            unix_socket_path=path, socket_timeout=_ANSWER_SECONDS, retry=once
+            unix_socket_path=path, socket_timeout=ANSWER_SECONDS, retry=once
         )
 
     def _command(self) -> list[str]:

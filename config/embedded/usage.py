@@ -1,8 +1,8 @@
-"""Who uses the services: the first one in starts them, the last one out stops them.
+"""Reference counting of the services: the first user starts them, the last one stops them.
 
-Users are counted with shared `flock`s on one file. A process that is killed loses
-its lock with its life, so the count never lies; an exclusive lock on a second file
-keeps arriving and leaving apart.
+A process that uses the services is counted by a shared `flock` on one file. A killed
+process loses its lock, so the count is always right. An exclusive lock on a second file
+serializes starting and stopping.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from config.embedded.errors import ServiceError
 def usage(
     var_dir: Path, start: Callable[[], None], stop: Callable[[], None]
 ) -> Iterator[None]:
-    """Be one of the users for the time of a `with` block.
+    """Count this process as a user of the services during a `with` block.
 
-    start: starts what does not run; called for each user, alone.
-    stop: stops what runs; called by the last user, alone.
-    Raises: ServiceError when the folder is another user's.
+    start: starts services that do not run; called by each process, never concurrently.
+    stop: stops running services; called by the last process, never concurrently.
+    Raises: ServiceError if the folder belongs to another user.
     """
     var_dir.mkdir(parents=True, exist_ok=True)
     pid = os.getpid()
     with _opened(var_dir / "services.lock") as users:
         try:
-            with _gate(var_dir):
+            with alone(var_dir):
                 fcntl.flock(users, fcntl.LOCK_SH)
                 start()
             yield
         finally:
-            # A fork inherits the lock, but it is not the one who came in.
+            # A forked process inherits the lock, but it is not counted.
             if os.getpid() == pid:
-                with _gate(var_dir):
+                with alone(var_dir):
                     if _is_last(users):
                         stop()
 
@@ -51,7 +51,8 @@ def _is_last(users: int) -> bool:
 
 
 @contextmanager
-def _gate(var_dir: Path) -> Iterator[None]:
+def alone(var_dir: Path) -> Iterator[None]:
+    """Hold the lock for starting and stopping services during a `with` block."""
     with _opened(var_dir / "services.gate") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         yield

@@ -1,1 +1,1 @@
-"""How Django writes dates, by language."""
+"""Date formats by language, for Django."""

@@ -1,4 +1,4 @@
-"""What the commands that serve have in common."""
+"""Functions shared by the commands that serve."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import NoReturn
 
-from config import env, server
+from config import variables
+from server import supervisor
 
 LOOPBACK = "127.0.0.1"
 
@@ -20,36 +22,42 @@ LEAVE_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
 
-class Doors:
-    """The listening sockets that the environment asks for.
+class ListeningSockets:
+    """The listening sockets configured by the environment.
 
-    host: the address that customers come to.
-    Raises: ValueError, server.PortInUse, OSError.
+    host: the address for customers.
+
+    Raises: ValueError, supervisor.PortInUse, OSError.
     """
 
     def __init__(self, host: str) -> None:
-        port = env.integer("PORT", 8000)
-        workers = max(1, env.integer("WEB_CONCURRENCY", 1))
-        self._drain_seconds = max(0, env.integer("DRAIN_SECONDS", 0))
+        port = variables.PORT.value()
+        workers = max(1, variables.WEB_CONCURRENCY.value())
+        self._drain_seconds = max(0, variables.DRAIN_SECONDS.value())
+        self._hang_seconds = max(0, variables.WORKER_TIMEOUT_SECONDS.value())
         self.inner = _inner(workers)
-        self.outer = server.listen(host, port, workers)
+        self.outer = supervisor.listen(host, port, workers)
 
-    def server(self, environ: Mapping[str, str]) -> server.Server:
-        """Return the server on these sockets; `environ`: its workers' environment."""
-        return server.Server(
-            self.outer, environ, inner=self.inner, drain_seconds=self._drain_seconds
+    def server(self, environ: Mapping[str, str]) -> supervisor.Server:
+        """Return the server on these sockets. environ: environment of its workers."""
+        return supervisor.Server(
+            self.outer,
+            environ,
+            inner=self.inner,
+            drain_seconds=self._drain_seconds,
+            hang_seconds=self._hang_seconds,
         )
 
 
 def _inner(workers: int) -> list[socket.socket]:
     """Return a socket for each worker's metrics, on consecutive ports."""
-    first = env.integer("METRICS_PORT", 0)
+    first = variables.METRICS_PORT.value()
     if not first:
         return []
-    host = env.text("METRICS_HOST", LOOPBACK)
-    if not ip_address(host).is_loopback and not env.text("METRICS_TOKEN"):
+    host = variables.METRICS_HOST.value()
+    if not ip_address(host).is_loopback and not variables.METRICS_TOKEN.value():
         raise ValueError(f"METRICS_HOST {host} can be reached: set METRICS_TOKEN")
-    return [server.listen(host, first + index, 1)[0] for index in range(workers)]
+    return [supervisor.listen(host, first + index, 1)[0] for index in range(workers)]
 
 
 def leave_on_signals() -> None:
@@ -60,14 +68,32 @@ def leave_on_signals() -> None:
 
 
 def _leave(signal_number: int, frame: object) -> NoReturn:
-    """Unwind; once is enough."""
+    """Exit on the first signal, and ignore further ones."""
     for kind in LEAVE_ON:
         signal.signal(kind, signal.SIG_IGN)
     sys.exit(0)
 
 
+def stop_on_signals() -> threading.Event:
+    """Return an event that is set by the signals that end a service.
+
+    A thread waits for them, because a signal handler must not call `Event.set`: the
+    interrupted `Event.wait` may hold the lock. Call this before other threads start,
+    which inherit that the signals are blocked.
+    """
+    stop = threading.Event()
+    signal.pthread_sigmask(signal.SIG_BLOCK, LEAVE_ON)
+
+    def wait() -> None:
+        signal.sigwait(LEAVE_ON)
+        stop.set()
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+    return stop
+
+
 def leave_with_parent() -> None:
-    """Have the kernel end us when `make` is killed, which can't pass that on."""
+    """Let the kernel end this process when its parent (`make`) is killed."""
     if sys.platform == "linux":
         parent = os.getppid()
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

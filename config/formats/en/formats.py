@@ -1,4 +1,4 @@
-"""Dates and times of ISO 8601, as on all other pages and in logs; they are in UTC.
+"""ISO 8601 dates and times in UTC, the format of all pages and logs.
 
 Reference: https://docs.djangoproject.com/en/5.2/topics/i18n/formatting/
 """

@@ -1,4 +1,4 @@
-"""Enroll second factor: what a member of staff needs before the first log-in with it."""
+"""Create an authenticator for a staff user, who needs one to open the admin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from keys.models import User
 
 
 class Command(BaseCommand):
-    help = "Make a new authenticator for a member of staff; former ones are over."
+    help = "Create an authenticator for a member of staff, and delete former ones."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("email", help="the account's address")
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         email = User.objects.normalize_email(options["email"])
         user = User.objects.filter(email=email, is_staff=True).first()
         if user is None:
-            raise CommandError(f"{email} is no member of staff")
+            raise CommandError(f"{email} is not a member of staff")
         TOTPDevice.objects.filter(user=user).delete()
         device = TOTPDevice.objects.create(user=user, name="authenticator")
         self.stdout.write(device.config_url)

@@ -1,30 +1,39 @@
-"""Serve: the whole service in one command, on a machine that has nothing but Python."""
+"""Serve: run the whole service in one command, on a machine with nothing but Python."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 
-from config import demo, server, services
-from config.management import serving
+from config import demo, env, services, variables
+from config.management import followers, serving
+from networks.masking import mask_url
+from nodeapi.chain.networks import NetworkMismatch
+from server import supervisor
+from server.children import Children, kept_running
 
-_SETUP_LOCK = 0x706F7274  # "port": any number that nobody else locks
+_SETUP_LOCK = 0x706F7274  # "port": a number for which there is no other advisory lock
 
 
 class Command(BaseCommand):
-    help = "Start what is needed, import the sample chain, and serve it."
+    help = (
+        "Start PostgreSQL and Redis, import the sample chain, serve it, and follow the"
+        " networks that have upstreams."
+    )
 
-    # The checks that `migrate` makes are enough; most need the database anyway.
+    # Those of the database are run once it is up.
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -33,37 +42,64 @@ class Command(BaseCommand):
             action="store_true",
             help="stop when the process that started this one is gone (Linux)",
         )
+        parser.add_argument(
+            "--upstream",
+            action="append",
+            default=[],
+            metavar="URL",
+            help=f"a node whose chain is followed as network {demo.LIVE_NETWORK!r};"
+            " may be repeated",
+        )
+        parser.add_argument(
+            "--genesis",
+            type=Path,
+            metavar="FILE",
+            help="genesis.json of that network, needed for its first start",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         serving.leave_on_signals()
         if options["leave_with_parent"]:
             serving.leave_with_parent()
         try:
-            doors = serving.Doors(serving.LOOPBACK)
-            with services.running():
-                self._serve(doors)
-        except (ValueError, OSError, server.PortInUse, server.WorkerFailed) as error:
+            sockets = serving.ListeningSockets(serving.LOOPBACK)
+            with services.running(restart=True):
+                self._serve(sockets, options["upstream"], options["genesis"])
+        except (
+            ValueError,
+            OSError,
+            supervisor.PortInUse,
+            supervisor.WorkerFailed,
+        ) as error:
             raise CommandError(str(error)) from error
-        except services.ServiceError as error:
+        except (services.ServiceError, NetworkMismatch) as error:
             raise CommandError(str(error)) from error
 
-    def _serve(self, doors: serving.Doors) -> None:
+    def _serve(
+        self,
+        sockets: serving.ListeningSockets,
+        upstreams: Sequence[str],
+        genesis: Path | None,
+    ) -> None:
         path = Path(settings.VAR_DIR) / "run.json"
-        gateway = doors.server(_worker_environment())
+        gateway = sockets.server(_worker_environment())
         with _alone():
+            self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
             call_command("migrate", verbosity=0, interactive=False)
             demo.import_sample_chain()
+            if upstreams:
+                demo.follow_upstreams(upstreams, genesis)
             run = demo.prepare(gateway.base_url, path)
         connection.close()
-        with gateway:
-            self.stdout.write(_welcome(run, path))
+        with gateway, _followers():
+            self.stdout.write(_welcome(run, path, upstreams))
             self.stdout.flush()
             gateway.supervise()
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Keep another start on the same database waiting until this one is set up."""
+    """Hold a lock, so that other starts on the same database wait for the set-up."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [_SETUP_LOCK])
         try:
@@ -72,8 +108,28 @@ def _alone() -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_SETUP_LOCK])
 
 
+@contextmanager
+def _followers() -> Iterator[None]:
+    """Run `manage.py follow` during a `with` block, unless FOLLOW is off."""
+    if not variables.FOLLOW.value():
+        yield
+        return
+
+    def command(name: str) -> list[str]:
+        return [sys.executable, str(env.BASE_DIR / "manage.py"), name, "--lifeline"]
+
+    children = Children(
+        "command",
+        command,
+        services.child_environment(),
+        stop_seconds=followers.STOP_SECONDS,
+    )
+    with kept_running(children, ["follow"]):
+        yield
+
+
 def _worker_environment() -> dict[str, str]:
-    """Return our environment, with the sample chain at `/v3` unless told otherwise."""
+    """Return our environment. By default, the sample chain is the network at `/v3`."""
     return {"DEFAULT_NETWORK": demo.NETWORK, **os.environ}
 
 
@@ -85,8 +141,8 @@ def _curl(url: str, method: str, *params: object) -> str:
     )
 
 
-def _welcome(run: demo.Run, path: Path) -> str:
-    """Return the block that can be pasted into a shell."""
+def _welcome(run: demo.Run, path: Path, upstreams: Sequence[str]) -> str:
+    """Return the text with example calls, which can be pasted into a shell."""
     url = f"{run.base_url}/v3/{run.api_key}"
     tracing_url = f"{run.base_url}/v3/{run.debug_api_key}"
     sample = run.sample
@@ -99,15 +155,21 @@ def _welcome(run: demo.Run, path: Path) -> str:
         _curl(url, "eth_getTransactionByBlockHashAndIndex", block, index),
         _curl(tracing_url, "debug_traceBlockByHash", block, {"tracer": "callTracer"}),
     ]
+    live = f"{run.base_url}/{demo.LIVE_NETWORK}/v3/{run.api_key}"
+    followed = [
+        f"# Network {demo.LIVE_NETWORK} follows {', '.join(map(mask_url, upstreams))}:",
+        _curl(live, "eth_blockNumber"),
+    ]
     return "\n\n".join(
         [
             f"# Portcullis serves the network {run.network}. Try:",
             *calls,
+            *(followed if upstreams else []),
             f"# Admin: {run.admin_url}\n#   user     {run.admin_user}\n"
             f"#   password {run.admin_password}\n"
             f"# Dashboard: {run.dashboard_url}\n#   user     {run.customer_user}\n"
             f"#   password {run.customer_password}\n"
-            f"# To look at: {run.base_url}/explore/{run.network}/block/{block}\n"
+            f"# A block as a page: {run.base_url}/explore/{run.network}/block/{block}\n"
             f"# The same as JSON: {path}. Ctrl-C stops everything.\n",
         ]
     )

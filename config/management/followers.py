@@ -1,0 +1,115 @@
+"""Keeps one follower process running for each network that has enabled upstreams."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import NoReturn
+
+from django.db import Error, connection
+
+from config import env, services
+from networks.models import Network
+from server.children import (
+    KILL_SECONDS,
+    TURN_SECONDS,
+    Children,
+)
+from server.children import STOP_SECONDS as FOLLOWER_STOP_SECONDS
+
+logger = logging.getLogger(__name__)
+
+STOP_SECONDS = FOLLOWER_STOP_SECONDS + KILL_SECONDS + 3
+"""Time after SIGTERM within which `manage.py follow` has stopped its followers."""
+
+POLL_SECONDS = 1.0
+"""Interval at which the networks with upstreams are read from the database."""
+
+
+def follower_command(slug: str) -> list[str]:
+    """Return the command line of one network's follower process."""
+    manage = str(env.BASE_DIR / "manage.py")
+    return [sys.executable, manage, "follow", "--one", slug, "--lifeline"]
+
+
+def followed_networks() -> set[str]:
+    """Return the slugs of the networks that have an enabled upstream and a genesis.
+
+    Raises: django.db.Error.
+    """
+    found = Network.objects.filter(
+        upstreams__is_enabled=True, head_hash__isnull=False
+    ).values_list("slug", flat=True)
+    return set(found)
+
+
+def keep_followers(
+    slugs: Collection[str] = (),
+    command: Callable[[str], Sequence[str]] = follower_command,
+) -> NoReturn:
+    """Run the followers of networks until this thread is interrupted by an exception.
+
+    slugs: the networks to follow. If empty, all networks with upstreams are followed.
+    command: returns the command line of the follower of a network.
+
+    A follower is started when its network gets its first enabled upstream, restarted
+    when it ends, and stopped when its network has no enabled upstream any more. While
+    the database does not answer, followers that have ended are not restarted; they are
+    restarted without a pause when it answers again.
+    """
+    children = Children("follower", command, services.child_environment())
+    networks = _Networks(slugs)
+    try:
+        while True:
+            was_available = networks.is_available
+            networks.poll(time.monotonic())
+            if networks.is_available:
+                if not was_available:
+                    children.retry()
+                children.keep(networks.followed)
+            time.sleep(TURN_SECONDS)
+    finally:
+        children.stop()
+
+
+class _Networks:
+    """The networks to follow, at the last read.
+
+    slugs: the only networks to follow. If empty, all are followed.
+    """
+
+    def __init__(self, slugs: Collection[str]) -> None:
+        self.followed: set[str] = set()
+        self.is_available = False
+        """Whether the last read succeeded."""
+        self._slugs = set(slugs)
+        self._next_poll = 0.0
+        self._problem = ""
+
+    def poll(self, now: float) -> None:
+        """Read the networks again if POLL_SECONDS have passed.
+
+        now: monotonic seconds.
+        """
+        if now < self._next_poll:
+            return
+        self._next_poll = now + POLL_SECONDS
+        try:
+            found = followed_networks()
+        except Error as error:
+            self.is_available = False
+            connection.close()  # the next read opens another one
+            self._report(f"the networks can't be read: {str(error).splitlines()[0]}")
+            return
+        self.is_available = True
+        self.followed = found & self._slugs if self._slugs else found
+        idle = ", ".join(sorted(self._slugs - found))
+        self._report(f"no enabled upstream: {idle}" if idle else "")
+
+    def _report(self, problem: str) -> None:
+        """Log a problem once, until it changes. problem: "" for none."""
+        if problem and problem != self._problem:
+            logger.warning("%s", problem)
+        self._problem = problem
