@@ -5,8 +5,8 @@ FROM python:3.11-slim-bookworm AS packages
 RUN python -m venv /opt/portcullis
 COPY requirements.txt /tmp/requirements.txt
 # Wheels only: no compiler is needed, here or later.
-RUN /opt/portcullis/bin/pip install --no-cache-dir --only-binary :all: \
-    --requirement /tmp/requirements.txt
+RUN /opt/portcullis/bin/pip install --no-cache-dir --require-hashes \
+    --only-binary :all: --requirement /tmp/requirements.txt
 
 FROM python:3.11-slim-bookworm
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin portcullis
