@@ -1,4 +1,4 @@
-"""What all tests share: one PostgreSQL and one Redis for the whole run."""
+"""Fixtures of all tests. Each test process has a PostgreSQL and a Redis."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, settings
 from xdist.workermanage import NodeManager
 
 from config import services
-from config.server import Server
+from server.supervisor import Server
 from tests.support import leftovers
 from tests.support.service import run_service
 from tests.support.waiting import PATIENCE_SECONDS
 
-# How quick something is belongs into benchmarks, and not into properties either.
+# Speed belongs in benchmarks, so that no property has a deadline.
 settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -37,7 +37,7 @@ def var_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def running_services() -> Iterator[None]:
-    """Keep the embedded services up from the first test that wants them."""
+    """Run the embedded services from the first test that needs them until the end."""
     leftovers.sweep()
     with services.running():
         yield
@@ -45,7 +45,7 @@ def running_services() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def redis_url(running_services: None) -> str:
-    """Return the address of a Redis that runs."""
+    """Return the URL of the running Redis."""
     return services.redis_url()
 
 
@@ -53,35 +53,50 @@ def redis_url(running_services: None) -> str:
 def django_db_setup(
     running_services: None, django_test_environment: None, django_db_blocker: Any
 ) -> Iterator[None]:
-    """Make the test database, once there is a server to make it on.
+    """Create the test database when the services are running.
 
-    pytest-django's own fixture makes none when no chosen test has its marker, and
-    tests with `module_db` have not.
+    pytest-django's own fixture creates none if no selected test has its marker, and
+    tests with `module_db` do not have it.
     """
     with django_db_blocker.unblock():
         names = setup_databases(verbosity=0, interactive=False)
-        # Each test finds what the flush after another one leaves: no plan limits it.
+        # Every test begins with the rows that a flush leaves, such as unlimited plans.
         call_command("flush", verbosity=0, interactive=False)
     yield
     with django_db_blocker.unblock():
+        end_other_sessions()
         teardown_databases(names, verbosity=0)
+
+
+def end_other_sessions() -> None:
+    """End the database sessions of other processes and threads.
+
+    PostgreSQL notices only at the end of a statement that its client was killed. Until
+    then the database can't be dropped.
+    """
+    connections.close_all()  # this process's session may have been ended, too
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @pytest.fixture(scope="module", autouse=True)
 def own_connections() -> None:
-    """Begin each module without connections: those that are open may have been cut."""
+    """Close all connections before each module. Some may have been terminated."""
     connections.close_all()
 
 
 @pytest.fixture(scope="module")
 def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Open the database to a whole module, and empty it when the module is over.
+    """Give all tests of a module access to the database, and empty it afterwards.
 
-    For chains that many tests only read; none of them may ask for another database
-    fixture, whose end would empty it under the others.
+    It is meant for chains that many tests only read. These tests may not request another
+    database fixture, because its end would empty the database before the next test.
     """
     with django_db_blocker.unblock():
-        if not connection.is_usable():  # cut since the module began
+        if not connection.is_usable():  # terminated since the module began
             connection.close()
         yield
         call_command("flush", verbosity=0, interactive=False)
@@ -90,13 +105,13 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def service(module_db: None) -> Iterator[Server]:
-    """Serve a database without rows to a module, from a process of its own."""
+    """Run the server in a process of its own for a module, with an empty database."""
     with run_service() as running:
         yield running
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the folder of tracer cases for tests/conformance."""
+    """Add the option for the folder of tracer cases of tests/conformance."""
     parser.addoption(
         "--geth-tracers",
         metavar="DIR",
@@ -109,27 +124,29 @@ LONGEST = (
     "tests/nodeapi/test_long_derivations_live.py",
     "tests/wallets/faults/test_floods.py",
     "tests/browser/test_every_page.py",
+    "tests/config/test_upgrade.py",
 )
-"""Files of a minute or more. Begun last, each would run on when all others are done."""
+"""Files that take a minute or more. They run first, so that none runs alone at the end.
+"""
 
 
 @pytest.hookimpl(trylast=True)  # they have been shuffled by then
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files; processes take them up in this order."""
+    """Put the longest files first. The test processes take files in this order."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what stays until the end: some thousand tests."""
+    """Exclude the collected tests from garbage collection: they stay until the end."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_configure() -> None:
-    """Have pytest-xdist wait for its processes as long as it takes.
+    """Let pytest-xdist wait until its processes have ended.
 
-    They clean up at their end. Those that are killed for taking more than ten seconds are
-    not waited for, and Python complains of subprocesses that are still running.
+    They clean up at their end. By default, it kills those that take more than ten
+    seconds, and Python warns of subprocesses that are still running.
     """
     NodeManager.EXIT_TIMEOUT = PATIENCE_SECONDS
 

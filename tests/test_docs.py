@@ -1,4 +1,4 @@
-"""What the documentation says about targets, settings and dependencies is so."""
+"""The documentation agrees with the code."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name as canonical
 
-from config.lock import canonical
+from config import settings_page, variables
+from config.lock import pinned
+from nodeapi.guide.errors import error_entries
 from nodeapi.methods import registry
+from tests.test_walls import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def targets() -> set[str]:
@@ -25,21 +30,9 @@ def targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
 
 
-READERS = {f"env.{kind}" for kind in ("text", "integer", "boolean", "words", "one_of")}
-
-
 def environment_variables() -> set[str]:
-    """Return the names that the project asks the environment for."""
-    found = set()
-    for path in (ROOT / "config").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                reader = ast.unparse(node.func)
-                if reader in READERS:
-                    found.add(ast.literal_eval(node.args[0]))
-                elif reader == "env.given":
-                    found |= {keyword.arg for keyword in node.keywords}
-    return found | {"VAR_DIR"}
+    """Return the names of the settings."""
+    return {one.name for group in variables.GROUPS for one in group.variables}
 
 
 def imported_packages(path: Path) -> set[str]:
@@ -56,11 +49,6 @@ def table(document: Path) -> dict[str, str]:
     """Return the second column of a document's tables by the first."""
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", document.read_text(), re.MULTILINE)
     return {first.strip("`"): second.strip("`") for first, second in rows}
-
-
-def requirements(name: str) -> dict[str, str]:
-    lines = (ROOT / name).read_text().split()
-    return dict(line.split("==") for line in lines)
 
 
 def names(ranges: list[str]) -> set[str]:
@@ -84,10 +72,10 @@ def test_every_make_target_is_listed_by_make_help():
     assert set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)) == targets()
 
 
-def test_every_setting_of_the_environment_is_documented():
-    settings = README.partition("## Settings")[2].partition("\n## ")[0]
-    documented = set(re.findall(r"^\| `([A-Z_]+)`", settings, re.MULTILINE))
-    assert documented == environment_variables()
+def test_the_page_of_settings_is_what_the_code_declares():
+    """If this fails, run `make settings`."""
+    page = (ROOT / settings_page.PATH).read_text()
+    assert page == settings_page.settings_page()
 
 
 def test_every_method_that_is_served_is_documented_and_no_other():
@@ -99,7 +87,7 @@ def test_every_method_that_is_served_is_documented_and_no_other():
 
 def test_every_direct_dependency_has_an_entry_with_its_pin():
     entries = table(ROOT / "docs" / "dependencies.md")
-    pins = requirements("requirements-dev.txt")
+    pins = pinned(ROOT, "requirements-dev.txt")
     direct = RUNTIME | DEVELOP
     assert {name for name in entries if name != "package"} - {"---"} == direct
     assert {name: entries[name] for name in direct} == {
@@ -109,12 +97,12 @@ def test_every_direct_dependency_has_an_entry_with_its_pin():
 
 def test_pins_exist_for_what_the_ranges_name():
     runtime, develop = (
-        requirements("requirements.txt"),
-        requirements("requirements-dev.txt"),
+        pinned(ROOT, "requirements.txt"),
+        pinned(ROOT, "requirements-dev.txt"),
     )
     assert set(runtime) >= RUNTIME
     assert set(develop) >= DEVELOP | OPTIONAL
-    extra = requirements("requirements-otp.txt")
+    extra = pinned(ROOT, "requirements-otp.txt")
     assert set(extra) >= OPTIONAL
     assert extra.items() <= develop.items()
     assert runtime.items() <= develop.items()
@@ -147,6 +135,100 @@ def test_every_command_of_the_readme_exists():
 
 
 def test_the_layout_names_every_package():
-    layout = README.partition("## Layout")[2].partition("\n## ")[0]
+    layout = CONTRIBUTING.partition("## Layout")[2].partition("\n## ")[0]
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert {name for name in packages if f"{name}/" not in layout} == set()
+
+
+def test_files_that_contributors_are_sent_to_exist():
+    named = set(re.findall(r"`([a-z]\w*(?:/[\w.-]*)+)`", CONTRIBUTING))
+    assert len(named) > 30
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
+def test_glossary_defines_each_term_once_and_in_order():
+    groups = (ROOT / "docs" / "glossary.md").read_text().split("\n## ")[1:]
+    terms = [re.findall(r"^- \*\*(.+?)\*\*", group, re.MULTILINE) for group in groups]
+    for group in terms:
+        assert group == sorted(group, key=str.lower)
+    every = [term.lower() for group in terms for term in group]
+    assert sorted(every) == sorted(set(every))
+    assert len(every) > 80
+
+
+def test_readme_fits_on_a_page():
+    assert len(README.splitlines()) < 120
+
+
+def test_changelog_has_the_form_of_keep_a_changelog():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    releases = re.findall(r"^## (.+)$", changelog, re.MULTILINE)
+    assert releases[0] == "[Unreleased]"
+    for release in releases[1:]:
+        assert re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", release)
+    kinds = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+    for section in changelog.split("\n## ")[1:]:
+        found = re.findall(r"^### (.+)$", section, re.MULTILINE)
+        assert found == [kind for kind in kinds if kind in found]
+
+
+def test_the_diagram_of_packages_has_every_package():
+    diagram = (ROOT / "docs" / "packages.svg").read_text()
+    drawn = set(re.findall(r'class="name"[^>]*>([a-z]+)<', diagram))
+    assert set().union(*FLOORS) <= drawn
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_pictures_have_a_text_and_follow_the_colour_scheme(document):
+    for text, target in re.findall(r"!\[(.*?)\]\(([^)]+\.svg)\)", document.read_text()):
+        picture = (document.parent / target).read_text()
+        assert text
+        assert 'aria-label="' in picture
+        assert "prefers-color-scheme: dark" in picture
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_settings_that_are_named_exist(document):
+    named = set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", document.read_text()))
+    others = {"PORTCULLIS_SITE", "SERVER_ERROR"}  # nginx's template, ethers' error
+    others |= {"SSL_CERT_FILE", "SSL_CERT_DIR"}  # OpenSSL's
+    assert named - others <= environment_variables()
+
+
+def test_every_command_is_documented():
+    text = "".join(document.read_text() for document in DOCUMENTS)
+    commands = {
+        path.stem
+        for path in ROOT.glob("*/management/commands/*.py")
+        if path.stem != "__init__"
+    }
+    assert {command for command in commands if command not in text} == set()
+
+
+def test_refusals_that_are_named_exist_with_their_status():
+    known = {(entry.status.value, entry.reason) for entry in error_entries()}
+    text = "".join(document.read_text() for document in DOCUMENTS)
+    named = re.findall(r"\b([45]\d\d) `([a-z]+(?:_[a-z]+)+)`", text)
+    assert len(named) > 5
+    assert {(int(status), reason) for status, reason in named} <= known
+
+
+OTHER_WORDS = {
+    "he": "they",
+    "his": "their",
+    "himself": "themselves",
+    "nobody": "no …, or a passive sentence",
+    "somebody": "a user, an attacker, a client",
+    "whoever": "the user, the customer, the caller",
+    "strangers": "unknown keys, anonymous clients",
+    "told": "reported, answered, sent",
+    "hears": "receives",
+}
+"""Words that the documentation avoids, with the words to use instead."""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_use_plain_words(document):
+    prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(), flags=re.DOTALL)
+    words = set(re.findall(r"[a-z]+", prose.lower()))
+    assert {word: OTHER_WORDS[word] for word in words & set(OTHER_WORDS)} == {}

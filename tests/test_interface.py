@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from evm.signatures import keccak
 from nodeapi.chain.abi import call_data
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.sample import sample_genesis
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.signatures import keccak
 from nodeapi.models import StorageVersion
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.sample import sample_genesis
+from samples.signers import Signer
 from tests.support import chains, sample
 from tests.support.live import Api, Live, live_service
 

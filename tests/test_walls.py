@@ -12,11 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = [
     {"config"},
-    {"wallets"},
+    {"samples", "wallets"},
     {"nodeapi"},
     {"keys"},
     {"networks"},
-    {"jsonrpc", "postgres"},
+    {"jsonrpc", "outbox"},
+    {"evm", "legible", "postgres", "server"},
 ]
 """From the top down: a package may import those of its own floor's below."""
 
@@ -28,27 +29,48 @@ HEIGHT = {
 
 PURE = [
     "jsonrpc",
+    "legible.text",
+    "outbox.reading",
+    "outbox.redis_address",
+    "outbox.receiver",
+    "outbox.streams",
+    "outbox.subscriber",
     "postgres",
+    "server",
     "nodeapi.encoding",
     "nodeapi.documents",
+    "nodeapi.pending",
     "nodeapi.receipts",
-    "nodeapi.evm",
-    "nodeapi.tracers",
+    "nodeapi.sending",
+    "nodeapi.short_cache",
+    "nodeapi.follower.choice",
+    "nodeapi.follower.health",
+    "nodeapi.follower.pace",
+    "nodeapi.upstreams",
+    "evm",
     "keys.allowlists",
     "keys.charts",
     "keys.format",
     "keys.limiter",
     "keys.latencies",
     "keys.metering",
-    "keys.places",
     "keys.plans",
     "keys.refusals",
-    "keys.strangers",
+    "keys.unknown_keys",
     "wallets.caip",
     "wallets.scopes",
     "wallets.proposals",
 ]
 """Modules and packages that must stand without Django."""
+
+DOCUMENTED_NAMES = {
+    "_db",  # https://docs.djangoproject.com/en/stable/topics/db/managers/
+    "_exit",  # https://docs.python.org/3/library/os.html#os._exit
+    "_meta",  # https://docs.djangoproject.com/en/stable/ref/models/meta/
+    "_replace",  # https://docs.python.org/3/library/collections.html
+    "_state",  # https://docs.djangoproject.com/en/stable/ref/models/instances/
+}
+"""Attributes that start with an underscore and that their documentation offers."""
 
 DJANGO = {"django", "rest_framework", "channels"}
 
@@ -65,11 +87,14 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(name: str, path: Path) -> Iterator[str]:
-    """Yield what a module imports, wherever in it, types included."""
+def statements(name: str, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield what each import statement of a module names, types included.
+
+    That is a module and names in it, or nothing and modules.
+    """
     for node in ast.walk(ast.parse(path.read_text(), str(path))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield "", [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -80,11 +105,48 @@ def imports(name: str, path: Path) -> Iterator[str]:
                 )
                 kept = package[: len(package) - node.level + 1]
                 base = ".".join([*kept, base] if base else kept)
+            yield base, [f"{base}.{alias.name}" for alias in node.names]
+
+
+def imports(name: str, path: Path) -> Iterator[str]:
+    """Yield what a module imports, wherever in it, types included."""
+    for base, names in statements(name, path):
+        if base:
             yield base
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+        yield from names
 
 
 MODULES = modules()
+
+
+def imported_modules(name: str) -> set[str]:
+    """Return the modules of the project that a module's statements name.
+
+    `from package import module` names the module, not the package.
+    """
+    return {
+        imported if imported in MODULES else base
+        for base, names in statements(name, MODULES[name])
+        for imported in names
+    } & MODULES.keys() - {name}
+
+
+def cycles(modules: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of modules that import one another, directly or not."""
+    reached = {}
+    for name in modules:
+        reached[name] = seen = set()
+        waiting = [name]
+        while waiting:
+            for imported in modules[waiting.pop()] & modules.keys() - seen:
+                seen.add(imported)
+                waiting.append(imported)
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached[other]))
+        for name in modules
+        if name in reached[name]
+    }
+    return sorted(map(list, groups))
 
 
 def needs(name: str) -> set[str]:
@@ -99,6 +161,69 @@ def needs(name: str) -> set[str]:
         waiting.append(module.rpartition(".")[0])  # a package loads before its modules
         waiting.extend(imports(module, MODULES[module]))
     return seen
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def own_names(tree: ast.Module) -> set[str]:
+    """Return the private names that a module defines: its own, and its classes'.
+
+    An attribute that it sets on another object than `self` or `cls` is not its own.
+    """
+    names = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Attribute(
+                value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()
+            ):
+                names.add(name)
+    return {name for name in names if is_private(name)}
+
+
+def private_uses(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield each private attribute that a module uses, and the code that does so."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) if is_private(name):
+                yield name, ast.unparse(node)
+            case ast.Call(
+                func=ast.Name(id="getattr" | "setattr" | "hasattr" | "delattr"),
+                args=[_, ast.Constant(value=str(name)), *_],
+            ) if is_private(name):
+                yield name, ast.unparse(node)
+
+
+def private_imports(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the private modules and names that are imported from other packages."""
+    for node in ast.walk(tree):
+        found = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in found:
+            first, *rest = name.split(".")
+            if first != package and any(map(is_private, (first, *rest))):
+                yield name
+
+
+def foreign_private_names(
+    package: str, trees: dict[str, ast.Module]
+) -> Iterator[tuple[str, str]]:
+    """Yield where a package's modules use a private name of another package."""
+    own = set().union(*map(own_names, trees.values()))
+    for module, tree in trees.items():
+        for name in private_imports(tree, package):
+            yield module, name
+        for name, code in private_uses(tree):
+            if name not in own and name not in DOCUMENTED_NAMES:
+                yield module, code
 
 
 def is_within(name: str, package: str) -> bool:
@@ -133,8 +258,7 @@ def test_what_must_stand_without_django_does(pure):
 
 
 def test_what_must_stand_without_django_exists():
-    expected = {name for name in PURE if name != "nodeapi.tracers"}
-    assert {name for name in expected if name not in MODULES} == set()
+    assert {name for name in PURE if name not in MODULES} == set()
 
 
 def test_the_environment_is_read_in_one_place():
@@ -148,21 +272,64 @@ def test_the_environment_is_read_in_one_place():
     assert wrong == []
 
 
-LONG_BY_DESIGN = {"nodeapi.evm.interpreter.run"}
-"""The interpreter's loop: a call for each step would cost what the loop is there for."""
+@pytest.mark.parametrize("package", sorted(HEIGHT))
+def test_no_files_of_a_package_import_one_another(package):
+    """Imports for type checkers count: a reader follows them as well."""
+    names = {name for name in MODULES if is_within(name, package)}
+    assert cycles({name: imported_modules(name) for name in names}) == []
 
 
-def test_modules_and_functions_stay_short():
-    long = []
-    for name, path in MODULES.items():
-        text = path.read_text()
-        if len(text.splitlines()) > 400:
-            long.append(name)
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                length = (node.end_lineno or 0) - node.lineno + 1
-                if f"{name}.{node.name}" in LONG_BY_DESIGN:
-                    continue
-                if length > 40 and ".migrations." not in name:
-                    long.append(f"{name}.{node.name}: {length} lines")
-    assert long == []
+def test_cycles_are_found():
+    """Of three modules in a circle, one that leads there, and one on its own."""
+    imported = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}
+    assert cycles(imported) == [["a", "b", "c"]]
+
+
+@pytest.mark.parametrize("package", sorted(HEIGHT.keys() - {"evm"}))
+def test_no_private_name_of_another_package_is_used(package):
+    """`evm` is excepted: it replaces parts of py-evm, which has no interface for that."""
+    trees = {
+        name: ast.parse(path.read_text())
+        for name, path in MODULES.items()
+        if is_within(name, package)
+    }
+    assert sorted(foreign_private_names(package, trees)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import other._hidden",
+        "import _other",
+        "from other import _hidden",
+        "from other._hidden import shown",
+        "thing._hidden",
+        "thing._hidden = 1",
+        "self._hidden",
+        "class Own(Foreign):\n    def act(self): return self._hidden",
+        "getattr(thing, '_hidden')",
+    ],
+)
+def test_a_private_name_of_another_package_is_found(code):
+    assert list(foreign_private_names("own", {"own.module": ast.parse(code)}))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from own.part import _shared",
+        "from .part import _shared",
+        "from __future__ import annotations",
+        "thing._kept",
+        "getattr(thing, '_kept')",
+        "self._kept",
+        "model._meta",
+        "thing.__class__",
+    ],
+)
+def test_a_private_name_of_the_own_package_may_be_used(code):
+    trees = {
+        "own.module": ast.parse(code),
+        "own.part": ast.parse("class Part:\n    def __init__(self): self._kept = 1"),
+    }
+    assert list(foreign_private_names("own", trees)) == []

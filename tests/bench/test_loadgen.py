@@ -10,7 +10,7 @@ import pytest
 from bench import loadgen
 from bench.loadgen import Job, LoadFailed, begin_answer
 from bench.questions import http_request
-from config import server
+from server import supervisor
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 
@@ -18,12 +18,12 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 @pytest.fixture(scope="module")
 def ceiling() -> Iterator[int]:
     """Give the port of a running ceiling."""
-    listeners = server.listen("127.0.0.1", 0, 1)
-    with server.Server(listeners, os.environ, "bench.ceiling:application"):
+    listeners = supervisor.listen("127.0.0.1", 0, 1)
+    with supervisor.Server(listeners, os.environ, "bench.ceiling:application"):
         yield listeners[0].getsockname()[1]
 
 
-def test_the_head_tells_where_the_body_is() -> None:
+def test_headers_determine_the_position_of_the_body() -> None:
     assert begin_answer(ANSWER) == (len(ANSWER) - 5, 5)
 
 

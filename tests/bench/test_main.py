@@ -1,4 +1,4 @@
-"""A run of several parts keeps the figures of those that come to some."""
+"""A run of several parts keeps the figures of the parts that succeed."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def test_part_that_fails_has_no_figures(capfd: pytest.CaptureFixture[str]) -> No
     assert "KeyError: 'none such'" in capfd.readouterr().err
 
 
-def test_unknown_part_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_part_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["endpoints"]) == 2
     assert "no part 'endpoints'" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A figure is good enough, or not, and is shown as what it is."""
+"""Figures are compared with their requirements, and formatted."""
 
 from __future__ import annotations
 

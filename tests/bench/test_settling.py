@@ -13,7 +13,7 @@ MIB = 1024
 @pytest.fixture
 def meminfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "meminfo"
-    monkeypatch.setattr(settling, "_MEMINFO", path)
+    monkeypatch.setattr(settling, "MEMINFO", path)
     return path
 
 
@@ -46,10 +46,10 @@ def test_rounds_go_on_until_two_take_no_more(
     assert settle(meminfo, free) == (True, rounds)
 
 
-def test_what_does_not_settle_is_told(
+def test_what_does_not_settle_is_reported(
     meminfo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settling, "_MAX_SECONDS", 0.01)
+    monkeypatch.setattr(settling, "MAX_SECONDS", 0.01)
     falling = list(range(1_000_000, 0, -20))
     is_settled, _ = settle(meminfo, falling)
     assert not is_settled

@@ -36,7 +36,7 @@ def live(module_db: None) -> Iterator[Live]:
 
 @pytest.fixture
 def context(browser: Browser, live: Live) -> Iterator[BrowserContext]:
-    """Return somebody's browser, which lets pages copy; no page may report a fault."""
+    """Return a browser with clipboard access. Errors in a page fail the test."""
     faults: list[str] = []
     context = browser.new_context(
         base_url=live.base_url, permissions=["clipboard-read", "clipboard-write"]

@@ -46,11 +46,24 @@ def shown_body(page: Page) -> dict:
     return json.loads(page.locator("#body").inner_text())
 
 
+WITHOUT_EXAMPLE = {
+    "eth_getUncleByBlockHashAndIndex",
+    "eth_getUncleByBlockNumberAndIndex",
+    "eth_sendRawTransaction",
+    "eth_subscribe",
+    "eth_unsubscribe",
+}
+"""The sample chain has no uncles and no upstream, and calls over HTTP can't subscribe."""
+
+
 def test_every_example_of_the_document_finds_something(live: Live) -> None:
     document = web.get(f"{live.base_url}/openrpc.json").json()
     (server,) = document["servers"]
     headers = {"Authorization": f"Bearer {live.new_key(may_trace=True)}"}
     for method in document["methods"]:
+        if method["name"] in WITHOUT_EXAMPLE:
+            assert "examples" not in method
+            continue
         (example,) = method["examples"]
         params = [one["value"] for one in example["params"]]
         call = {"jsonrpc": "2.0", "id": 1, "method": method["name"], "params": params}

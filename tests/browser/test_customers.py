@@ -40,7 +40,7 @@ def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -
     page.get_by_role("main").get_by_role("link", name="Sign up").click()
     page.get_by_label("E-mail address").fill("new@example.org")
     page.get_by_role("button", name="Send the mail").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Look into your mail")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Check your mail")
 
     page.goto(mailed_path(live, "/account/signup"))
     page.get_by_label("New password", exact=False).first.fill(PASSWORD)

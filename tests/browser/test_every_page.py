@@ -18,7 +18,7 @@ import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib import admin
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
 from tests.browser.conftest import WIDTHS
 from tests.support.browser import log_in, needs_chromium
@@ -42,6 +42,8 @@ STARTS = {
     "staff": ["/admin/"],
 }
 
+POLICY = "content-security-policy"
+
 RULES = {
     "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     "dark": ["color-contrast"],
@@ -51,7 +53,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody in front of a browser. session: his cookie's, "" for nobody's."""
+    """A visitor with a browser. session: the session cookie; "" if not logged in."""
 
     name: str
     session: str
@@ -155,13 +157,18 @@ def test_pages_are_whole_and_usable(
 
 
 def _listen(context: BrowserContext, faults: list[str]) -> None:
-    def told(line: ConsoleMessage) -> None:
+    def logged(line: ConsoleMessage) -> None:
         if line.type in ("error", "warning"):  # others are hints
             faults.append(f"{line.page and line.page.url}: {line.text}")
 
-    context.on("console", told)
+    def failed(request: Request) -> None:
+        # An icon that still loads is cancelled when the next page is opened.
+        if request.failure != "net::ERR_ABORTED":
+            faults.append(f"{request.failure}: {request.url}")
+
+    context.on("console", logged)
     context.on("weberror", lambda error: faults.append(str(error.error)))
-    context.on("requestfailed", lambda one: faults.append(f"failed: {one.url}"))
+    context.on("requestfailed", failed)
 
 
 def _one_of_each(visitor: Visitor) -> Iterator[Found]:
@@ -186,6 +193,8 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
                 answer = page.goto(one.address)
                 if answer is None or answer.status != 200:
                     yield f"status {answer and answer.status}"
+                else:
+                    yield from _faults_of_policy(answer.header_value(POLICY) or "")
                 yield from _faults_of_document(page, is_admin)
             if not is_admin:
                 wide = page.evaluate("document.documentElement.scrollWidth")
@@ -198,6 +207,16 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
                 page.screenshot(path=Path(FOLDER) / name, full_page=True)
         if not is_admin:
             yield from _faults_for_everybody(page, scheme)
+
+
+def _faults_of_policy(policy: str) -> Iterator[str]:
+    """Yield what a page's policy lacks; violations are lines in the console."""
+    directives = [one.strip() for one in policy.split(";")]
+    for needed in ("default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"):
+        if needed not in directives:
+            yield f"its policy has no {needed}"
+    if "unsafe" in policy:
+        yield "its policy lets inline code run"
 
 
 def _faults_of_document(page: Page, is_admin: bool) -> Iterator[str]:

@@ -18,7 +18,8 @@ from tests.support.live import Live
 pytestmark = needs_chromium
 
 PLACES = [
-    *("/", "/docs/", "/docs/console", "/docs/errors", "/explore/", "/account/password"),
+    *("/", "/docs/", "/docs/console", "/docs/errors", "/account/password"),
+    *("/explore/", "/explore/sample/"),
     *("/dashboard/", "/dashboard/keys/new", "/dashboard/keys/{key}"),
     *(
         f"/dashboard/keys/{{key}}/{page}"
@@ -45,8 +46,10 @@ FOCUS_IS_SETTLED = """() => {
 
 FOCUSED = f"""() => {{
     const one = document.activeElement, box = one.getBoundingClientRect();
+    // Of what is in the window: a tall field is only scrolled as far as its cursor.
+    const top = Math.max(box.top, 0), bottom = Math.min(box.bottom, innerHeight);
     const middle = document.elementFromPoint(
-        box.x + Math.min(box.width, innerWidth) / 2, box.y + box.height / 2);
+        box.x + Math.min(box.width, innerWidth) / 2, (top + bottom) / 2);
     return {{
         place: {STOPS.strip()}.indexOf(one),
         name: one.outerHTML.slice(0, 120),

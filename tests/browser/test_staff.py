@@ -18,7 +18,7 @@ from tests.support.wallet import new_user
 pytestmark = needs_chromium
 
 
-def test_key_that_has_changed_meanwhile_gets_what_was_typed_alone(
+def test_only_edited_fields_of_a_concurrently_changed_key_are_saved(
     context: BrowserContext, live: Live
 ) -> None:
     expires_at = timezone.now() + timedelta(days=30)

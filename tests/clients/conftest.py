@@ -1,4 +1,4 @@
-"""A service that refuses in every way, and clients that are written by somebody else."""
+"""A service that causes every refusal, and third-party clients."""
 
 from __future__ import annotations
 

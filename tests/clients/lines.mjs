@@ -1,4 +1,4 @@
-// A client told what to do by lines of JSON.
+// A client that is controlled by lines of JSON.
 //
 // in: { url, headers, batch, actions: [[name, ...arguments], …] }; the actions run at once
 // out: [{ result } or { error }, …] in their order

@@ -1,4 +1,4 @@
-"""Clients that other people wrote, each as a program of its own that is told what to do."""
+"""Third-party clients, each in its own process and controlled through its input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 120
 class Answer(NamedTuple):
     """A result, or an error as the program's user gets to see it.
 
-    status: where the program tells it.
+    status: the HTTP status, if the program reports it.
     """
 
     result: Any = None
@@ -52,7 +52,7 @@ class Program(Protocol):
         """Return how often it sends what is refused, by its own rules."""
 
 
-def told(row: Row) -> Answer:
+def answer_of(row: Row) -> Answer:
     """Return all that the service says of a refused call."""
     return Answer(None, row.code, row.message)
 
@@ -144,7 +144,7 @@ class Viem(NodeProgram):
         status = status_of(row, in_batch=in_batch)
         if in_batch and status:
             return Answer(None, None, HTTPStatus(status).phrase, status)
-        return told(row)._replace(status=status)
+        return answer_of(row)._replace(status=status)
 
     def requests(self, row: Row, *, in_batch: bool) -> int:
         shown = self.shown(row, in_batch=in_batch)
@@ -157,7 +157,7 @@ class Viem(NodeProgram):
 class Ethers(NodeProgram):
     """ethers, which repeats what is answered 429 and nothing else.
 
-    patient: whether it is given a function that waits as long as it is told.
+    patient: whether it gets a function that waits as long as `Retry-After` says.
     Source: ethers/lib.esm/utils/fetch.js
     """
 
@@ -178,7 +178,7 @@ class Ethers(NodeProgram):
         return self._answers(url, actions, headers=headers, patient=patient)
 
     def shown(self, row: Row, *, in_batch: bool) -> Answer:
-        return told(row)._replace(status=status_of(row, in_batch=in_batch))
+        return answer_of(row)._replace(status=status_of(row, in_batch=in_batch))
 
     def requests(self, row: Row, *, in_batch: bool) -> int:
         return 1
@@ -219,7 +219,7 @@ class Cast:
         if row.status == HTTPStatus.PAYMENT_REQUIRED:
             text = "Error: 402 response missing WWW-Authenticate header"
             return Answer(None, None, text)
-        return told(row)._replace(status=status_of(row, in_batch=in_batch))
+        return answer_of(row)._replace(status=status_of(row, in_batch=in_batch))
 
     def requests(self, row: Row, *, in_batch: bool) -> int:
         return self.ATTEMPTS if row.message == "header not found" else 1
@@ -264,7 +264,7 @@ class Curl:
         return Answer(text, status=None if code == HTTPStatus.OK else code)
 
     def shown(self, row: Row, *, in_batch: bool) -> Answer:
-        return told(row)._replace(status=status_of(row, in_batch=in_batch))
+        return answer_of(row)._replace(status=status_of(row, in_batch=in_batch))
 
     def requests(self, row: Row, *, in_batch: bool) -> int:
         return 1

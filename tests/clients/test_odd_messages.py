@@ -1,4 +1,4 @@
-"""Refusals of what is no single call: batches as such, bodies, other HTTP methods."""
+"""Refusals of batches, request bodies and HTTP methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that come again: as late as they are told, or by their own clock."""
+"""Clients that repeat refused requests, after `Retry-After` or their own delay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def statuses(desk: Desk, headers: dict[str, str]) -> list[int]:
     return [line["status"] for line in desk.seen(headers)]
 
 
-def test_viem_comes_again_after_as_long_as_it_is_told(desk: Desk, viem: Viem) -> None:
+def test_viem_repeats_after_the_given_time(desk: Desk, viem: Viem) -> None:
     viem.ask(desk.url("plain"), [CHAIN_ID], {})
     headers = desk.headers()
     (answer,) = viem.ask(exhausted(desk), [RECEIPTS], headers)
@@ -46,7 +46,7 @@ def test_viem_comes_again_after_as_long_as_it_is_told(desk: Desk, viem: Viem) ->
     assert statuses(desk, headers) == [429, 200]
 
 
-def test_curl_comes_again_after_as_long_as_it_is_told(desk: Desk, curl: Curl) -> None:
+def test_curl_repeats_after_the_given_time(desk: Desk, curl: Curl) -> None:
     headers = desk.headers()
     options = ("--fail", "--retry", "3")
     (answer,) = curl.ask(exhausted(desk), [RECEIPTS], headers, *options)
@@ -88,8 +88,8 @@ def test_cast_gives_up_after_eight_repetitions(desk: Desk, cast: Cast) -> None:
     url = desk.url("poor")
     assert web.post(url, json=[RECEIPTS] * 10).status_code == 200
     headers = desk.headers()
-    told = "request rate exceeded: 1 credits per second"
-    assert cast.ask(url, [RECEIPTS], headers) == [Answer(None, -32005, told, 429)]
+    message = "request rate exceeded: 1 credits per second"
+    assert cast.ask(url, [RECEIPTS], headers) == [Answer(None, -32005, message, 429)]
     assert statuses(desk, headers) == [429] * Cast.ATTEMPTS
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evm.blocks import decode_block
 from keys.services import grant_entitlement
 from networks.models import Network
-from nodeapi.evm.blocks import decode_block
 from nodeapi.models import StorageVersion
 from tests.clients.conftest import Desk
 from tests.clients.programs import Answer, Ethers, Program, Viem

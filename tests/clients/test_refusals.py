@@ -1,4 +1,4 @@
-"""What people see of each refusal in their client, and how often it asks again."""
+"""How each client shows each refusal, and how often it repeats the request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES["body that is too long"] = LONG
 
 
 def is_possible(program: Program, row: Row) -> bool:
-    """Tell whether a client can say that at all: cast takes no number for a method."""
+    """Return whether a client can send this request. cast sends string methods only."""
     return not isinstance(program, Cast) or isinstance(row.call["method"], str)
 
 

@@ -20,7 +20,7 @@ from web3.exceptions import (
 )
 from web3.providers import AsyncHTTPProvider, HTTPProvider
 
-from nodeapi.evm.blocks import Block, decode_block
+from evm.blocks import Block, decode_block
 from nodeapi.models import StorageVersion
 from tests.support import chains, sample
 from tests.support.live import Live, live_service
@@ -216,12 +216,12 @@ def test_storage_before_and_after_a_write(w3: Web3) -> None:
         assert w3.eth.get_storage_at(address, slot, block_hash) == after
 
 
-def test_storage_of_nobody_is_zero(w3: Web3) -> None:
+def test_storage_of_an_unknown_account_is_zero(w3: Web3) -> None:
     address = Web3.to_checksum_address("0x" + "12" * 20)
     assert w3.eth.get_storage_at(address, 5) == HexBytes(bytes(32))
 
 
-def test_what_is_not_there_is_told_by_its_exception(w3: Web3) -> None:
+def test_what_is_not_there_is_reported_by_its_exception(w3: Web3) -> None:
     beyond = HEAD.header.number + 1
     address = Web3.to_checksum_address("0x" + "12" * 20)
     with pytest.raises(BlockNotFound):

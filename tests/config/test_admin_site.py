@@ -35,7 +35,7 @@ def staff() -> Client:
 def post_amid(
     staff: Client, url: str, form: dict[str, Any], save: Callable[[], object]
 ) -> Any:
-    """Send a form while somebody else saves something that it can't see yet."""
+    """Send a form while a concurrent transaction saves a conflicting object."""
     with transaction.atomic():
         save()
         waiting = held_up(lambda: staff.post(url, form))
@@ -82,7 +82,7 @@ def errors(response: Any) -> str:
         ),
     ],
 )
-def test_what_another_has_just_added_is_told_beside_its_field(
+def test_what_another_has_just_added_is_reported_beside_its_field(
     staff: Client, model: str, form: dict[str, Any], save: Any, told: str
 ) -> None:
     response = post_amid(staff, reverse(f"admin:{model}_add"), form, save)
@@ -105,7 +105,9 @@ def test_and_what_stands_in_an_inline(staff: Client) -> None:
     ours, other = make_network("one"), make_network("two")
     form = {
         "name": "one",
-        "upstream_url": "",
+        "agree": 1,
+        "upstreams-TOTAL_FORMS": 0,
+        "upstreams-INITIAL_FORMS": 0,
         "host_names-TOTAL_FORMS": 1,
         "host_names-INITIAL_FORMS": 0,
         "host_names-0-name": "node.example.org",

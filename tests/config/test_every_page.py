@@ -1,4 +1,4 @@
-"""What holds for each address that Django answers, the ones to come included.
+"""Rules that hold for each URL that Django serves, including new ones.
 
 The addresses are read from the URL conf, with something for each of their arguments.
 """
@@ -28,7 +28,7 @@ ARGUMENTS = {
 }
 """By converter. Nothing is there by these names but the network."""
 
-LABEL = r"^(?P<app_label>auth|keys|networks|nodeapi|wallets)/$"
+LABEL = re.compile(r"\^\(\?P<app_label>[a-z|]+\)/\$")
 CATCH_ALL = r"(?P<url>.*)$"
 """Of the admin, which leaves both to regular expressions."""
 
@@ -47,7 +47,7 @@ def walk(
         if isinstance(entry, URLResolver):
             yield from walk(entry.url_patterns, route)
         else:
-            route = route.replace(LABEL, "keys/").replace(CATCH_ALL, "nothing")
+            route = LABEL.sub("keys/", route).replace(CATCH_ALL, "nothing")
             named = re.sub(r"<(?:(\w+):)?\w+>", lambda m: ARGUMENTS[m[1]], route)
             yield named, entry
 
@@ -68,7 +68,7 @@ def superuser(db: None) -> User:
 
 @pytest.fixture
 def browsers(superuser: User) -> list[Client]:
-    """Return somebody's who is not logged in, a customer's, and a superuser's."""
+    """Return clients of an anonymous visitor, a customer and a superuser."""
     customer = User.objects.create_user("customer@example.org")
     found = []
     for user in (None, customer, superuser):
@@ -144,7 +144,7 @@ def test_nothing_that_is_sent_becomes_a_header(browsers: list[Client]) -> None:
             assert not [value for value in answer.headers.values() if "\n" in value]
 
 
-def test_log_in_takes_up_no_session_that_somebody_has_planted() -> None:
+def test_log_in_takes_up_no_session_of_an_attacker() -> None:
     User.objects.create_superuser("staff@example.org", "a long pass phrase")
     for path in ("/account/login", "/admin/login/"):
         client = Client()

@@ -5,6 +5,12 @@ import asyncio
 import pytest
 
 from config.gateway import Gateway
+from jsonrpc.later import Later
+from server.request import Response
+
+
+def answer(request):
+    return Later(Response(200, (), b"node"))
 
 
 class Named:
@@ -29,12 +35,13 @@ async def receive():
 
 
 def route(scope):
+    scope = {"method": "POST", "headers": [], "http_version": "1.1", **scope}
     sent = []
 
     async def send(message):
         sent.append(message)
 
-    gateway = Gateway(Named("node"), Named("pages"))
+    gateway = Gateway(answer, Named("pages"))
     asyncio.run(gateway(scope, receive, send))
     return sent
 
@@ -43,7 +50,8 @@ def route(scope):
     "path", ["/v3", "/v3/", "/v3/nk_key", "/v3/a/b", "/hive/v3", "/hive/v3/nk_key"]
 )
 def test_node_paths_reach_the_endpoint(path):
-    assert route({"type": "http", "path": path}) == ["node"]
+    start, body = route({"type": "http", "path": path})
+    assert (start["status"], body["body"]) == (200, b"node")
 
 
 @pytest.mark.parametrize(
@@ -59,10 +67,10 @@ def test_a_websocket_is_refused_before_it_opens():
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-def test_the_endpoint_lives_as_long_as_the_server():
+def test_parts_live_as_long_as_the_server():
     async def scenario():
-        endpoint = Named("node")
-        gateway = Gateway(endpoint, Named("pages"))
+        endpoint = Named("part")
+        gateway = Gateway(answer, Named("pages"), parts=[endpoint])
         to_app, from_app = asyncio.Queue(), asyncio.Queue()
         life = asyncio.create_task(
             gateway({"type": "lifespan"}, to_app.get, from_app.put)

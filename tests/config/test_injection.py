@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from config.server import Server
+from server.supervisor import Server
 from tests.support.live import request
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -35,7 +35,7 @@ TARGETS = {
 
 
 def heads(service: Server, target: bytes, line: bytes = b"x: y") -> list[bytes]:
-    """Return the header lines of whatever is answered to a request."""
+    """Send a request with a raw target and header; return the response's header lines."""
     url = urlsplit(service.base_url)
     head = b"\r\n".join(
         [

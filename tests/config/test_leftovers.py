@@ -35,9 +35,9 @@ def test_what_a_killed_run_left_is_stopped_and_removed():
     folder = run_that_is_killed()
     claim = leftovers.claim(str(folder))
     leftovers.sweep()
-    assert PostgresServer(folder)._pid() is not None, "somebody holds it"
+    assert PostgresServer(folder).pid() is not None, "another process holds the lock"
     os.close(claim)
-    pid = PostgresServer(folder)._pid()
+    pid = PostgresServer(folder).pid()
     leftovers.sweep()
     assert not folder.exists()
     assert not Path(f"/proc/{pid}/cmdline").exists() or (

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -17,8 +19,15 @@ import pytest
 from config.embedded import places
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
+from tests.support.waiting import wait_until
 
-USER = "import sys; from config import services\nwith services.running(): print('up', flush=True); sys.stdin.read()"
+USER = """
+import sys
+from config import services
+with services.running(restart={restart}):
+    print("up", flush=True)
+    sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -37,14 +46,17 @@ def stop_everything(var_dir: Path) -> None:
 
 
 class User:
-    """A process that uses the services until it is told to leave."""
+    """A process that uses the services until it is stopped.
 
-    def __init__(self, var_dir: Path) -> None:
+    restart: whether it restarts those that die.
+    """
+
+    def __init__(self, var_dir: Path, *, restart: bool = False) -> None:
         environ = {**os.environ, "VAR_DIR": str(var_dir)}
         environ.pop("DATABASE_URL", None)
         environ.pop("REDIS_URL", None)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", USER],
+            [sys.executable, "-c", USER.format(restart=restart)],
             env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -73,18 +85,44 @@ class User:
 
 
 def postgres_pid(var_dir: Path) -> int | None:
-    return PostgresServer(var_dir)._pid()
+    return PostgresServer(var_dir).pid()
 
 
 def redis_runs(var_dir: Path) -> bool:
-    return RedisServer(var_dir)._runs()
+    return RedisServer(var_dir).listens()
 
 
-def query(var_dir: Path, text: str) -> tuple:
+def redis_pid(var_dir: Path) -> int:
+    with RedisServer(var_dir).client() as client:
+        pid: int = client.info("server")["process_id"]
+        return pid
+
+
+@contextmanager
+def endless_query(var_dir: Path) -> Iterator[None]:
+    """Have a server process compute for longer than any test takes."""
     with psycopg.connect(
         host=str(places.socket_dir(var_dir)), user="portcullis", autocommit=True
     ) as connection:
-        cursor = connection.execute(text)
+        text = "SELECT count(*) FROM generate_series(1, 1000000000000)"
+        thread = threading.Thread(target=fails, args=(connection, text))
+        thread.start()
+        busy = "SELECT 1 FROM pg_stat_activity WHERE query = %s AND state = 'active'"
+        wait_until(lambda: query(var_dir, busy, text))
+        yield
+        thread.join()
+
+
+def fails(connection: psycopg.Connection, text: str) -> None:
+    with suppress(psycopg.OperationalError):
+        connection.execute(text)
+
+
+def query(var_dir: Path, text: str, *parameters: object) -> tuple | None:
+    with psycopg.connect(
+        host=str(places.socket_dir(var_dir)), user="portcullis", autocommit=True
+    ) as connection:
+        cursor = connection.execute(text, parameters)
         return cursor.fetchone() if cursor.description else ()
 
 
@@ -142,6 +180,53 @@ def test_what_was_committed_survives_the_killing_of_everything(folder):
         assert second.leave() == 0
 
 
+def test_one_of_several_users_restarts_services_that_were_killed(folder):
+    """Neither the user that started them, which reaps no process, nor a query in the way."""
+    with ExitStack() as users:
+        starter = users.enter_context(User(folder))
+        assert starter.is_up()  # so that the services are its children
+        first = users.enter_context(User(folder, restart=True))
+        second = users.enter_context(User(folder, restart=True))
+        assert first.is_up()
+        assert second.is_up()
+        killed = {"postgres": postgres_pid(folder), "redis": redis_pid(folder)}
+        query(folder, "CREATE TABLE kept AS SELECT 7 AS value")
+        with endless_query(folder):
+            for pid in killed.values():
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: accepts(folder) and redis_runs(folder))
+        assert query(folder, "SELECT value FROM kept") == (7,)
+        assert postgres_pid(folder) != killed["postgres"]
+        assert redis_pid(folder) != killed["redis"]
+        assert starter.leave() == 0
+        log = "".join(user.process.communicate()[1] for user in (first, second))
+        assert log.count("the embedded PostgreSQL has died, restarting it") == 1
+        assert log.count("the embedded Redis has died, restarting it") == 1
+    assert postgres_pid(folder) is None
+    assert not redis_runs(folder)
+
+
+def test_redis_is_restarted_while_postgresql_can_not_be(folder):
+    settings = folder / "postgres/data/postgresql.conf"
+    with User(folder, restart=True) as user:
+        assert user.is_up()
+        working = settings.read_text()
+        settings.write_text("nonsense")
+        for pid in (postgres_pid(folder), redis_pid(folder)):
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: redis_runs(folder))
+        assert postgres_pid(folder) is None
+        settings.write_text(working)
+        wait_until(lambda: accepts(folder))
+        _, log = user.process.communicate()
+        assert user.process.returncode == 0
+    assert log.count("the embedded Redis has died, restarting it") == 1
+
+
+def accepts(var_dir: Path) -> bool:
+    return PostgresServer(var_dir).accepts("portcullis")
+
+
 def test_a_half_made_cluster_is_made_anew(folder):
     draft = folder / "postgres" / "draft"
     draft.mkdir(parents=True)
@@ -163,7 +248,7 @@ def test_a_var_dir_too_long_for_sockets_works(folder):
     assert not sockets.exists()
 
 
-def test_a_socket_folder_of_somebody_else_is_refused(folder):
+def test_a_socket_folder_of_another_user_is_refused(folder):
     deep = folder / ("x" * 120)
     sockets = places.socket_dir(deep)
     sockets.write_text("in the way")
@@ -203,7 +288,7 @@ def test_a_command_starts_and_stops_the_services_itself(folder):
     assert postgres_pid(folder) is None
 
 
-def test_a_command_that_is_told_to_stop_stops_its_services(folder):
+def test_a_command_that_is_stopped_stops_its_services(folder):
     environ = {**os.environ, "VAR_DIR": str(folder)}
     environ.pop("DATABASE_URL", None)
     script = "import time; print('up', flush=True); time.sleep(60)"

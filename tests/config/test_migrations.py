@@ -9,18 +9,22 @@ from django.db.migrations.operations import AddField
 from django.db.models.fields import NOT_PROVIDED
 
 SHARED = {"keys", "networks", "wallets"}
-"""Apps whose tables web processes write. Blocks are the importer's, of which one runs."""
+"""Apps whose tables web processes write. Blocks are only written by the one importer."""
 
 
 def added_fields() -> list[tuple[str, models.Field]]:
-    """Return what migrations have added to tables that were there, as it is by now."""
+    """Return the columns that migrations have added to existing tables.
+
+    Columns that a later migration has removed are omitted.
+    """
     found = []
     for (label, name), migration in MigrationLoader(None).disk_migrations.items():
         for operation in migration.operations if label in SHARED else ():
             if isinstance(operation, AddField):
                 model = apps.get_model(label, operation.model_name)
-                field = model._meta.get_field(operation.name)
-                found.append((f"{label}.{name}: {operation.name}", field))
+                field = {f.name: f for f in model._meta.fields}.get(operation.name)
+                if field is not None:
+                    found.append((f"{label}.{name}: {operation.name}", field))
     return found
 
 

@@ -20,7 +20,7 @@ def server() -> Iterator[OwnRedis]:
 
 
 def pid_of(server: OwnRedis) -> int:
-    with server._server._client() as client:
+    with server.server.client() as client:
         pid: int = client.info("server")["process_id"]
         return pid
 
@@ -32,8 +32,8 @@ def test_server_that_does_not_answer_in_time_gets_no_second_one(
     os.kill(pid, signal.SIGSTOP)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(redis, "_ANSWER_SECONDS", 0.1)
-            patch.setattr(redis, "_PATIENCE_SECONDS", 0.1)
+            patch.setattr(redis, "ANSWER_SECONDS", 0.1)
+            patch.setattr(redis, "PATIENCE_SECONDS", 0.1)
             server.start()
             with pytest.raises(ServiceError, match="Redis does not stop"):
                 server.stop()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import sys
 
 import pytest
 from django.test import Client
 
+from config import request_log
+from jsonrpc.later import Later
 from keys.models import User
+from server.request import Response
 from tests.support import web
 from tests.support.live import live_service, request
+from tests.support.requests import WholeRequest
 from tests.support.rows import make_network
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -83,7 +90,7 @@ def test_requests_whose_heads_are_known_have_their_lines_too(network):
     assert [line.get("code") for line in found] == [None, None, -32000, None] * 4
 
 
-def test_only_problems_are_told_where_that_is_wanted(network):
+def test_only_problems_are_reported_where_that_is_wanted(network):
     env = {
         "LOG_FORMAT": "json",
         "REQUEST_LOG": "problems",
@@ -149,3 +156,16 @@ def _search(client, key):
     assert found.status_code == 200
     assert key[:7] in found.text
     yield client.get(f"/admin/keys/apikey/{key}/change/").text
+
+
+def test_request_is_answered_though_its_line_cannot_be_written(monkeypatch):
+    class FullDisk(io.StringIO):
+        def flush(self):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stderr", FullDisk())
+    monkeypatch.setattr(request_log, "FLUSH_LINES", 1)
+    log = request_log.RequestLog("all", slow_seconds=1, as_json=True)
+    response = Later(Response(200, (), b"x"))
+    handler = log.around_node(lambda request: response)
+    assert handler(WholeRequest("/v3", {}, b"")) is response

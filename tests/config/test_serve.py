@@ -1,4 +1,4 @@
-"""`manage.py serve`, what `make run` runs, from its first start to its last word."""
+"""`manage.py serve`, which `make run` runs, from its start to its end."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
 from tests.support import web
+from tests.support.alive import children
 from tests.support.ports import free_port, is_listening
+from tests.support.simulator import genesis_of, grow, simulator, small_chain
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 README = Path(__file__).parents[2] / "README.md"
@@ -60,11 +63,14 @@ LIKE_MAKE = [
 
 @contextmanager
 def serving(
-    folder: Path, port: int, command: list[str] = SERVE
+    folder: Path, port: int, command: list[str] = SERVE, **options: str
 ) -> Iterator[tuple[subprocess.Popen, str]]:
     """Run the command until it is up; yield it with what it printed."""
     with subprocess.Popen(
-        command, env=environment(folder, port), stdout=subprocess.PIPE, text=True
+        command,
+        env={**environment(folder, port), **options},
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             printed = ""
@@ -80,7 +86,7 @@ def serving(
 
 
 def runs_nothing(folder: Path) -> bool:
-    return PostgresServer(folder)._pid() is None and not RedisServer(folder)._runs()
+    return PostgresServer(folder).pid() is None and not RedisServer(folder).listens()
 
 
 def test_two_starts_in_a_row_serve_the_same(folder):
@@ -120,26 +126,134 @@ def test_two_starts_in_a_row_serve_the_same(folder):
 def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):
     port = free_port()
     with serving(folder, port) as (process, printed):
-        postgres = PostgresServer(folder)._pid()
+        postgres = PostgresServer(folder).pid()
         process.kill()
         process.wait()
     wait_until(lambda: not is_listening(port))
-    assert PostgresServer(folder)._pid() == postgres
+    assert PostgresServer(folder).pid() == postgres
     with serving(folder, port) as (process, again):
-        assert PostgresServer(folder)._pid() == postgres
+        assert PostgresServer(folder).pid() == postgres
         assert again == printed
         process.terminate()
         assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert runs_nothing(folder)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells of a parent's death")
+def test_killed_services_are_restarted_under_the_same_workers(folder):
+    """Pages, calls, limits and announcements of changes work again by themselves."""
+    port = free_port()
+    with serving(folder, port) as (process, _):
+        run = json.loads((folder / "run.json").read_text())
+        workers = children(process.pid, "server.worker")
+        killed = [PostgresServer(folder).pid(), redis_pid(folder)]
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: is_ready(run["base_url"]))
+        key = issue_key(folder)
+        wait_until(lambda: block_number(run["base_url"], key).status_code == 200)
+        log_in(run)
+        revoke_key(folder, key)
+        wait_until(lambda: block_number(run["base_url"], key).status_code == 401)
+        assert children(process.pid, "server.worker") == workers
+        assert PostgresServer(folder).pid() not in killed
+        process.terminate()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
+    assert runs_nothing(folder)
+
+
+def redis_pid(folder: Path) -> int:
+    with RedisServer(folder).client() as client:
+        return client.info("server")["process_id"]
+
+
+def is_ready(base_url: str) -> bool:
+    """Return whether a worker has found database and Redis again."""
+    answer = web.get(f"{base_url}/readyz")
+    return set(answer.json()["checks"].values()) == {"ok"}
+
+
+def block_number(base_url: str, key: str) -> httpx.Response:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": []}
+    return web.post(f"{base_url}/v3/{key}", json=call)
+
+
+def issue_key(folder: Path) -> str:
+    return json.loads(manage(folder, "issue_key", "--owner", "a@b.example", "--json"))[
+        "api_key"
+    ]
+
+
+def revoke_key(folder: Path, key: str) -> None:
+    manage(folder, "revoke_key", key, "--reason", "test")
+
+
+def manage(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        env=environment(folder, 0),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
 def test_a_server_leaves_with_the_make_that_was_killed(folder):
     port = free_port()
     with serving(folder, port, LIKE_MAKE) as (parent, _):
         parent.kill()
         parent.wait()
     wait_until(lambda: not is_listening(port) and runs_nothing(folder))
+
+
+def test_an_upstream_is_followed_beside_the_sample_chain(folder, tmp_path):
+    genesis = tmp_path / "genesis.json"
+    genesis.write_text(json.dumps(genesis_of()))
+    port = free_port()
+    chain = grow(small_chain(), 3)
+    with simulator(chain) as node:
+        upstream = ["--upstream", node.server.url("http")]
+        first = [*SERVE, *upstream, "--genesis", str(genesis)]
+        with serving(folder, port, first) as (process, printed):
+            run = json.loads((folder / "run.json").read_text())
+            wait_until(lambda: live_head(run) == 3)
+            answers = paste(printed)
+            assert answers["eth_blockNumber"]["result"] == "0x3"
+            (followers,) = children(process.pid, "manage.py follow")
+            os.kill(followers, signal.SIGKILL)
+            node.show(grow(chain, 1))
+            wait_until(lambda: live_head(run) == 4)
+            process.terminate()
+            assert process.wait(timeout=PATIENCE_SECONDS) == 0
+        assert runs_nothing(folder)
+
+        node.show(grow(chain, 1))
+        with serving(folder, port, [*SERVE, *upstream], FOLLOW="off") as (process, _):
+            assert not children(process.pid, "manage.py follow")
+            assert live_head(run) == 4
+    wait_until(lambda: runs_nothing(folder))
+
+
+def live_head(run: dict[str, str]) -> int | None:
+    """Return the number of the live network's head."""
+    networks = web.get(f"{run['base_url']}/readyz").json()["networks"]
+    return networks["live"]["head"]
+
+
+def test_the_first_start_with_an_upstream_needs_a_genesis(tmp_path):
+    done = subprocess.run(
+        [*SERVE, "--upstream", "http://127.0.0.1:9"],
+        env=environment(tmp_path, free_port()),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[-1] == (
+        "CommandError: the first start with an upstream needs a genesis.json"
+    )
+    assert runs_nothing(tmp_path)
 
 
 def paste(printed: str) -> dict[str, dict]:

@@ -54,8 +54,8 @@ def test_hosts_of_every_form_are_understood(url, host, port):
     [
         ("mysql://secret@db/name", "must begin with postgres://"),
         ("db.example.org", "must begin with postgres://"),
-        ("postgres://u:secret@db", "names no database"),
-        ("postgres://u:secret@db/", "names no database"),
+        ("postgres://u:secret@db", "must name a database"),
+        ("postgres://u:secret@db/", "must name a database"),
         ("postgres://u:secret@db:port/name", "must be a number"),
     ],
 )
@@ -107,3 +107,12 @@ def test_a_folder_that_is_a_link_is_not_trusted(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(services.ServiceError, match="belongs to another user"):
         places.make_private(tmp_path / "link", None)
+
+
+def test_pool_is_added_to_a_copy():
+    database = parse_database_url("postgres://db/name?sslmode=require")
+    pooled = services.with_pool(database, 4)
+    assert pooled["OPTIONS"]["pool"]["max_size"] == 4
+    assert pooled["OPTIONS"]["sslmode"] == "require"
+    assert database["OPTIONS"] == {"sslmode": "require"}
+    assert services.with_pool(database, 0) == database

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from evm.blocks import Block
 from networks.models import Network
 from networks.services import configure_network
-from nodeapi.evm.blocks import Block
 from tests.nodeapi.chain.verifying import verify_chain
 from tests.support import chains, execution_apis
 from tests.support.live import Api, Live, live_service
@@ -22,7 +22,7 @@ _TWIN_BLOCKS = 40
 
 
 class Answers(NamedTuple):
-    """A network under test with what it is to answer."""
+    """A network under test, with a client and the blocks that it serves."""
 
     live: Live
     api: Api

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nodeapi.tracers.call import CallConfig
-from nodeapi.tracers.derived import (
+from evm.tracers.call import CallConfig
+from evm.tracers.derived import (
     CallDerivation,
     Derivation,
     FlatCallDerivation,
@@ -22,10 +22,10 @@ from nodeapi.tracers.derived import (
     NoopDerivation,
     PrestateDerivation,
 )
-from nodeapi.tracers.flat_call import FlatCallConfig
-from nodeapi.tracers.javascript import BUNDLED_TRACERS
-from nodeapi.tracers.prestate import PrestateConfig
-from nodeapi.tracers.record import fill_calls, fill_prestate
+from evm.tracers.flat_call import FlatCallConfig
+from evm.tracers.javascript import BUNDLED_TRACERS
+from evm.tracers.prestate import PrestateConfig
+from evm.tracers.record import fill_calls, fill_prestate
 from tests.support.geth_tracers import Case, read_case, record
 from tests.support.programs import run_program
 
@@ -154,7 +154,8 @@ def without_zeros(value: Any) -> Any:
 
 
 def with_decoded_members(frame: Any) -> None:
-    """Make addresses lower-case, and an empty output absent."""
+    """Make addresses lower-case, an absent input empty, and an empty output absent."""
+    frame.setdefault("input", "0x")
     for key in frame.keys() & {"from", "to"}:
         frame[key] = frame[key].lower()
     if frame.get("output") == "0x":

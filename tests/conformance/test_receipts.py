@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from eth._utils.address import generate_contract_address
 
-from nodeapi.evm.blocks import Block
-from nodeapi.evm.receipts import Log, Receipt
-from nodeapi.evm.trie import ordered_root
+from evm.blocks import Block
+from evm.receipts import Log, Receipt
+from evm.trie import ordered_root
 from tests.support import chains, execution_apis
 from tests.support.live import Api, live_service
 

@@ -15,7 +15,10 @@ from nodeapi.methods import registry
 from tests.support import chains, execution_apis
 from tests.support.live import Api, live_service
 
-METHODS = {method.name for method in registry}
+SERVED = {method.name for method in registry}
+
+METHODS = SERVED - {"eth_sendRawTransaction"}
+"""The methods whose answers are compared. A network without upstreams sends nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +95,7 @@ def test_recordings_of_each_documented_method_were_found() -> None:
 
 def test_methods_that_are_not_served_say_so(api: Api) -> None:
     unserved = {path.parent.name for path in execution_apis.folder().glob("*/*.io")}
-    for method in sorted(unserved - METHODS):
+    for method in sorted(unserved - SERVED):
         code, message = api.error(method)
         assert code == -32601
         assert message == f"the method {method} does not exist/is not available"

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
 import ssl
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from string import Template
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
+from tests.support.certificates import make_certificate
 from tests.support.ports import free_port
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin")
@@ -50,12 +45,30 @@ class Proxy:
     url: where it speaks TLS. plain_url: where it does not.
     """
 
-    def __init__(self, folder: Path, port: int, plain_port: int) -> None:
+    def __init__(self, folder: Path, port: int, plain_port: int, pid: int) -> None:
         self.url = f"https://{SITE}:{port}"
         self.plain_url = f"http://{SITE}:{plain_port}"
         self.port = port
         self.tls = ssl.create_default_context(cafile=folder / "fullchain.pem")
         self._folder = folder
+        self._pid = pid
+
+    def connect(self, source: str) -> ssl.SSLSocket:
+        """Return a connection from an address of this machine, with TLS."""
+        plain = socket.create_connection(
+            ("127.0.0.1", self.port), PATIENCE_SECONDS, (source, 0)
+        )
+        return self.tls.wrap_socket(plain, server_hostname=SITE)
+
+    def temporary_bytes(self) -> int:
+        """Return how much nginx has in files for bodies and answers, deleted ones too."""
+        size = 0
+        for descriptor in Path(f"/proc/{self._pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # it has been closed by now
+                target = os.readlink(descriptor)
+                if target.startswith((f"{self._folder}/body", f"{self._folder}/proxy")):
+                    size += descriptor.stat().st_size
+        return size
 
     def log(self) -> str:
         """Return all that nginx has written, of requests and of errors."""
@@ -64,15 +77,20 @@ class Proxy:
 
 
 @contextmanager
-def nginx(upstreams: list[int]) -> Iterator[Proxy]:
-    """Run nginx in front of the ports of services on this machine."""
+def nginx(upstreams: list[int], replace: tuple[str, str] = ("", "")) -> Iterator[Proxy]:
+    """Run nginx in front of the ports of services on this machine.
+
+    replace: what stands in the configuration, and what a test has in its place.
+    """
     with tempfile.TemporaryDirectory(prefix="portcullis-nginx-") as name:
         folder = Path(name)
-        _make_certificate(folder)
+        make_certificate(folder, SITE)
         port, plain_port = free_port(), free_port()
         main = folder / "nginx.conf"
         main.write_text(_MAIN.format(folder=folder))
         site = _site(upstreams, folder, port, plain_port)
+        assert replace[0] in site
+        site = site.replace(*replace) if replace[0] else site
         (folder / "site.conf").write_text(site)
         assert NGINX is not None
         command = [NGINX, "-p", str(folder), "-c", str(main)]
@@ -80,7 +98,7 @@ def nginx(upstreams: list[int]) -> Iterator[Proxy]:
             process = subprocess.Popen(command, stdout=output, stderr=output)
         try:
             _wait(process, port, folder)
-            yield Proxy(folder, port, plain_port)
+            yield Proxy(folder, port, plain_port, process.pid)
         finally:
             process.terminate()
             process.wait()
@@ -103,40 +121,12 @@ def _site(upstreams: list[int], folder: Path, port: int, plain_port: int) -> str
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, folder: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
+    def is_open() -> bool:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
-            return
         except OSError:
-            said = (folder / "output").read_text()
-            assert process.poll() is None, said
-            assert time.monotonic() < deadline, said
-            time.sleep(0.05)
+            assert process.poll() is None, (folder / "output").read_text()
+            return False
+        return True
 
-
-def _make_certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SITE)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(SITE)]), False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    (folder / "fullchain.pem").write_bytes(certificate.public_bytes(pem))
-    (folder / "privkey.pem").write_bytes(
-        key.private_bytes(
-            pem,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
+    wait_until(is_open)

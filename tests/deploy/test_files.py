@@ -17,11 +17,18 @@ from typing import Any
 import pytest
 import yaml
 
-from config.protocol import KEEP_ALIVE_SECONDS
-from config.websocket import PING_SECONDS
-from config.worker import GRACE_SECONDS
-from jsonrpc.errors import BodyTooLarge, RpcError, ServiceUnavailable
+from config.limits import read_limits
+from config.management import followers
+from jsonrpc.errors import (
+    BodyTooLarge,
+    RpcError,
+    ServiceUnavailable,
+    TooManyConnections,
+)
 from nodeapi import conf
+from server.time_limits import KEEP_ALIVE_SECONDS
+from server.websocket import PING_SECONDS
+from server.worker import GRACE_SECONDS
 from tests.support import web
 from tests.support.ports import free_port
 from tests.support.waiting import wait_until
@@ -96,7 +103,7 @@ def test_image_holds_every_package_and_neither_tests_nor_secrets() -> None:
     assert lines.index("*") < lines.index("!config")
 
 
-def test_image_runs_as_nobody_special_on_a_python_that_is_supported() -> None:
+def test_image_runs_as_an_unprivileged_user_on_a_supported_python() -> None:
     (number,) = re.findall(r"useradd --uid (\d+)", instructions_text())
     assert instruction("USER") == number
     bases = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
@@ -186,7 +193,7 @@ def test_compose_is_ready_for_production() -> None:
 
 
 def test_compose_asks_for_the_health_of_what_serves_pages_alone() -> None:
-    """The image's own question; what serves none would be told to be ill for ever."""
+    """The health check of the image would fail for ever in a service without a port."""
     asked = {name for name, service in OURS.items() if service["healthcheck"] == {}}
     assert asked == {"web"}
     left = [OURS[name]["healthcheck"] for name in OURS if name not in asked]
@@ -222,29 +229,46 @@ def test_workers_have_the_time_to_leave() -> None:
     assert int(re.findall(r"TimeoutStopSec=(\d+)", unit)[0]) > needed
 
 
+def test_followers_have_the_time_to_leave() -> None:
+    grace = int(OURS["follow"]["stop_grace_period"].removesuffix("s"))
+    unit = (ROOT / "deploy/systemd/portcullis-follow.service").read_text()
+    assert int(re.findall(r"TimeoutStopSec=(\d+)", unit)[0]) == grace
+    assert grace > followers.STOP_SECONDS
+
+
 def nginx_conf() -> str:
     return (ROOT / "deploy" / "nginx.conf").read_text()
 
 
 def test_nginx_waits_longer_than_the_service_and_lets_in_as_much() -> None:
-    (body,) = re.findall(r"client_max_body_size (\d+);", nginx_conf())
-    assert int(body) == conf.max_body_bytes()
-    (traces, sockets, _) = re.findall(r"proxy_read_timeout (\d+)s;", nginx_conf())
-    assert int(traces) > conf.slow_request_timeout()
-    assert int(sockets) > 2 * PING_SECONDS
+    bodies = re.findall(r"client_max_body_size (\d+);", nginx_conf())
+    assert {int(body) for body in bodies} == {conf.max_body_bytes()}
+    waits = map(int, re.findall(r"proxy_read_timeout (\d+)s;", nginx_conf()))
+    (node_sockets, traces, long, sockets, _) = waits
+    assert traces == long > conf.slow_request_timeout()
+    assert node_sockets == sockets > 2 * PING_SECONDS
     (idle,) = re.findall(r"^    keepalive_timeout (\d+)s;\n}", nginx_conf(), re.M)
     assert int(idle) < KEEP_ALIVE_SECONDS
 
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [("413", BodyTooLarge(conf.max_body_bytes())), ("503", ServiceUnavailable())],
+    [
+        ("413", BodyTooLarge(conf.max_body_bytes())),
+        ("429", TooManyConnections("address")),
+        ("503", ServiceUnavailable()),
+    ],
 )
 def test_nginx_refuses_in_our_own_words(status: str, error: RpcError) -> None:
     (told,) = re.findall(rf"return {status} '(.*)';", nginx_conf())
     document = json.loads(told)
     said = {"code": error.code, "message": error.message, "data": error.data}
     assert document == {"jsonrpc": "2.0", "id": None, "error": said}
+
+
+def test_nginx_limits_connections_as_the_service_does() -> None:
+    (most,) = re.findall(r"limit_conn portcullis_address (\d+);", nginx_conf())
+    assert int(most) == read_limits().per_address
 
 
 def test_nginx_logs_where_systemd_lets_it() -> None:
@@ -259,7 +283,7 @@ def test_nginx_logs_where_systemd_lets_it() -> None:
 def test_units_and_commands_beside_them_write_to_the_same_folder() -> None:
     folder = ROOT / "deploy" / "systemd"
     (var,) = re.findall(r"^VAR_DIR=(.+)", (folder / "portcullis.env").read_text(), re.M)
-    for name in ("portcullis@.service", "portcullis-web@.service"):
+    for name in (path.name for path in UNITS if path.suffix == ".service"):
         unit = (folder / name).read_text()
         (state,) = re.findall(r"^StateDirectory=(.+)", unit, re.M)
         assert var == f"/var/lib/{state}"
@@ -298,8 +322,9 @@ def deploy_md() -> str:
 
 
 def steps_of_an_upgrade() -> tuple[list[str], list[str]]:
-    """Return the commands that docs/deploy.md has, for systemd and for compose."""
-    section = deploy_md().partition("\n## Upgrades\n")[2].partition("\n## ")[0]
+    """Return the commands that docs/upgrading.md has, for systemd and for compose."""
+    text = (ROOT / "docs" / "upgrading.md").read_text()
+    section = text.partition("\n## Every upgrade\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     systemd, compose = ([expanded(x) for x in b.splitlines()] for b in blocks)
     return systemd, compose
@@ -319,14 +344,16 @@ def test_upgrade_with_compose_migrates_while_no_other_command_runs() -> None:
     _, steps = steps_of_an_upgrade()
     migration = steps.index("docker compose run --rm migrate")
     kept = {n for n, service in OURS.items() if service["restart"] != "no"} - {"web"}
-    assert kept == {"hourly"}
-    assert {f"docker compose stop {name}" for name in kept} <= set(steps[:migration])
+    assert kept == {"follow", "hourly"}
+    (stop,) = [step for step in steps[:migration] if "stop" in step]
+    assert set(stop.removeprefix("docker compose stop ").split()) == kept
     (up,) = steps[migration + 1 :]
     assert set(up.partition("--no-deps")[2].split()) == {"web", *kept}
 
 
 def test_upgrade_with_systemd_migrates_while_no_other_command_runs() -> None:
-    installs = expanded(re.findall(r"^systemctl enable .*", deploy_md(), re.M)[0])
+    enabled = re.findall(r"^systemctl enable .*", deploy_md(), re.M)
+    installs = " ".join(map(expanded, enabled))
     timers = {word for word in installs.split() if word.endswith(".timer")}
     jobs = {timer.removesuffix(".timer") for timer in timers}
     assert len(timers) == 2
@@ -334,8 +361,10 @@ def test_upgrade_with_systemd_migrates_while_no_other_command_runs() -> None:
     migration = steps.index("systemctl start portcullis@migrate")
     # A timer that is stopped lets the job that it has started go on.
     (stop,) = steps[:migration]
-    assert set(stop.removeprefix("systemctl stop ").split()) == timers | jobs
-    assert set(steps[-1].removeprefix("systemctl start ").split()) == timers
+    kept = {"portcullis-follow"}
+    assert kept < set(installs.split())
+    assert set(stop.removeprefix("systemctl stop ").split()) == timers | jobs | kept
+    assert set(steps[-1].removeprefix("systemctl start ").split()) == timers | kept
     web = {word for word in installs.split() if word.startswith("portcullis-web@")}
     restarted = {s.split()[-1] for s in steps if s.startswith("systemctl restart ")}
     assert restarted == web

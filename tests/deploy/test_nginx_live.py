@@ -7,19 +7,21 @@ import json
 import re
 import socket
 import ssl
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import httpx
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from websockets.asyncio.client import connect as open_socket
+from websockets.exceptions import InvalidStatus
 
 from keys.models import User
 from keys.services import set_allowlist
 from tests.deploy.nginx import NGINX, SITE, Proxy, nginx
-from tests.support import chains, sample
+from tests.support import chains, sample, web
 from tests.support.dapps import Owner, orm, run
 from tests.support.live import (
     JSON_HEADERS,
@@ -28,10 +30,12 @@ from tests.support.live import (
     live_service,
     request,
 )
-from tests.support.waiting import until
+from tests.support.waiting import until, wait_until
 from wallets.models import LiveSocket
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="there is no nginx here")
+pytestmark = pytest.mark.skipif(
+    NGINX is None, reason="nginx is not installed (apt-get install nginx)"
+)
 
 HERE, ELSEWHERE = "127.0.0.5", "127.0.0.6"
 """Where clients come from; to Linux all of 127.0.0.0/8 is this machine."""
@@ -48,7 +52,7 @@ TOO_LONG = 5 * 2**20 + 1
 
 @pytest.fixture(scope="module")
 def alpha(module_db: None) -> None:
-    chains.import_blocks("alpha", sample.genesis(), sample.raw_blocks()[:2])
+    chains.import_blocks("alpha", sample.genesis(), sample.raw_blocks()[:3])
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +94,7 @@ def test_calls_reach_both_services(services: list[Live], proxy: Proxy) -> None:
             json=request("eth_chainId"),
             headers={"authorization": f"Bearer {key}"},
         )
-    assert {answer.json()["result"] for answer in answers} == {"0x2"}
+    assert {answer.json()["result"] for answer in answers} == {"0x3"}
     workers = {answer.headers["x-request-id"].partition("-")[0] for answer in answers}
     assert len(workers) == 2
     assert by_network.json()["result"]
@@ -142,6 +146,128 @@ def test_long_body_is_refused_as_the_service_does_it(
     for name in ("content-type", "cache-control", "access-control-allow-origin"):
         assert there.headers[name] == direct.headers[name]
     assert fits.json()["result"]
+
+
+def test_unfinished_bodies_are_neither_on_the_disk_nor_kept_by_the_service(
+    services: list[Live], proxy: Proxy
+) -> None:
+    """100 MB of them, of which the services may keep 2 × 64 MiB, and answer the others."""
+    key = services[0].new_key()
+    body = b" " * 5_000_000
+    before = proxy.temporary_bytes()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(proxy.connect(HERE)) for _ in range(40)]
+        answered = 0
+        for each in clients:
+            with suppress(OSError):  # the answer came before the end of the body
+                each.sendall(head_of(key, len(body) + 1) + body)
+            answered += has_begun(each)
+        assert proxy.temporary_bytes() == before
+        answered += sum(has_begun(each) for each in clients)
+        assert answered >= 10
+        with client(proxy, ELSEWHERE) as http:
+            assert ask(http, services[0].new_key(), "eth_chainId").status_code == 200
+
+
+def test_long_bodies_reach_the_service(services: list[Live], proxy: Proxy) -> None:
+    call = json.dumps(request("eth_chainId")).encode()
+    with client(proxy) as http:
+        for size in (65_535, 65_536, 200_000):
+            for body in (call.ljust(size), iter([call, b" " * (size - len(call))])):
+                answer = http.post(
+                    f"/v3/{services[0].new_key()}", content=body, headers=JSON_HEADERS
+                )
+                assert (size, answer.json().get("result")) == (size, "0x31773")
+
+
+def test_slow_reader_is_served_and_one_that_reads_nothing_is_disconnected(
+    alpha: None,
+) -> None:
+    """As slow as 400 bytes a second are with limits of 20 minutes and 5 minutes."""
+    env = {**BEHIND_TLS, "STALL_SECONDS": "1"}
+    shorter = ("send_timeout 1200s", "send_timeout 4s")
+    with live_service(env=env) as live:
+        port = live.server.listeners[0].getsockname()[1]
+        body, size = large_batch(live)
+        with (
+            nginx([port], replace=shorter) as proxy,
+            proxy.connect(HERE) as slow,
+            proxy.connect(HERE) as idle,
+        ):
+            for connection in (slow, idle):
+                connection.sendall(head_of(live.new_key(), len(body)) + body)
+            received, began = 0, time.monotonic()
+            while time.monotonic() - began < 10:
+                received += len(slow.recv(10_000))
+                time.sleep(0.1)
+            while part := slow.recv(2**20):
+                received += len(part)
+                if received >= size:
+                    break
+            assert received >= size
+            assert len(read_all(idle)) < size
+
+
+def large_batch(live: Live) -> tuple[bytes, int]:
+    """Return a batch and the length of its response, more than proxies buffer."""
+    calls = [request("eth_getBlockByNumber", "latest", True)] * 1000
+    body = json.dumps(calls).encode()
+    with live.api() as api:
+        size = len(api.post(body).content)
+    assert size > 15_000_000
+    return body, size
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Return what comes until the end of the connection, or its reset."""
+    received = b""
+    with suppress(OSError):
+        while part := connection.recv(2**20):
+            received += part
+    return received
+
+
+def test_connections_of_an_address_are_limited(services: list[Live]) -> None:
+    ports = [live.server.listeners[0].getsockname()[1] for live in services]
+    few = ("limit_conn portcullis_address 1000", "limit_conn portcullis_address 5")
+    key = services[0].new_key()
+    with nginx(ports, replace=few) as proxy, ExitStack() as stack:
+        for _ in range(5):
+            waiting = stack.enter_context(proxy.connect(HERE))
+            waiting.sendall(head_of(key, 100) + b"{")
+        with client(proxy, ELSEWHERE) as http:
+            assert ask(http, key, "eth_chainId").status_code == 200
+
+        def is_refused() -> bool:
+            with client(proxy, HERE) as http:
+                answer = ask(http, key, "eth_chainId")
+            if answer.status_code == 200:  # some heads are still on their way
+                return False
+            assert answer.status_code == 429
+            reason = answer.json()["error"]["data"]["reason"]
+            assert reason == "too_many_connections"
+            return True
+
+        wait_until(is_refused)
+
+
+def head_of(key: str, length: int) -> bytes:
+    return (
+        f"POST /v3/{key} HTTP/1.1\r\nhost: {SITE}\r\n"
+        f"content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    ).encode()
+
+
+def has_begun(connection: socket.socket) -> bool:
+    """Return whether there is an answer, or the connection has ended."""
+    connection.settimeout(0.05)
+    try:
+        connection.recv(1)
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def test_staff_log_in_with_forms_that_only_our_pages_can_send(
@@ -197,6 +323,40 @@ def test_sockets_pass_with_the_address_of_their_client(
 
     assert owner.url.startswith("wss://")
     run(scenario())
+
+
+def test_node_sockets_pass_and_their_keys_are_not_logged(
+    services: list[Live], proxy: Proxy
+) -> None:
+    key = services[0].new_key()
+    set_allowlist(api_key=api_key_of(key), kind="ip", values=[HERE])
+    url = proxy.url.replace("https:", "wss:")
+    bearer = {"Authorization": f"Bearer {key}"}
+
+    async def scenario() -> None:
+        for path, headers in (
+            (f"/ws/v3/{key}", {}),
+            (f"/alpha/ws/v3/{key}", {"X-Forwarded-For": ELSEWHERE}),
+            ("/ws/v3", bearer),
+        ):
+            async with open_socket(
+                url + path,
+                ssl=proxy.tls,
+                local_addr=(HERE, 0),
+                additional_headers=headers,
+            ) as node:
+                await node.send(json.dumps(request("eth_subscribe", "newHeads")))
+                assert json.loads(await node.recv())["result"].startswith("0x")
+        with pytest.raises(InvalidStatus) as refused:
+            await open_socket(f"{url}/ws/v3/{key[:-1]}", ssl=proxy.tls)
+        assert refused.value.response.status_code == 401
+
+    run(scenario())
+    for path in (f"/ws/v3/{key}", f"/alpha/ws/v3/{key}"):
+        assert web.get(proxy.plain_url + path).status_code == 403
+    wait_until(lambda: proxy.log().count("ws/v3") >= 4)
+    assert key not in proxy.log()
+    assert '"path":"/alpha/ws/v3"' in proxy.log()
 
 
 def test_nothing_is_answered_without_tls_or_under_another_name(

@@ -25,7 +25,7 @@ from keys.services.limits import set_limits
 from tests.support.live import JSON_HEADERS, Live, api_key_of, live_service, request
 from tests.support.redis_server import own_redis
 from tests.support.rows import make_network
-from tests.support.waiting import PATIENCE_SECONDS, wait_until
+from tests.support.waiting import PATIENCE_SECONDS, until, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -181,8 +181,7 @@ async def _ask_until_told_to_go(live: Live, key: str) -> list[int]:
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         for _ in range(8):
             group.create_task(client())
-        while len(statuses) < 100:
-            await asyncio.sleep(0.05)
+        await until(lambda: len(statuses) >= 100)
         await asyncio.to_thread(live.server.stop)
     return statuses
 

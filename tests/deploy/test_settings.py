@@ -1,4 +1,4 @@
-"""The settings of a production site, as they come from its environment."""
+"""The settings of a production site, read from environment variables."""
 
 from __future__ import annotations
 

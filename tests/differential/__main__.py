@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from evm.opcodes import OPCODE_NAMES
+from evm.tracers.steps import Step, TracedTransaction
 from nodeapi.chain.replay import Replay
-from nodeapi.tracers.opcodes import OPCODE_NAMES
-from nodeapi.tracers.steps import Step, TracedTransaction
 from tests.differential.cases import CASES, NOT_SPECIFIED, Case, told_block
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -45,7 +45,7 @@ class Recorder:
 
     def step(self, step: Step) -> None:
         frame = step.frame
-        stack = ",".join([hex(value) for value in frame._stack.values])
+        stack = ",".join([hex(value) for value in frame.stack])
         self.entries.append(
             [
                 step.pc,
@@ -56,7 +56,7 @@ class Recorder:
                 step.refund,
                 step.error is not None,
                 zlib.crc32(stack.encode()),
-                zlib.crc32(frame._memory._bytes),
+                zlib.crc32(frame.memory),
                 zlib.crc32(frame.return_data),
             ]
         )
@@ -69,6 +69,9 @@ class Recorder:
 
     def enter(self, frame: Any) -> None:
         pass
+
+    def log(self, *log: Any) -> None:
+        """Add nothing."""
 
     def exit(self, frame: Any) -> None:
         pass

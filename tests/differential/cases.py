@@ -1,4 +1,4 @@
-"""The chains that are compared, as the oracle is told them."""
+"""The compared chains, in the input format of the oracle."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from eth_typing import Hash32
 
+from evm.blocks import decode_block, encode_block
+from evm.chain_config import ChainConfig
+from evm.changes import Changes
+from evm.genesis import genesis_accounts, genesis_block
+from evm.header_rules import Generation
+from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.genesis import genesis_state
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.replay import Origin
-from nodeapi.chain.scenarios import SCENARIOS
-from nodeapi.chain.schedules import LADDER
 from nodeapi.chain.verification import Parent, verify_block
-from nodeapi.evm.blocks import decode_block, encode_block
-from nodeapi.evm.chain_config import ChainConfig
-from nodeapi.evm.changes import Changes
-from nodeapi.evm.genesis import genesis_accounts, genesis_block
-from nodeapi.evm.header_rules import Generation
-from nodeapi.evm.world import EMPTY_CODE_HASH
+from samples.scenarios import SCENARIOS
+from samples.schedules import LADDER
 from tests.differential.programs import programs
 from tests.support import execution_apis, sample
 

@@ -128,7 +128,7 @@ class Chain:
         self._fork.state_transition(self._chain, self._decode(raw))
 
     def take_over(self, name: str, raw: bytes, changes: dict[str, Any]) -> None:
-        """Take a block's outcome as it is told, if it leads to the header's root."""
+        """Apply a block's given outcome if it results in the header's state root."""
         self._move_to(name)
         accounts = accounts_of(self._chain.state)
         for address, change in changes.items():

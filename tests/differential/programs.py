@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from nodeapi.chain.scenarios.base import ANN, BEN, FRESH, begin
-from nodeapi.chain.schedules import from_genesis
-from nodeapi.evm.blocks import encode_block
-from nodeapi.evm.chain_config import LADDER as FORKS
-from nodeapi.evm.transactions import CREATE_ADDRESS
-from nodeapi.tracers.opcodes import OPCODES
-from nodeapi.tracers.prices import price_list
+from evm.blocks import encode_block
+from evm.chain_config import LADDER as FORKS
+from evm.opcodes import OPCODES
+from evm.tracers.prices import price_list
+from evm.transactions import CREATE_ADDRESS
+from samples.scenarios.base import ANN, BEN, FRESH, begin
+from samples.schedules import from_genesis
 
 PROGRAMS = [bytes([0xB0 + n]) * 20 for n in range(16)]
 INSTRUCTIONS = 60

@@ -1,4 +1,4 @@
-"""Bodies that a client might send, sane and mad, and what every answer to one obeys."""
+"""Generated request bodies, valid and invalid, and rules for every answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from hypothesis import strategies as st
 
-from nodeapi.evm.blocks import decode_block
+from evm.blocks import decode_block
 from nodeapi.methods import registry
 from tests.support import sample
 

@@ -1,4 +1,4 @@
-"""Calls that a dapp might make of the wallet, sane and mad: each has an answer of its own."""
+"""Random calls of a dapp, valid and invalid: each gets exactly one answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _scalars = (
     st.none()
     | st.booleans()
     | st.integers(min_value=-(2**70), max_value=2**70)
-    | st.floats()
+    | st.floats(allow_nan=False, allow_infinity=False)  # JSON has neither
     | _texts
 )
 _values = st.recursive(
@@ -121,7 +121,8 @@ def heard(call: tuple[str, Any]) -> tuple[str, Any] | None:
     try:
         read = read_call(read_frame(frame.decode()))
     except Refused as refusal:
-        assert refusal.error.code in (-32700, -32600)
+        is_unfit = text.has_lone_surrogate(params)
+        assert refusal.error.code in ((-32602,) if is_unfit else (-32700, -32600))
         return None
     assert read is not None
     return read.method, read.params
@@ -156,7 +157,7 @@ def test_every_call_is_answered_with_a_result_or_a_precise_error(
             json.loads(found.result)
         after = Session.objects.get(dapp=rig.dapp)
         if known[0] != "wallet_revokeSession":
-            assert after.version == before.version  # nobody has consented to anything
+            assert after.version == before.version  # the user has consented to nothing
         else:
             kept = {"stored_scopes": before.stored_scopes}
             Session.objects.filter(pk=after.pk).update(**kept)

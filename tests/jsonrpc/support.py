@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -11,9 +10,10 @@ import orjson
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RpcError
-from jsonrpc.later import Later
-from jsonrpc.params import Param
+from jsonrpc.later import DONE, Later
+from jsonrpc.params import Param, anything
 from jsonrpc.registry import Method, MethodRegistry
+from jsonrpc.source import Text
 
 registry = MethodRegistry()
 GENEROUS = Limits()
@@ -45,6 +45,7 @@ class Caller:
     """A request's context."""
 
     request_id = "request-7"
+    payer = 1
 
     def __init__(self) -> None:
         self.balance = 0
@@ -55,9 +56,9 @@ class Caller:
     def authorise(self, method: Method) -> None:
         raise Denied
 
-    def charge(self, credits: int) -> Awaitable[None] | None:
+    def charge(self, credits: int) -> Later[None]:
         self.balance += credits
-        return None
+        return DONE
 
     def refund(self, credits: int) -> None:
         self.balance -= credits
@@ -97,6 +98,21 @@ async def add_later(context: Caller, a: int, b: int, c: int) -> int:
     return a + b + c
 
 
+def source_of(value: object, text: Text | None = None) -> str | None:
+    """Decode any value as its own text."""
+    return None if text is None else text()
+
+
+@registry.method(
+    "echo",
+    params=[Param("ignored", anything), Param("value", source_of, reads_text=True)],
+    result={},
+    summary="Returns the second argument's text.",
+)
+def echo(context: Caller, ignored: object, source: str) -> bytes:
+    return orjson.dumps(source)
+
+
 @registry.method("nothing", result={}, summary="Returns nothing.")
 def nothing(context: Caller) -> None:
     return None
@@ -115,45 +131,45 @@ async def never(context: Caller) -> bytes:
     return b"null"
 
 
-def brought(result: object) -> asyncio.Future[Any]:
-    """Return a future that will soon be done."""
+def brought(result: Any) -> Later[Any]:
+    """Return the result of a future that will soon be done."""
     loop = asyncio.get_running_loop()
-    future = loop.create_future()
+    future: asyncio.Future[Any] = loop.create_future()
     if isinstance(result, Exception):
         loop.call_soon(future.set_exception, result)
     else:
         loop.call_soon(future.set_result, result)
-    return future
+    return Later.from_future(future)
 
 
 @registry.method("asked", params=SUM, encode=decimal, result={}, summary="Adds.")
 def ask(context: Caller, a: int, b: int, c: int) -> Later[int]:
-    return Later(brought(a), lambda brought_a: brought_a + b + c)
+    return brought(a).then(lambda brought_a: brought_a + b + c)
 
 
 @registry.method("askedTwice", params=SUM, encode=decimal, result={}, summary="Adds.")
 def ask_twice(context: Caller, a: int, b: int, c: int) -> Later[int]:
-    return Later(brought(a), lambda found: add_later(context, found, b, c))
+    return brought(a).then(lambda found: ask(context, found, b, c))
 
 
 @registry.method("askedInVain", result={}, summary="Does not return.")
 def ask_in_vain(context: Caller) -> Later[bytes]:
-    return Later(asyncio.get_running_loop().create_future(), bytes)
+    return Later.from_future(asyncio.get_running_loop().create_future())
 
 
 @registry.method("askedTwiceInVain", result={}, summary="Does not return.")
 def ask_twice_in_vain(context: Caller) -> Later[bytes]:
-    return Later(brought(None), lambda _: never(context))
+    return brought(None).then(lambda _: Later.from_coroutine(never(context)))
 
 
 @registry.method("askedBroken", result={}, summary="Fails in a known way, later.")
 def ask_broken(context: Caller) -> Later[bytes]:
-    return Later(brought(Broken()), bytes)
+    return brought(Broken())
 
 
 @registry.method("askedCrash", result={}, summary="Crashes upon what it is told.")
 def ask_crash(context: Caller) -> Later[bytes]:
-    return Later(brought({}), lambda found: found["a secret of ours"])
+    return brought({}).then(lambda found: found["a secret of ours"])
 
 
 @registry.method("crash", result={}, summary="Crashes.")
@@ -198,8 +214,7 @@ def respond(body: bytes | object, limits: Limits = GENEROUS) -> Reply:
     dispatcher = Dispatcher(registry, limits, {Broken: Gone})
 
     async def wait() -> Answer:
-        answer = dispatcher.respond(raw, Caller())
-        return await answer if isinstance(answer, Awaitable) else answer
+        return await dispatcher.respond(raw, Caller())
 
     answer = asyncio.run(wait())
     return answer if isinstance(answer, Reply) else Reply(200, bytes(answer))

@@ -4,16 +4,16 @@ import asyncio
 import gc
 import logging
 import time
+import tracemalloc
 
 import pytest
 
 from jsonrpc.answers import LONG_BYTES, Answer, Parts, Reply
 from jsonrpc.calls import Call
 from jsonrpc.dispatch import Dispatcher, Limits
-from jsonrpc.pending import Pending
 from tests.jsonrpc import support
 from tests.jsonrpc.support import call, error, registry, respond, told
-from tests.support.waiting import until
+from tests.support.waiting import loop_turns, until
 
 INVALID = {"code": -32600, "message": "invalid request"}
 
@@ -30,20 +30,28 @@ def test_method_that_is_waited_for_is_answered_alike(method):
         assert told([call(method, *arguments)]) == told([call("sum", *arguments)])
 
 
-def test_what_one_future_brings_is_answered_without_a_task():
-    async def answer() -> list[Answer]:
+def test_result_of_one_future_is_answered_without_a_task():
+    async def answer() -> Answer:
         caller = support.Caller()
         dispatcher = Dispatcher(registry, Limits(), {})
-        pending = dispatcher.respond(support.orjson.dumps(call("asked", 1, 2)), caller)
-        assert type(pending) is Pending
-        answers: list[Answer] = []
-        pending.future.add_done_callback(lambda _: answers.append(pending.finish()))
-        assert len(asyncio.all_tasks()) == 1, "this test's own"
-        await until(lambda: answers)
-        assert caller.booked == [("asked", 1)]
-        return answers
+        body = support.orjson.dumps(call("askedTwice", 1, 2))
+        answer = dispatcher.respond(body, caller)
+        assert not answer.is_done
+        tasks: list[int] = []
+        answer.when_done(lambda _: tasks.append(len(asyncio.all_tasks())))
+        await until(lambda: answer.is_done)
+        assert tasks == [1], "this test's own"
+        assert caller.booked == [("askedTwice", 1)]
+        return answer.result()
 
-    assert asyncio.run(answer()) == [b'{"jsonrpc":"2.0","id":1,"result":103}']
+    assert asyncio.run(answer()) == b'{"jsonrpc":"2.0","id":1,"result":103}'
+
+
+def test_result_without_io_is_complete_at_once():
+    body = support.orjson.dumps(call("sum", 1, 2))
+    answer = Dispatcher(registry, Limits(), {}).respond(body, support.Caller())
+    assert answer.is_done
+    assert answer.result() == b'{"jsonrpc":"2.0","id":1,"result":103}'
 
 
 def test_nothing_is_null():
@@ -148,7 +156,7 @@ def test_subscription_is_not_supported():
 
 
 @pytest.mark.parametrize(("name", "length"), [("m" * 2049, 2049), ("é" * 1025, 2050)])
-def test_long_name_is_told_by_its_length(name, length):
+def test_long_name_is_reported_by_its_length(name, length):
     message = f"method name too long: {length} > 2048"
     assert told(call(name)) == error(-32600, message)
 
@@ -159,7 +167,7 @@ def test_name_of_2048_bytes_is_merely_unknown():
 
 @pytest.mark.parametrize("method", ["crash", "crashLater", "askedCrash", "unencodable"])
 @pytest.mark.parametrize("in_batch", [False, True])
-def test_crash_is_logged_and_not_told(method, in_batch, caplog):
+def test_crash_is_logged_and_not_reported(method, in_batch, caplog):
     body = [call(method)] if in_batch else call(method)
     answer = told(body)
     expected = error(-32603, "method handler crashed")
@@ -251,6 +259,106 @@ def test_calls_of_a_batch_are_under_way_together():
     assert asyncio.run(answer()).count(b'"result":1') == 3
 
 
+async def answer_held(
+    bodies: list[tuple[int, bytes]],
+    limits: Limits,
+    begun: list[int],
+    held: asyncio.Event,
+) -> list[Answer]:
+    """Answer bodies, each of a payer, whose calls of `hold` wait for an event."""
+    registry = support.MethodRegistry()
+
+    async def hold(context: support.Caller) -> bytes:
+        begun.append(context.payer)
+        await held.wait()
+        return b"1"
+
+    for name in "hold", "holdSlowly":
+        registry.method(name, result={}, summary="Waits.", is_slow=name != "hold")(hold)
+    dispatcher = Dispatcher(registry, limits, {})
+    answers = []
+    for payer, body in bodies:
+        caller = support.Caller()
+        caller.payer = payer
+        answers.append(dispatcher.respond(body, caller))
+    return await asyncio.gather(*answers)
+
+
+def batch_of(method: str, count: int) -> bytes:
+    return support.orjson.dumps([call(method)] * count)
+
+
+@pytest.mark.parametrize(
+    ("method", "count", "expected"),
+    [
+        ("hold", 100, {1: 200, 2: 200}),  # two batches of each key
+        ("hold", 10, {1: 200, 2: 200}),
+        # One batch of each key, which slow methods carry out eight at a time.
+        ("holdSlowly", 10, {1: 8, 2: 8}),
+    ],
+)
+def test_batches_beyond_the_limits_wait(method, count, expected):
+    limits = Limits(response_bytes=1000, in_progress_bytes=4000)
+    bodies = [(payer, batch_of(method, count)) for payer in (1, 2) for _ in range(30)]
+    begun: list[int] = []
+
+    async def scenario() -> list[Answer]:
+        held = asyncio.Event()
+        answers = asyncio.ensure_future(answer_held(bodies, limits, begun, held))
+        await until(lambda: len(begun) >= sum(expected.values()))
+        await loop_turns()
+        assert {payer: begun.count(payer) for payer in expected} == expected
+        held.set()
+        return await answers
+
+    answers = asyncio.run(scenario())
+    assert [answer.count(b'"result":1') for answer in answers] == [count] * 60
+
+
+def test_slow_batches_do_not_keep_others_waiting():
+    limits = Limits(response_bytes=1000, in_progress_bytes=1000)
+    bodies = [(1, batch_of("holdSlowly", 1))] * 20 + [(1, batch_of("hold", 1))]
+    begun: list[int] = []
+
+    async def scenario() -> None:
+        held = asyncio.Event()
+        answers = asyncio.ensure_future(answer_held(bodies, limits, begun, held))
+        await until(lambda: len(begun) == 2)
+        held.set()
+        await answers
+
+    asyncio.run(scenario())
+
+
+def test_batch_that_waits_for_others_until_the_deadline_is_timed_out():
+    limits = Limits(response_bytes=1000, in_progress_bytes=2000, seconds=0.1)
+    bodies = [(1, batch_of("hold", 100))] * 3
+    answers = asyncio.run(answer_held(bodies, limits, [], asyncio.Event()))
+    late = [error(-32002, "request timed out")] * 100
+    assert [support.orjson.loads(answer) for answer in answers] == [late] * 3
+
+
+def test_messages_of_a_batch_are_not_kept_while_its_calls_wait():
+    junk = (
+        b'{"jsonrpc":"2.0","id":2,"method":"x","params":[' + b"[]," * 200_000 + b"1]}"
+    )
+    body = b"[%b,%b]" % (support.orjson.dumps(call("never")), junk)
+
+    async def scenario() -> int:
+        dispatcher = Dispatcher(registry, Limits(), {})
+        answer = asyncio.ensure_future(dispatcher.respond(body, support.Caller()))
+        await loop_turns()
+        assert not answer.done()
+        answer.cancel()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        assert asyncio.run(scenario()) < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_rest_of_a_batch_is_refused_once_the_response_is_full():
     limits = Limits(response_bytes=1000)
     batch = [call("big", 600, call_id=i) for i in range(250)]
@@ -307,7 +415,7 @@ def refuse(body: bytes) -> Reply:
     return dispatcher.refuse(body, support.Denied())
 
 
-def test_refused_call_is_told_so_under_its_id():
+def test_refused_call_is_reported_under_its_id():
     reply = refuse(b'{"jsonrpc":"2.0","id":1.50,"method":"nothing"}')
     assert reply.status == 403
     assert reply.body.startswith(b'{"jsonrpc":"2.0","id":1.50,"error":{"code":-32002')
@@ -316,7 +424,7 @@ def test_refused_call_is_told_so_under_its_id():
 @pytest.mark.parametrize(
     "body", [b"", b"no json", b"5", b"[]", b'{"jsonrpc":"2.0","method":"nothing"}']
 )
-def test_refused_body_without_an_id_is_told_so_under_null(body):
+def test_refused_body_without_an_id_is_reported_under_null(body):
     reply = refuse(body)
     assert reply.status == 403
     assert reply.body.startswith(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32002')
@@ -336,7 +444,7 @@ def test_refused_batch_is_an_array_with_an_error_for_each_call():
     assert {answer["error"]["message"] for answer in answers} == {"denied"}
 
 
-def test_refused_batch_that_is_too_large_is_told_that():
+def test_refused_batch_that_is_too_large_is_reported():
     reply = refuse(support.orjson.dumps([call("nothing")] * 1001))
     assert support.orjson.loads(reply.body) == [error(-32600, "batch too large")]
 
@@ -366,28 +474,27 @@ def test_answered_calls_are_gone_without_the_garbage_collector(message, wrap):
         gc.enable()
 
 
-def test_cancellation_is_not_taken_for_an_answer():
-    async def cancel() -> bool:
+def test_cancelled_request_is_not_booked():
+    async def cancel() -> list[tuple[str | None, int]]:
         caller = support.Caller()
         dispatcher = Dispatcher(registry, Limits(), {})
-        body = support.orjson.dumps(call("askedInVain"))
-        pending = dispatcher.respond(body, caller)
-        assert type(pending) is Pending
-        task = asyncio.ensure_future(pending)
+        answer = dispatcher.respond(support.orjson.dumps(call("askedInVain")), caller)
+        task = asyncio.ensure_future(answer)
         await asyncio.sleep(0)
-        pending.future.set_result(b"1")
         task.cancel()
         await asyncio.wait([task])
-        assert caller.booked == []
-        return task.cancelled()
+        assert task.cancelled()
+        assert isinstance(answer.error, asyncio.CancelledError)
+        return caller.booked
 
-    assert asyncio.run(cancel())
+    assert asyncio.run(cancel()) == []
 
 
 @pytest.mark.parametrize("size", [LONG_BYTES - 1, LONG_BYTES, 100_000])
 def test_long_result_is_enclosed_without_being_copied(size):
     body = support.orjson.dumps(call("big", size))
-    answer = Dispatcher(registry, Limits(), {}).respond(body, support.Caller())
+    dispatcher = Dispatcher(registry, Limits(), {})
+    answer = dispatcher.respond(body, support.Caller()).result()
     assert isinstance(answer, Parts) == (size >= LONG_BYTES)
     assert isinstance(answer, bytes | Parts)
     assert bytes(answer) == b'{"jsonrpc":"2.0","id":1,"result":"%b"}' % (

@@ -23,10 +23,10 @@ def test_every_class_of_the_module_is_found():
 def test_class_says_when_it_is_raised(kind):
     assert kind.__doc__.startswith("Raised ")
     assert kind.code < 0
-    assert kind.http_status in {200, 400, 405, 408, 413, 415, 503}
+    assert kind.http_status in {200, 400, 405, 408, 413, 415, 429, 503}
 
 
-def test_data_tells_the_reason_and_where_to_read_on():
+def test_data_contains_the_reason_and_a_link_to_the_documentation():
     assert errors.BodyTooLarge(5).data == {
         "reason": "body_too_large",
         "see": "/docs/errors#body_too_large",

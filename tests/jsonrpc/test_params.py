@@ -25,7 +25,7 @@ from tests.jsonrpc.support import SUM, call, error, number, told
         ([1, 2, True], "invalid argument 2: not a number"),
     ],
 )
-def test_first_fault_is_told(params, message):
+def test_first_fault_is_reported(params, message):
     request = {**call("sum"), "params": params}
     assert told(request) == error(-32602, message)
 

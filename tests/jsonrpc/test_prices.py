@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -74,9 +73,7 @@ def booked(body: object) -> list[tuple[str | None, int]]:
     dispatcher = Dispatcher(registry, limits, {})
 
     async def wait() -> None:
-        answer = dispatcher.respond(orjson.dumps(body), caller)
-        if isinstance(answer, Awaitable):
-            await answer
+        await dispatcher.respond(orjson.dumps(body), caller)
 
     asyncio.run(wait())
     assert caller.balance == sum(credits for _, credits in caller.booked)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
 import pytest
 
+from jsonrpc.answers import Parts, Reply
 from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
@@ -69,8 +70,7 @@ class Source:
         self, body: object, limits: Limits = GENEROUS, **given: Any
     ) -> Any:
         dispatcher = Dispatcher(self.registry, limits, {})
-        answer = dispatcher.respond(orjson.dumps(body), Caller(), **given)
-        return await answer if isinstance(answer, Awaitable) else answer
+        return await dispatcher.respond(orjson.dumps(body), Caller(), **given)
 
     def told(self, body: object, limits: Limits = GENEROUS) -> Any:
         """Return what a body is answered with, as JSON."""
@@ -81,7 +81,7 @@ class Source:
                 size = answer.size
                 answer = await answer.read()
                 assert len(answer) == size
-            return getattr(answer, "body", answer)
+            return answer.body if isinstance(answer, Reply) else bytes(answer)
 
         return orjson.loads(asyncio.run(read()))
 
@@ -99,7 +99,8 @@ def test_stream_is_the_result_of_a_call(method: str, size: int, chunk: int) -> N
 def test_short_stream_becomes_bytes_and_a_long_one_stays_a_stream() -> None:
     source = Source()
     short = asyncio.run(source.answer(call("long", CHUNK_BYTES)))
-    assert isinstance(short, bytes)
+    assert isinstance(short, Parts)
+    assert len(bytes(short)) > CHUNK_BYTES
     assert isinstance(asyncio.run(source.answer(call("long", LONG))), Stream)
 
 
@@ -115,7 +116,7 @@ def test_parts_have_about_the_size_that_is_good_for_their_way(chunk: int) -> Non
 
 
 @pytest.mark.parametrize("size", [1000, LONG])
-def test_fault_of_the_first_chunk_is_told(size: int) -> None:
+def test_fault_of_the_first_chunk_is_reported(size: int) -> None:
     answer = Source(fault_at=0).told(call("long", size))
     assert answer == error(-32602, "a fault of the chunks")
 
@@ -191,7 +192,7 @@ def test_streams_of_a_batch_are_collected_within_its_response() -> None:
     assert source.closed == [600_000, 300_000, 90_000]
 
 
-def test_fault_of_a_stream_in_a_batch_is_told() -> None:
+def test_fault_of_a_stream_in_a_batch_is_reported() -> None:
     answers = Source(fault_at=100_000).told([call("long", size) for size in (LONG, 9)])
     assert answers == [
         error(-32602, "a fault of the chunks"),
@@ -243,6 +244,22 @@ def test_few_slow_calls_of_a_batch_are_under_way_together() -> None:
     assert ids == [*range(5), "fast", *range(5, 30)]
     assert {str(answer["result"]) for answer in answers} == {"1", "xxxxxxx"}
     assert 1 < most <= 8
+
+
+def test_slow_calls_of_a_long_batch_are_answered_while_the_caller_stays() -> None:
+    source = Source()
+
+    @source.registry.method("slow", result={}, summary="Takes time.", is_slow=True)
+    async def slow(context: Caller) -> bytes:
+        await asyncio.sleep(0.001)
+        return b"1"
+
+    async def ask() -> bytes:
+        departure = asyncio.get_running_loop().create_future()
+        batch = [call("slow", call_id=i) for i in range(30)]
+        return bytes(await source.answer(batch, gone=lambda: departure))
+
+    assert len(orjson.loads(asyncio.run(ask()))) == 30
 
 
 def test_slow_calls_are_not_begun_once_the_response_is_full() -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from jsonrpc.errors import ParseError
-from jsonrpc.text import parse
+from jsonrpc.text import has_lone_surrogate, parse
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,20 @@ def test_integer_too_long_for_a_float_is_read_wherever_it_stands() -> None:
         b'{"a":' + digits + b"}",
     ):
         parse(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (rb'"\ud800"', True),
+        (rb'"a\udfffb"', True),
+        (rb'[1, {"a": [{"\ud83d": 1}]}]', True),
+        (rb'{"a": "\ude00\ud83d"}', True),
+        (rb'"\ud83d\ude00"', False),
+        ('{"\N{GRINNING FACE}": [1.5, 1e400, null, true]}'.encode(), False),
+        (b"[" * 300 + b"]" * 300, False),
+        (b"[" * 300 + rb'"\ud800"' + b"]" * 300, True),
+    ],
+)
+def test_lone_surrogates_are_found_in_strings_and_names(body, expected) -> None:
+    assert has_lone_surrogate(parse(body)) is expected

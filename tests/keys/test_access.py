@@ -1,4 +1,4 @@
-"""Customers ask for tracing, staff decide, and both see what became of it."""
+"""Customers request tracing, staff decide, and both see the decision."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def asked(api_key: ApiKey, alpha: Network, customer: User) -> AccessRequest:
     )
 
 
-def test_approval_grants_and_is_told(
+def test_approval_grants_and_is_reported(
     asked: AccessRequest, alpha: Network, staff: User
 ) -> None:
     expires_at = timezone.now() + timedelta(days=30)
@@ -102,8 +102,10 @@ def test_staff_may_grant_other_tracers_than_were_asked_for(
     assert "all of them, gladly" in mail.outbox[0].body
 
 
-def test_refusal_needs_a_reason_and_tells_it(asked: AccessRequest, staff: User) -> None:
-    with pytest.raises(ValidationError, match="told a reason"):
+def test_declining_requires_a_reason_and_mails_it(
+    asked: AccessRequest, staff: User
+) -> None:
+    with pytest.raises(ValidationError, match="reason for the customer"):
         decline_access(request=asked, answer="  ")
     decline_access(request=asked, answer="Only on <paid> plans.", actor=Actor(staff))
     assert not Entitlement.objects.exists()

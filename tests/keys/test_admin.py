@@ -262,7 +262,7 @@ def test_user_is_added_by_address(staff: Client) -> None:
     assert get_or_create_customer(email="NEW@example.org") == user
 
 
-def test_staff_logs_in_however_he_writes_his_address(client: Client) -> None:
+def test_staff_logs_in_with_any_spelling_of_the_address(client: Client) -> None:
     User.objects.create_superuser("Staff@Example.org", "open sesame 1")
     assert client.login(username="STAFF@example.org", password="open sesame 1")
     assert not client.login(username="nobody@example.org", password="open sesame 1")
@@ -280,6 +280,9 @@ def test_network_is_configured_with_tick_boxes_and_its_head_stays(
         {
             "name": "First",
             "tracers": ["callTracer", "muxTracer"],
+            "agree": 1,
+            "upstreams-TOTAL_FORMS": 0,
+            "upstreams-INITIAL_FORMS": 0,
             "host_names-TOTAL_FORMS": 1,
             "host_names-INITIAL_FORMS": 0,
             "host_names-0-name": "a.example",

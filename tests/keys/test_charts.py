@@ -65,7 +65,7 @@ def test_midnight_is_named_by_the_day_that_begins():
     assert "21 Nov" in [label for _, label in window(24).ticks()]
 
 
-def test_bins_are_told_in_utc():
+def test_bins_are_reported_in_utc():
     assert window().words(0) == "2026-11-21 09:00–10:00"
     assert window(30, DAY).words(29) == "2026-11-21"
 
@@ -104,6 +104,8 @@ def test_sizes_have_their_unit_beside_them(count, text):
         (1500, f"1.5{THIN}ms"),
         (2_345_678, f"2.35{THIN}s"),
         (90_000_000, f"1.5{THIN}min"),
+        (5_400_000_000, f"1.5{THIN}h"),
+        (129_600_000_000, f"1.5{THIN}d"),
     ],
 )
 def test_durations_have_the_unit_that_fits(microseconds, text):
@@ -175,6 +177,23 @@ def test_a_line_breaks_where_nothing_was_measured_and_shows_points_alone():
     assert plot.shapes[0].path == ("M0.5 135.0L1.5 90.0M3.1 0.0h0.8M6.5 0.0L7.5 0.0")
     assert [tick.label for tick in plot.across][-1] == f"4{THIN}ms"
     assert plot.table[2].cells == ["–"]
+
+
+@pytest.mark.parametrize(
+    ("longest_seconds", "labels"),
+    [
+        (40, ["0", "10 s", "20 s", "30 s", "40 s"]),
+        (100, ["0", "30 s", "1 min", "1.5 min", "2 min"]),
+        (900, ["0", "5 min", "10 min", "15 min"]),
+        (7200, ["0", "30 min", "1 h", "1.5 h", "2 h"]),
+        (400_000, ["0", "2 d", "4 d", "6 d"]),
+        (40_000_000, ["0", "200 d", "400 d", "600 d"]),
+    ],
+)
+def test_axis_of_long_durations_has_round_numbers(longest_seconds, labels):
+    values = [10**6 * longest_seconds]
+    plot = lines("l", "Lag", window(1), [Series("mean", "a", values)], [""])
+    assert [tick.label.replace(THIN, " ") for tick in plot.across] == labels
 
 
 def test_an_empty_chart_has_axes():

@@ -7,7 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from keys.format import hint, is_well_formed
-from keys.models import ApiKey, Entitlement, KeyVersion, User
+from keys.models import ApiKey, Entitlement, KeyVersion, Plan, User
+from keys.selectors import get_key_version
+from keys.services.limits import set_plan
 from tests.support.rows import make_network
 
 pytestmark = pytest.mark.django_db
@@ -46,9 +48,33 @@ def test_json_output_says_what_was_issued() -> None:
         "owner": "mail@example.org",
         "networks": ["alpha", "beta"],
         "tracing": ["alpha", "beta"],
+        "plan": None,
         "expires_at": "2999-01-01T00:00:00+00:00",
     }
     assert ApiKey.objects.get().name == "dapp"
+
+
+def test_plan_limits_the_key() -> None:
+    set_plan(slug="growth", name="Growth", credits_per_second=500)
+    issued = json.loads(issue("--plan", "growth", "--json"))
+    assert issued["plan"] == "growth"
+    assert get_key_version(issued["api_key"]).api_key.limits.plan.slug == "growth"
+
+
+@pytest.mark.parametrize(
+    ("slugs", "known"),
+    [([], "there are no plans yet"), (["scale", "growth"], "there are growth, scale")],
+)
+def test_unknown_plan_is_refused_with_the_plans_there_are(
+    slugs: list[str], known: str
+) -> None:
+    Plan.objects.all().delete()
+    for slug in slugs:
+        set_plan(slug=slug, name=slug)
+    with pytest.raises(CommandError, match=f"^there is no plan 'grow'; {known}$"):
+        issue("--plan", "grow")
+    assert not ApiKey.objects.exists()
+    assert not User.objects.exists()
 
 
 def test_key_for_all_networks_names_none() -> None:
@@ -64,7 +90,7 @@ def test_key_for_all_networks_names_none() -> None:
         (["--owner", "nobody"], "valid email"),
     ],
 )
-def test_mistake_is_told_in_one_line_and_issues_nothing(
+def test_mistake_is_reported_in_one_line_and_issues_nothing(
     arguments: list[str], message: str
 ) -> None:
     with pytest.raises(CommandError, match=message) as caught:

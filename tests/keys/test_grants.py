@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from channels.layers import channel_layers
 from django.utils import timezone
 
 from jsonrpc.errors import RpcError
@@ -30,13 +30,13 @@ from keys.services import (
     withdraw_entitlement,
 )
 from networks.models import Network
+from nodeapi.service import database_conninfo
+from outbox.streams import ACCESS
+from outbox.subscriber import OnChange, OnReload, Subscriber
 from postgres.connections import Connections
 from postgres.errors import Unavailable
-from postgres.listener import Listener
 from tests.support.rows import make_network
-from tests.support.serving import Serving, serving
-
-NOWHERE = "host=/nonexistent user=nobody dbname=nothing"
+from tests.support.serving import Serving, changes_unknown, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,16 +51,41 @@ class Clock:
         return self.now
 
 
+class Announcements(Subscriber):
+    """Calls the subscribers when the test says so."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections, channel_layers.make_backend("default"))
+        self.epoch = 1
+        self.on_change: Callable[[str], None] = str
+        self.lapse: Callable[[], None] = list
+
+    def subscribe(
+        self, stream: str, on_change: OnChange, on_reload: OnReload
+    ) -> Callable[[], None]:
+        assert stream == ACCESS
+        self.on_change = on_change
+        return list
+
+    def at_lapse(self, callback: Callable[[], None]) -> None:
+        self.lapse = callback
+
+    def announce(self, api_key: ApiKey) -> None:
+        self.on_change(f"key:{api_key.pk}")
+
+
 class Door:
-    """Grants with a clock in the test's hands, on a running service, hearing nothing."""
+    """Grants with clocks, announcements and connections that the test controls."""
 
     def __init__(self, running: Serving) -> None:
         self.running = running
         self.clock = Clock()
         self.wall_clock = Clock(timezone.now().timestamp())
+        self.connections = Connections(database_conninfo(), query_timeout=60)
+        self.announcements = Announcements(self.connections)
         self.grants = Grants(
-            running.service.connections,
-            Listener("never started"),
+            self.connections,
+            self.announcements,
             clock=self.clock,
             wall_clock=self.wall_clock,
         )
@@ -76,7 +101,7 @@ class Door:
 
         async def resolve() -> bool:
             answer = self.grants.resolve(key)
-            if not isinstance(answer, Awaitable):
+            if answer.is_done:
                 return False
             with suppress(RpcError):
                 await answer
@@ -88,18 +113,14 @@ class Door:
 @pytest.fixture
 def door() -> Iterator[Door]:
     with serving() as running:
-        yield Door(running)
+        door = Door(running)
+        yield door
+        running.ask(door.connections.close)
 
 
 def issue(**fields: Any) -> IssuedKey:
     owner, _ = User.objects.get_or_create(email="owner@example.org")
     return issue_key(owner=owner, **fields)
-
-
-def outage(door: Door) -> Connections:
-    """Let the grants ask where no database is."""
-    door.grants._lookup._connections = nowhere = Connections(NOWHERE)
-    return nowhere
 
 
 def test_key_opens_what_was_granted(door: Door) -> None:
@@ -161,7 +182,7 @@ def test_known_key_is_answered_at_once_until_it_is_no_longer_fresh(door: Door) -
     assert door.at_once(issued.secret) == first
 
 
-def test_malformed_and_unknown_keys_are_told_the_same(door: Door) -> None:
+def test_malformed_and_unknown_keys_get_the_same_error(door: Door) -> None:
     answers = set()
     for key in (make_key(), make_key()[:-1] + "!", "", "nk_", "\ud800", "x" * 10_000):
         with pytest.raises(KeyInvalid) as caught:
@@ -242,7 +263,7 @@ def test_revocation_takes_effect_without_waiting_for_the_memory_to_age() -> None
         assert running.ask(grants.resolve, issued.secret)
         assert running.ask(grants.resolve, other.secret)
         revoke_version(version=issued.version, reason="leaked")
-        running.until(lambda: len(grants._entries) == 1)
+        running.until(lambda: not grants.is_cached(issued.secret))
         with pytest.raises(KeyRevoked):
             running.ask(grants.resolve, issued.secret)
         assert running.at_once(grants.resolve, other.secret)
@@ -255,10 +276,10 @@ def test_granting_and_withdrawing_act_without_waiting_for_the_memory_to_age() ->
         issued = issue()
         assert not running.ask(grants.resolve, issued.secret).permits
         entitlement = grant_entitlement(api_key=issued.api_key, network=alpha)
-        running.until(lambda: not grants._entries)
+        running.until(lambda: not grants.is_cached(issued.secret))
         assert running.ask(grants.resolve, issued.secret).permits
         withdraw_entitlement(entitlement=entitlement)
-        running.until(lambda: not grants._entries)
+        running.until(lambda: not grants.is_cached(issued.secret))
         assert not running.ask(grants.resolve, issued.secret).permits
 
 
@@ -268,64 +289,69 @@ def test_answer_that_was_under_way_during_a_change_is_not_remembered(
     issued = issue()
 
     async def race() -> Any:
-        waiting = asyncio.ensure_future(door.grants.resolve(issued.secret))  # type: ignore[arg-type]
+        waiting = asyncio.ensure_future(door.grants.resolve(issued.secret))
         await asyncio.sleep(0)  # now it has asked
-        door.grants._changed(str(issued.api_key.pk))
+        door.announcements.announce(issued.api_key)
         return await waiting
 
     assert door.running.ask(race)
-    assert not door.grants._entries
+    assert not door.grants.is_cached(issued.secret)
     assert door.resolve(issued.secret)
-    assert len(door.grants._entries) == 1
+    assert door.grants.is_cached(issued.secret)
 
 
-def test_after_listening_was_interrupted_everything_is_looked_up_again() -> None:
+def test_while_changes_may_be_unknown_every_key_is_looked_up(door: Door) -> None:
+    issued = issue()
+    assert door.resolve(issued.secret)
+    assert not door.has_to_wait(issued.secret)
+    door.announcements.epoch = 0
+    door.announcements.lapse()
+    assert door.has_to_wait(issued.secret)
+    assert door.has_to_wait(issued.secret)
+    revoke_version(version=issued.version, reason="in silence")
+    with pytest.raises(KeyRevoked):
+        door.resolve(issued.secret)
+    door.running.ask(door.connections.close)
+    with pytest.raises(KeyRevoked):  # what was read last counts in an outage
+        door.resolve(issued.secret)
+
+
+def test_after_changes_were_unknown_everything_is_looked_up_again() -> None:
     with serving() as running:
-        grants, listener = running.service.grants, running.service.listener
+        grants, subscriber = running.service.grants, running.service.subscriber
         issued = issue()
         assert running.ask(grants.resolve, issued.secret)
-        epoch = listener.epoch
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
-                " datname = current_database() AND query LIKE 'LISTEN%%'"
-            )
-        running.until(lambda: listener.epoch == 0)
-        revoke_version(version=issued.version, reason="in silence")
-        running.until(lambda: listener.epoch > epoch)
+        epoch = subscriber.epoch
+        with changes_unknown(running):
+            revoke_version(version=issued.version, reason="in silence")
+        running.until(lambda: subscriber.epoch > epoch)
         with pytest.raises(KeyRevoked):
             running.ask(grants.resolve, issued.secret)
 
 
-def test_while_the_database_is_down_known_keys_go_on_and_others_wait() -> None:
-    with serving() as running:
-        door = Door(running)
-        issued, unseen = issue(), issue()
-        grant = door.resolve(issued.secret)
-        nowhere = outage(door)
-        door.clock.now += FRESH_SECONDS + OUTAGE_SECONDS - 1
-        assert door.resolve(issued.secret) == grant
-        with pytest.raises(Unavailable):
-            door.resolve(unseen.secret)
-        with pytest.raises(KeyInvalid):
-            door.resolve("malformed")
-        door.clock.now += 2
-        with pytest.raises(Unavailable):
-            door.resolve(issued.secret)
-        running.ask(nowhere.close)
-
-
-def test_expired_key_is_refused_during_an_outage_as_well() -> None:
-    with serving() as running:
-        door = Door(running)
-        issued = issue(expires_at=timezone.now() + timedelta(minutes=1))
+def test_during_an_outage_cached_keys_are_accepted_and_others_not(door: Door) -> None:
+    issued, unseen = issue(), issue()
+    grant = door.resolve(issued.secret)
+    door.running.ask(door.connections.close)
+    door.clock.now += FRESH_SECONDS + OUTAGE_SECONDS - 1
+    assert door.resolve(issued.secret) == grant
+    with pytest.raises(Unavailable):
+        door.resolve(unseen.secret)
+    with pytest.raises(KeyInvalid):
+        door.resolve("malformed")
+    door.clock.now += 2
+    with pytest.raises(Unavailable):
         door.resolve(issued.secret)
-        nowhere = outage(door)
-        door.clock.now += FRESH_SECONDS
-        door.wall_clock.now += 61
-        with pytest.raises(KeyExpired):
-            door.resolve(issued.secret)
-        running.ask(nowhere.close)
+
+
+def test_expired_key_is_refused_during_an_outage_as_well(door: Door) -> None:
+    issued = issue(expires_at=timezone.now() + timedelta(minutes=1))
+    door.resolve(issued.secret)
+    door.running.ask(door.connections.close)
+    door.clock.now += FRESH_SECONDS
+    door.wall_clock.now += 61
+    with pytest.raises(KeyExpired):
+        door.resolve(issued.secret)
 
 
 def test_memory_is_bounded_and_unknown_keys_push_no_known_one_out(door: Door) -> None:
@@ -334,7 +360,8 @@ def test_memory_is_bounded_and_unknown_keys_push_no_known_one_out(door: Door) ->
     keys = [make_key() for _ in range(MAX_ENTRIES + 50)]
     outcomes = door.running.ask_all(*((door.grants.resolve, key) for key in keys))
     assert {type(outcome) for outcome in outcomes} == {KeyInvalid}
-    assert len(door.grants._unknown) == MAX_ENTRIES
+    assert not door.has_to_wait(keys[-1])
+    assert door.has_to_wait(keys[0])  # evicted
     assert door.at_once(issued.secret)
 
 

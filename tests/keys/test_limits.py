@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
@@ -10,6 +13,7 @@ from keys.models import EventType, KeyEvent, KeyLimits, Plan, User
 from keys.plans import Terms, effective_limits
 from keys.services import get_or_create_customer, issue_key
 from keys.services.limits import set_limits
+from outbox.models import Entry
 from tests.support.serving import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,10 +63,10 @@ def test_grant_carries_the_limits(free, issued):
         assert grant.limits == Limits(500, 1000, 3_000_000)
         assert grant.version_id == issued.version.pk
         set_limits(api_key=issued.api_key, plan=growth, credits_per_day=10)
-        running.until(lambda: not running.service.grants._entries)
+        running.until(lambda: not running.service.grants.is_cached(issued.secret))
         assert granted(running, issued).limits == Limits(4000, 8000, 10)
         set_limits(api_key=issued.api_key, credits_per_second=60)
-        running.until(lambda: not running.service.grants._entries)
+        running.until(lambda: not running.service.grants.is_cached(issued.secret))
         assert granted(running, issued).limits == Limits(60, 120, 3_000_000)
 
 
@@ -135,3 +139,13 @@ def test_lists_are_shown(staff, free, issued, model):
 
 def test_usage_is_only_to_be_looked_at(staff):
     assert staff.get(reverse("admin:keys_usagebucket_add")).status_code == 403
+
+
+def test_staff_announce_changes_of_plans_to_serving_processes():
+    plans: Any = admin.site.get_model_admin(Plan)
+    plan = Plan(slug="mine", name="Mine", credits_per_second=5)
+    plans.save_model(None, plan, None, False)
+    subject = f"plan:{plan.pk}"
+    plans.delete_queryset(None, Plan.objects.filter(pk=plan.pk))
+    found = Entry.objects.order_by("number")
+    assert list(found.values_list("subject", flat=True)) == [subject] * 2

@@ -45,7 +45,7 @@ def stored(model: Any, span: Span, *names: str) -> Sums:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_tiers_are_equal_whoever_writes_them(seed: int) -> None:
+def test_tiers_are_equal_in_every_process(seed: int) -> None:
     networks = [str(make_network(slug).pk) for slug in ("alpha", "beta")]
     owner = get_or_create_customer(email="o@example.org")
     keys = [str(issue_key(owner=owner).api_key.pk) for _ in range(5)]

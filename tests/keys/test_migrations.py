@@ -26,11 +26,14 @@ def migrate(name: str) -> Any:
 
 @pytest.fixture
 def newest() -> Iterator[str]:
-    """Name the newest migration, and come back to it in the end."""
-    leaves = MigrationExecutor(connection).loader.graph.leaf_nodes("keys")
-    (name,) = [name for _, name in leaves]
+    """Name the newest migration, and come back to it in the end.
+
+    Other apps come back as well, because their migrations may depend on those of keys.
+    """
+    graph = MigrationExecutor(connection).loader.graph
+    (name,) = [name for _, name in graph.leaf_nodes("keys")]
     yield name
-    migrate(name)
+    MigrationExecutor(connection).migrate(graph.leaf_nodes())
 
 
 def test_key_that_might_trace_keeps_doing_so_on_its_networks(newest: str) -> None:

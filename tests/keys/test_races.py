@@ -1,4 +1,4 @@
-"""Two at the same time: nothing is done twice, and nobody waits for ever."""
+"""Concurrent changes: nothing is done twice, and there are no deadlocks."""
 
 from __future__ import annotations
 

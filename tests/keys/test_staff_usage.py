@@ -1,4 +1,4 @@
-"""What staff see in the admin of what keys are used for."""
+"""Usage of keys, as the admin shows it to staff."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_only_the_rows_of_the_range_and_of_the_key_count(api_key, network):
     assert sorted(place for _, place in found.cells) == [0, 59]
 
 
-def test_calls_are_told_apart_by_what_is_asked_for(api_key, network):
+def test_calls_are_distinguished_by_what_is_asked_for(api_key, network):
     other = make_network("second")
     add(api_key, network)
     add(api_key, other, method="eth_getCode", outcome="denied", calls=5)

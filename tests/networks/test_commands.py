@@ -21,7 +21,12 @@ def output(*arguments: str) -> str:
 def test_list_shows_each_network_in_a_line() -> None:
     alpha = make_network("alpha")
     make_network("beta")
-    configure_network(network=alpha, host_names=["a.example"], tracers=["callTracer"])
+    configure_network(
+        network=alpha,
+        host_names=["a.example"],
+        tracers=["callTracer"],
+        upstream_urls=["http://node.example/SECRET"],
+    )
     set_head(alpha, "head", 42)
     lines = output("list_networks").splitlines()
     assert lines[0].split() == [
@@ -32,18 +37,21 @@ def test_list_shows_each_network_in_a_line() -> None:
         "head",
         "hosts",
         "tracers",
+        "upstreams",
+        "following",
     ]
     assert lines[1].split() == [
-        *("alpha", "Alpha", str(alpha.chain_id), "42", "a.example", "callTracer")
+        *("alpha", "Alpha", str(alpha.chain_id), "42", "a.example", "callTracer"),
+        *("1", "stopped"),
     ]
     assert lines[2].split()[0] == "beta"
-    assert lines[2].split()[-1] == "all"
+    assert lines[2].split()[-4:] == ["all", "0", "no", "upstreams"]
 
 
 def test_list_without_networks_says_where_they_come_from() -> None:
     stderr = StringIO()
     call_command("list_networks", stderr=stderr)
-    assert "import_chain" in stderr.getvalue()
+    assert "add_network and import_chain" in stderr.getvalue()
 
 
 def test_what_is_given_is_changed_and_the_rest_stays() -> None:
@@ -75,13 +83,35 @@ def test_hosts_and_tracers_can_be_emptied_and_tracers_filled() -> None:
     output("configure_network", "alpha", "--tracers", "all")
     network.refresh_from_db()
     assert "flatCallTracer" in network.tracers
-    output("configure_network", "alpha", "--upstream", "http://node:8545/secret")
+
+
+def test_upstreams_are_replaced_switched_and_removed() -> None:
+    network = make_network("alpha")
+    first, second = "http://node:8545/SECRET", "ws://node:8546"
+    shown = output(
+        *("configure_network", "alpha", "--upstream", first, "--upstream", second),
+        *("--header", "Authorization: Bearer SECRET", "--header", "X-Key:1"),
+        *("--agree", "2", "--keep-side-blocks", "64"),
+    )
+    assert "SECRET" not in shown + output("list_networks")
+    assert [upstream.url for upstream in network.upstreams.all()] == [first, second]
+    for upstream in network.upstreams.all():
+        assert upstream.headers == {"Authorization": "Bearer SECRET", "X-Key": "1"}
     network.refresh_from_db()
-    assert network.upstream_url == "http://node:8545/secret"
-    assert "secret" not in output("list_networks")
+    assert (network.agree, network.keep_side_blocks) == (2, 64)
+    number = str(network.upstreams.get(url=second).pk)
+    output("configure_network", "alpha", "--disable", number, "--agree", "1")
+    assert not network.upstreams.get(url=second).is_enabled
+    output("configure_network", "alpha", "--enable", number)
+    assert network.upstreams.get(url=second).is_enabled
+    output("configure_network", "alpha", "--upstream", second, "--upstream", first)
+    assert [upstream.url for upstream in network.upstreams.all()] == [second, first]
+    assert network.upstreams.get(url=first).headers["X-Key"] == "1"
+    output("configure_network", "alpha", "--keep-side-blocks", "all")
     output("configure_network", "alpha", "--upstream", "")
+    assert not network.upstreams.exists()
     network.refresh_from_db()
-    assert network.upstream_url == ""
+    assert network.keep_side_blocks is None
 
 
 @pytest.mark.parametrize(
@@ -92,11 +122,21 @@ def test_hosts_and_tracers_can_be_emptied_and_tracers_filled() -> None:
         (["alpha", "--host", "beta.example"], "already exists"),
         (["alpha", "--host", "a.example:80"], "without port"),
         (["alpha", "--name", ""], "cannot be blank"),
-        (["alpha", "--upstream", "ftp://node"], "http:// or https://"),
-        (["alpha", "--upstream", "https:///rpc"], "http:// or https://"),
+        (["alpha", "--upstream", "ftp://node/SECRET"], "begin with http://"),
+        (["alpha", "--upstream", "https:///SECRET"], "it has no host"),
+        (["alpha", "--upstream", "http://a", "--upstream", "http://a"], "twice"),
+        (["alpha", "--header", "X: 1"], "goes with --upstream"),
+        (["alpha", "--upstream", "http://a", "--header", "SECRET"], "with a colon"),
+        (["alpha", "--upstream", "http://a", "--header", "Host: b"], "client itself"),
+        (["alpha", "--upstream", "http://a", "--agree", "2"], "only 1 is enabled"),
+        (["alpha", "--agree", "0"], "greater than or equal to 1"),
+        (["alpha", "--agree", "two"], "invalid int value"),
+        (["alpha", "--enable", "0"], "alpha has no upstream 0"),
+        (["alpha", "--keep-side-blocks", "-1"], "neither a number of blocks nor all"),
+        (["alpha", "--keep-side-blocks", "9" * 12], "less than or equal to"),
     ],
 )
-def test_mistake_is_told_in_one_line_and_changes_nothing(
+def test_invalid_argument_is_reported_in_one_line_and_changes_nothing(
     arguments: list[str], message: str
 ) -> None:
     alpha = make_network("alpha")
@@ -105,6 +145,8 @@ def test_mistake_is_told_in_one_line_and_changes_nothing(
     with pytest.raises(CommandError, match=message) as caught:
         output("configure_network", *arguments)
     assert "\n" not in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+    assert not alpha.upstreams.exists()
     alpha.refresh_from_db()
     assert alpha.name == "Alpha"
     assert [host.name for host in alpha.host_names.all()] == ["a.example"]

@@ -8,6 +8,7 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +18,7 @@ import psutil
 import psycopg
 import pytest
 
-from nodeapi.evm.blocks import decode_block
+from evm.blocks import decode_block
 from tests.support import sample, web
 from tests.support.installation import Installation, installation
 from tests.support.live import JSON_HEADERS, Live, live_service, request
@@ -27,6 +28,8 @@ BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
 HEAD = "0x" + BLOCKS[-1].header.hash.hex()
 CONNECTIONS_OF_A_WORKER = 4 + 1 + 1  # look-ups, listening, statistics
 QUERY_TIMEOUT = 3.0
+PROBE_SECONDS = 1.5
+"""After so many seconds each process has tried in vain to connect again."""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def warm() -> Any:
 
 
 def cold() -> Any:
-    """Return a request that nobody has made before."""
+    """Return a request that is in no cache."""
     address = "0x" + random.randbytes(20).hex()
     return request("eth_getStorageAt", address, "0x0", HEAD)
 
@@ -83,13 +86,12 @@ class Load:
     def _run(self, kind: Callable[[], Any]) -> None:
         try:
             with web.Client(headers=JSON_HEADERS) as client:
-                while not self._stopped.is_set():
+                while not self._stopped.wait(0.01):
                     asked = time.monotonic()
                     answer = client.post(self._url, content=json.dumps(kind()))
                     answered = time.monotonic()
                     status = check_answer(kind, answer)
                     self.answers.append((asked, answered, kind, status))
-                    time.sleep(0.01)
         except BaseException as error:
             self.errors.append(error)
 
@@ -126,6 +128,21 @@ class Load:
         wait_until(are_told)
         return time.monotonic()
 
+    def wait_for_answers(self, moment: float, *kinds: Any) -> None:
+        """Wait until requests of each kind were answered that were made after a moment.
+
+        Several of each, for the sake of both processes.
+        """
+
+        def are_answered() -> bool:
+            self.check()
+            found = Counter(
+                kind for asked, _, kind, _ in list(self.answers) if asked > moment
+            )
+            return all(found[kind] >= 12 for kind in kinds)
+
+        wait_until(are_answered)
+
     def wait_until_well(self) -> float:
         """Wait until all clients are answered; returns since when."""
         return self.wait_until_told(200, warm, cold, head, batch)
@@ -146,7 +163,7 @@ class Load:
 
 
 def check_answer(kind: Any, answer: httpx.Response) -> int:
-    """Hold an answer against what may be told while the database is away.
+    """Check that an answer is allowed while the database is unavailable.
 
     Returns its status; a batch has 200, hence 503 where one of its calls has failed.
     """
@@ -181,11 +198,10 @@ class Gauge(threading.Thread):
         while not self._stopped.is_set():
             try:
                 with self._own.connect() as connection:
-                    while not self._stopped.is_set():
+                    while not self._stopped.wait(0.01):
                         self.most = max(self.most, count_connections(connection))
-                        time.sleep(0.01)
             except psycopg.OperationalError:
-                time.sleep(0.01)
+                self._stopped.wait(0.01)
 
     def __enter__(self) -> Gauge:
         self.start()
@@ -230,13 +246,12 @@ def test_database_that_is_gone_means_503_until_it_is_back(
         load.wait_until_well()
         end(own)
         gone = load.wait_until_told(503, cold, head, batch)
-        time.sleep(1.5)
-        wait_until(lambda: load.statuses(gone, time.monotonic(), cold, head, batch))
+        load.wait_for_answers(gone + PROBE_SECONDS, cold, head, batch)
         starting = time.monotonic()
         assert load.statuses(gone, starting, cold, head, batch) == {503}
         own.database.start()
         back = load.wait_until_well()
-        time.sleep(0.5)
+        load.wait_for_answers(back, warm, cold, head, batch)
         assert load.statuses(back, time.monotonic()) == {200}
     load.check()
     assert 2 <= gauge.most <= 2 * CONNECTIONS_OF_A_WORKER
@@ -254,7 +269,7 @@ def test_connections_that_are_cut_are_made_anew(live: Live, own: Installation) -
             with own.connect() as connection:
                 assert connection.execute(cut).fetchall()
             back = load.wait_until_well()
-        time.sleep(0.3)
+        load.wait_for_answers(back, warm, cold, head, batch)
         assert load.statuses(back, time.monotonic()) == {200}
     load.check()
     assert gauge.most <= 2 * CONNECTIONS_OF_A_WORKER
@@ -280,11 +295,10 @@ def test_database_that_hangs_means_503_until_it_moves(
         load.wait_until_well()
         with hanging(own):
             hangs = load.wait_until_told(503, cold)
-            time.sleep(1)
-            wait_until(lambda: load.statuses(hangs, time.monotonic(), cold))
+            load.wait_for_answers(hangs, cold)
             assert load.statuses(hangs, time.monotonic(), cold) == {503}
         back = load.wait_until_well()
-        time.sleep(0.3)
+        load.wait_for_answers(back, warm, cold, head, batch)
         assert load.statuses(back, time.monotonic()) == {200}
     load.check()
 
@@ -326,7 +340,6 @@ def test_head_follows_an_import_and_is_always_complete(
             assert known == json.dumps(found)
             heads.add(number)
             assert time.monotonic() < deadline
-            time.sleep(0.005)
     _, lines = importing.communicate()
     assert importing.returncode == 0, lines
     assert len(heads) > 5

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.blocks import Block
+from evm.blocks import Block
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, live_service
 from tests.support.waiting import wait_until
@@ -34,7 +34,7 @@ def genesis() -> dict[str, Any]:
 
 
 def follow(api: Api, blocks: Sequence[Block]) -> None:
-    """Import blocks beside the service, and wait until it has heard of the last one."""
+    """Import blocks in another process, and wait until the service has the last one."""
     chains.import_blocks("net", genesis(), blocks)
     head = text(blocks[-1].header.hash)
     wait_until(

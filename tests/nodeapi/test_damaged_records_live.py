@@ -9,8 +9,8 @@ import httpx
 import pytest
 from django.db import connection
 
+from evm.tracers.record import pack
 from nodeapi.models import Block, TransactionRecord
-from nodeapi.tracers.record import pack
 from tests.support.live import Api, live_service, request
 from tests.support.records import Recorded, add_recorded_block, keccak
 from tests.support.rows import hash_of, make_network, set_head
@@ -106,7 +106,7 @@ def test_damaged_records_are_never_answered_and_others_are() -> None:
 
 @pytest.mark.parametrize("filler_digits", [300_000, 2_000_000])
 def test_code_that_only_damage_names_is_no_missing_code(filler_digits: int) -> None:
-    """A hash that changed is met before the end, where the checksum tells of it."""
+    """A changed hash is read before the end, where the checksum is compared."""
 
     def naming(code: bytes) -> bytes:
         account = b'"0x%040x":{"code":"0x\x05","codeHash":"0x%s"}'

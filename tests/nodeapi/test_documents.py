@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+from evm.blocks import Block, Withdrawal
+from evm.signing import sign_transaction
 from nodeapi.documents import (
     block_document,
     count_transactions,
@@ -12,10 +14,8 @@ from nodeapi.documents import (
     transaction_document,
     unpack_full_block,
 )
-from nodeapi.evm.blocks import Block, Withdrawal
-from nodeapi.evm.signing import sign_transaction
-from tests.nodeapi.evm.test_headers import CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
-from tests.nodeapi.evm.test_transactions import (
+from tests.evm.test_headers import CANCUN, HEADER, LONDON, PRAGUE, SHANGHAI
+from tests.evm.test_transactions import (
     BLOB_HASH,
     FIELDS,
     KEY,
@@ -149,7 +149,7 @@ def test_gas_price_is_what_was_paid(name, base_fee, price):
     assert described(name, header)["gasPrice"] == hex(price)
 
 
-def test_creation_goes_to_nobody():
+def test_creation_has_no_recipient():
     assert described("creation")["to"] is None
 
 

@@ -43,7 +43,7 @@ FIXED = [
 
 
 @pytest.mark.parametrize(("decoder", "size", "go_type"), FIXED)
-def test_fixed_data_is_told_what_is_wrong_with_it(decoder, size, go_type):
+def test_fixed_data_has_an_error_text(decoder, size, go_type):
     digits = "aB" * size
     assert decoder("0x" + digits) == decoder("0X" + digits) == b"\xab" * size
     for value in (1, BIG, 1.5, True, None, [], {}):
@@ -70,7 +70,7 @@ def test_whitespace_does_not_pass_for_digits():
     )
 
 
-def test_data_of_any_length_is_told_what_is_wrong_with_it():
+def test_data_of_any_length_has_an_error_text():
     go_type = "hexutil.Bytes"
     assert encoding.any_data("") == encoding.any_data("0x") == b""
     assert fault(encoding.any_data, 5) == mismatch("non-string", go_type)
@@ -101,7 +101,7 @@ def test_index_takes_every_unsigned_number_of_64_bits(value):
     assert encoding.index(hex(value)) == value
 
 
-def test_index_is_told_what_is_wrong_with_it():
+def test_index_has_an_error_text():
     go_type = "hexutil.Uint"
     assert encoding.index("") == encoding.index("0X0") == 0
     for value in (0, None, True, []):
@@ -150,12 +150,12 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("value", "words"), NUMBERS)
-def test_block_number_is_told_what_is_wrong_with_it(value, words):
+def test_block_number_has_an_error_text(value, words):
     assert fault(encoding.block_number, value) == words
     assert fault(encoding.block_number_or_hash, value) == words
 
 
-def test_block_number_beyond_63_bits_is_told_so():
+def test_block_number_beyond_63_bits_is_reported():
     high = hex(2**63)
     too_large = "block number larger than int64"
     assert fault(encoding.block_number, high) == too_large
@@ -217,7 +217,7 @@ def test_block_object_names_a_block(members, expected):
         ([], mismatch("array", "string")),
     ],
 )
-def test_block_object_is_told_what_is_wrong_with_it(value, words):
+def test_block_object_has_an_error_text(value, words):
     assert fault(encoding.block_number_or_hash, value) == words
 
 
@@ -246,7 +246,7 @@ def test_empty_storage_key_is_slot_0():
         ("\n", 'invalid hex in storage key: "\\n"'),
     ],
 )
-def test_storage_key_is_told_what_is_wrong_with_it(key, words):
+def test_storage_key_has_an_error_text(key, words):
     assert fault(encoding.storage_key, key) == words.replace("{0}", "0" * 65)
 
 
@@ -263,7 +263,7 @@ def test_slots_stand_under_their_addresses():
     assert encoding.slots_by_address({account: None}) == {b"\x11" * 20: []}
 
 
-def test_slots_are_told_what_is_wrong_with_them():
+def test_slots_have_an_error_text():
     account = "0x" + "11" * 20
     decoder = encoding.slots_by_address
     by_address = "map[common.Address][]common.Hash"

@@ -1,4 +1,4 @@
-"""Who may trace, where and with what: over real HTTP, alone and in a batch."""
+"""Tracing entitlements over real HTTP, for single calls and batches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from evm.blocks import decode_block
 from keys.models import ApiKey
 from keys.services import grant_entitlement, withdraw_entitlement
 from networks.models import Network
 from networks.services import configure_network
-from nodeapi.evm.blocks import decode_block
 from tests.support import chains, sample
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.waiting import wait_until
@@ -95,7 +95,7 @@ def test_entitlement_is_for_its_network_alone(
 
 
 @pytest.mark.parametrize(("method", "block"), METHODS)
-def test_tracer_that_the_network_lacks_is_told_with_those_it_has(
+def test_tracer_that_the_network_lacks_is_reported_with_those_it_has(
     live: Live, method: str, block: str
 ) -> None:
     with live.api("beta", live.new_key(may_trace=True)) as api:

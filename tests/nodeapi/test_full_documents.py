@@ -55,7 +55,7 @@ def test_frames_of_old_are_packed_again() -> None:
     frames = {1: compress(before[1]), 2: damaged}
     for number, frame in frames.items():
         Block.objects.filter(number=number).update(full_document=frame)
-    assert unpack_full_block(frames[1]) == before[1], "they are served meanwhile"
+    assert unpack_full_block(frames[1]) == before[1], "served during the migration"
     migrate_back_and_forth(AS_FRAMES)
     assert bytes(Block.objects.get(number=2).full_document) == damaged
     with pytest.raises(ValueError, match="document is damaged"):

@@ -59,7 +59,7 @@ def test_other_values_are_no_object(value, kind):
         ),
     ],
 )
-def test_member_of_another_type_is_told(value, told):
+def test_member_of_another_type_is_an_error(value, told):
     with pytest.raises(ValueError) as caught:
         struct(value, "T", FIELDS)
     assert str(caught.value) == f"json: cannot unmarshal {told}"
@@ -101,7 +101,7 @@ def test_duration_is_seconds(text, seconds):
         ("0s" * 5001, "invalid duration of 10002 characters"),
     ],
 )
-def test_what_is_no_duration_is_told_in_gos_words(text, told):
+def test_invalid_duration_has_gos_error_text(text, told):
     with pytest.raises(ValueError) as caught:
         duration(text)
     assert str(caught.value) == f"time: {told}"

@@ -129,7 +129,7 @@ def test_refusals_say_what_became_of_a_key(
         api.result("eth_chainId")
         change(api_key)
         wait_until(lambda: api.send(request("eth_chainId")).status_code == status)
-        # The batch may meet the other process, which hears of it a moment later.
+        # The other process, which gets the event a moment later, may answer the batch.
         wait_until(lambda: api.send([request("eth_chainId")]).status_code == status)
         told, error = refusal(api)
     assert (told, error["code"]) == (status, -32002)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import psutil
 import pytest
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, Live, live_service
 
@@ -125,7 +124,7 @@ def test_worker_does_what_takes_long(api: Api, live: Live) -> None:
     assert any("nodeapi.tracing.worker" in worker.cmdline() for worker in workers)
 
 
-def test_others_are_answered_meanwhile(api: Api, live: Live) -> None:
+def test_other_requests_are_answered_at_the_same_time(api: Api, live: Live) -> None:
     def derive() -> None:
         for _ in range(5):
             trace(api, "callTracer", withLog=True)
@@ -137,11 +136,11 @@ def test_others_are_answered_meanwhile(api: Api, live: Live) -> None:
         while deriving.is_alive():
             assert other.result("eth_blockNumber") == "0x1"
             answers += 1
-            time.sleep(0.02)  # who asks without a pause takes the processor from both
+            deriving.join(0.02)  # without a pause it would take the processor from both
     assert answers > 5  # one a derivation, if others had to wait for it
 
 
-def test_what_is_not_there_is_told_alike(api: Api) -> None:
+def test_what_is_not_there_is_reported_alike(api: Api) -> None:
     options = {"tracer": "flatCallTracer"}
     unknown = "0x" + "12" * 32
     told = (-32000, f"block {unknown} not found")

@@ -1,4 +1,4 @@
-"""A transaction with a trace of 100 MB, and those who want to read it."""
+"""A transaction with a trace of 100 MB, and its readers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
+from keys.services import get_or_create_customer, issue_key
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, Live, live_service, request
+from tests.support.waiting import wait_until
 
 ALICE = Signer("alice")
 MEBIBYTE = 2**20
@@ -49,7 +51,11 @@ def live(module_db: None) -> Iterator[Live]:
     chain.deploy(ALICE, CODE, gas=GAS)
     chain.block()
     chains.import_blocks("net", genesis, chain.blocks)
-    with live_service(env={"NODEAPI_TRACE_CONCURRENCY": str(READERS)}) as live:
+    limits = {
+        "NODEAPI_TRACE_CONCURRENCY": str(READERS),
+        "NODEAPI_TRACE_OWNER_BYTES": str(2**32),
+    }
+    with live_service(env=limits) as live:
         yield live
 
 
@@ -60,8 +66,8 @@ def api(live: Live) -> Iterator[Api]:
         yield api
 
 
-def ask(live: Live) -> socket.socket:
-    """Ask for the trace, with a small buffer for it."""
+def ask(live: Live, secret: str = "") -> socket.socket:
+    """Ask for the trace, with a small buffer for it; with the first key by default."""
     address = urlsplit(live.base_url)
     body = json.dumps(request("debug_traceBlockByNumber", "0x1", OPTIONS))
     client = socket.socket()
@@ -69,7 +75,7 @@ def ask(live: Live) -> socket.socket:
     client.settimeout(60)
     client.connect((address.hostname, address.port))
     client.sendall(
-        f"POST /net/v3/{live.secrets[0]} HTTP/1.1\r\nhost: x\r\n"
+        f"POST /net/v3/{secret or live.secrets[0]} HTTP/1.1\r\nhost: x\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         f"{body}".encode()
     )
@@ -114,6 +120,37 @@ def test_slow_readers_of_a_long_trace_hold_little_memory(live: Live, api: Api) -
     for client in clients:
         client.close()
     assert most - before < 64 * MEBIBYTE
+
+
+def test_unread_traces_of_a_customer_leave_room_for_others(live: Live) -> None:
+    """`live` has imported the chain."""
+    with ExitStack() as stack:
+        share = {"NODEAPI_TRACE_OWNER_BYTES": "50000000"}
+        other = stack.enter_context(live_service(env=share))
+        first, second = (other.new_key(may_trace=True) for _ in range(2))
+        bob = get_or_create_customer(email="bob@example.org")
+        third = issue_key(owner=bob, may_trace=True).secret
+        other.secrets.append(third)
+        unread = stack.enter_context(ask(other, first))
+        assert begins(unread) == 200
+        asking = request("debug_traceBlockByNumber", "0x1", OPTIONS)
+        with other.api("net", second) as api:
+            refused = api.send(asking)
+            assert refused.status_code == 429
+            error = refused.json()["error"]
+            assert error["code"] == -32005
+            assert error["data"]["reason"] == "too_much_unread"
+            assert begins(stack.enter_context(ask(other, third))) == 200
+            unread.close()
+            wait_until(lambda: begins(stack.enter_context(ask(other, second))) == 200)
+
+
+def begins(client: socket.socket) -> int:
+    """Return the status of an answer whose beginning has come."""
+    received = b""
+    while b"\r\n" not in received:
+        received += client.recv(64)
+    return int(received.split()[1])
 
 
 def test_long_trace_has_no_room_in_a_batch(live: Live, api: Api) -> None:

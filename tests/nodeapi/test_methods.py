@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import platform
 import tomllib
-from collections.abc import Awaitable
 from pathlib import Path
 
 import orjson
@@ -35,8 +34,9 @@ def ask(method, *params):
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
     async def wait():
-        answer = Dispatcher(registry, Limits(), {}).respond(orjson.dumps(body), context)
-        return await answer if isinstance(answer, Awaitable) else answer
+        return await Dispatcher(registry, Limits(), {}).respond(
+            orjson.dumps(body), context
+        )
 
     answer = asyncio.run(wait())
     return orjson.loads(answer.body if isinstance(answer, Reply) else bytes(answer))
@@ -115,7 +115,7 @@ def test_storage_is_found_under_its_position(position, block):
     assert result("eth_getStorageAt", ACCOUNT, position, *block) == word(7)
 
 
-def test_bad_position_is_told_in_its_own_words():
+def test_bad_position_has_its_own_error_text():
     expected = (-32602, 'invalid hex in storage key: "0xasdf"')
     assert error("eth_getStorageAt", ACCOUNT, "0xasdf", "latest") == expected
 

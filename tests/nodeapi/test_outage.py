@@ -11,13 +11,17 @@ import httpx
 import pytest
 from django.db import connections as django_connections
 
-from config import env
+from config import variables
 from config.embedded.postgres import PostgresServer
 from keys.models import User
 from keys.services import issue_key
 from nodeapi.service import build_endpoint
+from server.asgi import AsgiNode
 from tests.support.rows import add_block, hash_of, make_network, set_head
-from tests.support.waiting import PATIENCE_SECONDS, until
+from tests.support.waiting import until
+
+PROBE_SECONDS = 1.2
+"""After so many seconds the service has tried in vain to connect again."""
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +31,7 @@ def server() -> Iterator[PostgresServer]:
     """The server that holds the test database; it runs again when the test is over."""
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
-    server = PostgresServer(env.var_dir())
+    server = PostgresServer(variables.var_dir())
     try:
         yield server
     finally:
@@ -39,7 +43,7 @@ async def serving(path: str) -> AsyncIterator[Load]:
     """Answer requests to a path, in this process."""
     endpoint = build_endpoint()
     await endpoint.start()
-    transport = httpx.ASGITransport(app=endpoint)  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(app=AsgiNode(endpoint))  # type: ignore[arg-type]
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
             yield Load(http, path)
@@ -81,6 +85,10 @@ class Load:
             if start < asked and answered < end
         }
 
+    async def until_asked_after(self, moment: float) -> None:
+        """Wait until several requests were answered that were made after a moment."""
+        await until(lambda: sum(asked > moment for asked, _, _ in self.answers) > 50)
+
     async def until_told(self, status: int) -> float:
         """Wait until a question of now is answered with a status; returns when."""
         start = time.monotonic()
@@ -107,12 +115,11 @@ def test_database_that_is_shut_down_means_503_until_it_is_back(
             stopping = time.monotonic()
             await asyncio.to_thread(server.stop)
             gone = await load.until_told(503)
-            await asyncio.sleep(1.2)
+            await load.until_asked_after(gone + PROBE_SECONDS)
             starting = time.monotonic()
             await asyncio.to_thread(server.start)
             back = await load.until_told(200)
-            await asyncio.sleep(0.3)
-            await until(lambda: load.statuses(back, time.monotonic()))
+            await load.until_asked_after(back)
             head = await load.call("eth_blockNumber")
 
             load.stopped = True
@@ -139,8 +146,10 @@ def test_service_that_starts_without_a_database_serves_when_there_is_one(
         async with serving(f"/v3/{key}") as load:
             assert (await load.call("eth_blockNumber")).status_code == 503
             await asyncio.to_thread(server.start)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while (await load.call("eth_blockNumber")).status_code != 200:
-                    await asyncio.sleep(0.02)
+
+            async def is_served() -> bool:
+                return (await load.call("eth_blockNumber")).status_code == 200
+
+            await until(is_served)
 
     asyncio.run(scenario())

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 import orjson
 import pytest
 
+from evm.chain_config import LADDER
+from evm.headers import Header
+from evm.rewards import MiningReward, mining_rewards
 from jsonrpc.stream import Stream
-from nodeapi.evm.chain_config import LADDER
-from nodeapi.evm.headers import Header
-from nodeapi.evm.rewards import MiningReward, mining_rewards
 from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
 
 HASH = b"\xab" * 32

@@ -42,7 +42,7 @@ def test_sizes_are_those_of_the_newest_canonical_blocks() -> None:
     )
 
 
-def test_a_networks_page_tells_what_its_records_take(client: Client) -> None:
+def test_a_networks_page_shows_the_size_of_its_records(client: Client) -> None:
     network = make_network()
     add_recorded_block(network, "one", 1, [Recorded("a"), Recorded("b")])
     set_head(network, "one", 1)

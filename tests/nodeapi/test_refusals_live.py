@@ -107,7 +107,7 @@ def test_batch_is_refused_call_by_call(
 
 
 @pytest.mark.parametrize("calls", [RECEIPTS, [RECEIPTS] * 2])
-def test_requests_over_the_rate_are_told_when_to_come_again(
+def test_requests_over_the_rate_get_retry_after(
     live: Live, keys: dict[str, str], calls: Any
 ) -> None:
     while (answer := post(live, keys["poor"], calls)).status_code == 200:

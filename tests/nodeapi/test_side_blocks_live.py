@@ -1,4 +1,4 @@
-"""Two branches under a service of two processes: what each answers, and when."""
+"""Two branches of a chain, served by two processes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from evm.blocks import Block, encode_block
 from nodeapi.chain.abi import call_data
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.blocks import Block, encode_block
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, Live, live_service
 from tests.support.waiting import wait_until

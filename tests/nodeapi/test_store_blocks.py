@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from networks.models import Network
 from nodeapi.models import Block
@@ -15,14 +14,9 @@ from tests.support.rows import (
     make_network,
     set_head,
 )
-from tests.support.serving import Serving, serving
+from tests.support.serving import Serving, changes_unknown, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-END_LISTENING = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND query LIKE 'LISTEN%%'
-"""
 
 
 @pytest.fixture
@@ -151,7 +145,7 @@ def test_block_is_found_by_number_and_tag(network: Network) -> None:
         assert running.ask(running.service.store.head_number, network.pk) == 3
 
 
-def test_safe_and_finalized_are_the_head_where_nobody_says_else(
+def test_safe_and_finalized_are_the_head_without_a_forkchoice(
     network: Network,
 ) -> None:
     with serving() as running:
@@ -185,7 +179,7 @@ def test_number_read_under_a_head_not_yet_announced_is_not_taken_for_the_old_one
         add_block(network, "three-b", 3, "two-b")
         Network.objects.update(head_hash=hash_of("three-b"))
         assert by_number(running, network, 2) == document("two-b", 2)
-        # It moves back before the process has heard of anything.
+        # The head moves back before the process has received an event.
         Block.objects.filter(hash__in=[hash_of("two-b"), hash_of("three-b")]).update(
             is_canonical=False
         )
@@ -199,7 +193,7 @@ def test_number_read_under_a_head_not_yet_announced_is_not_taken_for_the_old_one
         ) == document("two", 2)
 
 
-def test_new_head_of_which_this_process_has_not_heard_is_found(
+def test_new_head_without_a_notification_is_found(
     network: Network,
 ) -> None:
     with serving() as running:
@@ -211,16 +205,16 @@ def test_new_head_of_which_this_process_has_not_heard_is_found(
         assert directory.get(network.pk).head_number == 4
 
 
-def test_while_it_cannot_listen_tags_follow_the_database(network: Network) -> None:
+def test_while_changes_may_be_unknown_tags_follow_the_database(
+    network: Network,
+) -> None:
     with serving() as running:
         assert by_number(running, network, "latest") == document("three", 3, '"d"')
-        with connection.cursor() as cursor:
-            cursor.execute(END_LISTENING)
-        running.until(lambda: running.service.listener.epoch == 0)
-        add_block(network, "four", 4, "three")
-        set_head(network, "four", 4)
-        assert by_number(running, network, "latest") == document("four", 4)
-        assert running.ask(running.service.store.head_number, network.pk) == 4
+        with changes_unknown(running):
+            add_block(network, "four", 4, "three")
+            set_head(network, "four", 4)
+            assert by_number(running, network, "latest") == document("four", 4)
+            assert running.ask(running.service.store.head_number, network.pk) == 4
 
 
 def test_network_without_blocks_has_none() -> None:

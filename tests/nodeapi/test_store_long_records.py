@@ -13,7 +13,6 @@ from jsonrpc.stream import Stream
 from networks.models import Network
 from nodeapi.errors import TraceTooLarge
 from nodeapi.models import Block
-from nodeapi.store.base import settled
 from postgres.errors import Unavailable
 from tests.support.reading import (
     MEBIBYTE,
@@ -90,9 +89,7 @@ def test_many_long_answers_at_the_same_time(network: Network) -> None:
 
         async def answer() -> bytes:
             store = running.service.store
-            stream = await settled(
-                store.block_trace(network.pk, hash_of("one"), "calls")
-            )
+            stream = await store.block_trace(network.pk, hash_of("one"), "calls")
             assert isinstance(stream, Stream)
             return b"".join([chunk async for chunk in stream])
 
@@ -118,7 +115,7 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
     async def watch() -> None:
         nonlocal longest_turn, turns, most
         while True:
-            before = time.thread_time()  # others may have the processor meanwhile
+            before = time.thread_time()  # processor time, not wall time
             await asyncio.sleep(0)
             turn = time.thread_time() - before
             longest_turn, turns = max(longest_turn, turn), turns + turn
@@ -131,9 +128,7 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
             watcher = asyncio.create_task(watch())
             await asyncio.sleep(0)
             store = running.service.store
-            stream = await settled(
-                store.block_trace(network.pk, hash_of("one"), "calls")
-            )
+            stream = await store.block_trace(network.pk, hash_of("one"), "calls")
             assert isinstance(stream, Stream)
             async for chunk in stream:
                 size += len(chunk)
@@ -149,7 +144,7 @@ def test_memory_and_turns_do_not_grow_with_the_answer(network: Network) -> None:
     assert longest_turn < turns / 4, "the event loop was held up"
 
 
-def test_an_outage_is_told_while_nothing_was_sent(network: Network) -> None:
+def test_an_outage_is_reported_while_nothing_was_sent(network: Network) -> None:
     add_recorded_block(network, "one", 1, SHORT)
     with serving() as running:
         running.ask(running.service.connections.close)
@@ -174,9 +169,7 @@ def test_records_that_go_while_they_are_read_break_the_answer(
 
         async def answer() -> None:
             store = running.service.store
-            stream = await settled(
-                store.block_trace(network.pk, hash_of("one"), "calls")
-            )
+            stream = await store.block_trace(network.pk, hash_of("one"), "calls")
             assert isinstance(stream, Stream)
             async for _ in stream:
                 await asyncio.to_thread(_delete, block)

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from evm.tracers.record import unpack
 from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.errors import TraceTooLarge
 from nodeapi.models import Block
 from nodeapi.ports import Place, RecordedTransaction, TraceSizes
 from nodeapi.receipts import receipt_document
-from nodeapi.store.base import settled
 from nodeapi.store.traces import SHORT_BYTES
-from nodeapi.tracers.record import unpack
 from tests.support.reading import (
     MEBIBYTE,
     SHORT,
@@ -177,7 +176,7 @@ def test_receipts_of_a_large_block_are_streamed(network: Network) -> None:
     assert answer == b"[" + b",".join(expected) + b"]"
 
 
-def test_what_was_too_much_to_be_recorded_is_told(network: Network) -> None:
+def test_what_was_too_much_to_be_recorded_is_reported(network: Network) -> None:
     transactions = [SHORT[1], Recorded("huge", too_large=True), SHORT[0]]
     add_recorded_block(network, "one", 1, transactions)
     with serving() as running:
@@ -260,29 +259,29 @@ def test_long_derived_answers_are_streamed(network: Network) -> None:
         )
 
 
-def test_long_answers_that_nobody_reads_are_limited(network: Network) -> None:
+def test_long_answers_that_are_not_read_are_limited(network: Network) -> None:
     block = [Recorded(f"t{index}") for index in range(30)]
     add_recorded_block(network, "one", 7, block)
     with serving() as running:
         store, arguments = running.service.store, (hash_of("one"), Long())
 
         async def kept() -> Any:
-            return await settled(store.derived_block_trace(network.pk, *arguments))
+            return await store.derived_block_trace(network.pk, *arguments)
 
         waiting = running.ask(kept)
-        assert store._spooled.bytes > waiting.size - MEBIBYTE > 0
-        store._spooled.limit = MEBIBYTE
+        assert store.spooled.bytes > waiting.size - MEBIBYTE > 0
+        store.spooled.limit = MEBIBYTE
         with pytest.raises(ServiceUnavailable):
             running.ask(kept)
         running.ask(waiting.aclose)
         del waiting
         gc.collect()
-        assert store._spooled.bytes == 0
-        store._spooled.limit = 2 * len(block) * 200_000
+        assert store.spooled.bytes == 0
+        store.spooled.limit = 2 * len(block) * 200_000
         assert len(read(running, "derived_block_trace", network, *arguments))
 
 
-def test_sizes_are_told(network: Network) -> None:
+def test_sizes_are_reported(network: Network) -> None:
     add_recorded_block(network, "one", 1, SHORT)
     calls = [len(one.calls(index)) for index, one in enumerate(SHORT)]
     prestates = [len(one.prestate()) for one in SHORT]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import pytest
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.blocks import Block
+from evm.blocks import Block
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.live import Api, live_service
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -75,13 +75,10 @@ def check_canonical(api: Api, canonical: list[Block], side: list[Block]) -> None
 
 
 def await_head(api: Api, head: Block) -> None:
-    """Wait until a worker has heard of a new head: it is told after the commit."""
-    deadline = time.monotonic() + 120
-    while api.result("eth_getBlockByNumber", "latest", False)["hash"] != text(
-        head.header.hash
-    ):
-        assert time.monotonic() < deadline, "the new head was never heard of"
-        time.sleep(0.05)
+    """Wait until a worker has received the event of a new head."""
+    name = text(head.header.hash)
+    latest = ("eth_getBlockByNumber", "latest", False)
+    wait_until(lambda: api.result(*latest)["hash"] == name)
 
 
 class Watcher(threading.Thread):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nodeapi.evm.blocks import decode_block
+from evm.blocks import decode_block
 from tests.support import chains, sample
 from tests.support.live import Api, Live, live_service, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until

@@ -1,4 +1,4 @@
-"""What `trace_block` leaves open when one of its parts does not come."""
+"""`trace_block` releases its resources when one of its parts fails."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from jsonrpc.later import DONE, Later
 from jsonrpc.stream import Stream
 from keys.grants import Grant
 from keys.permits import TRACE, Permit
@@ -33,19 +34,25 @@ class Store(edge.Store):
         self._fails = fails
         self.file: Any = None
 
-    def derived_block_trace(self, *asked: Any) -> bytes | Stream:
+    def cached_derived_trace(self, *asked: Any) -> None:
+        return None
+
+    def derived_block_trace(self, *asked: Any, **named: Any) -> Later[bytes | Stream]:
         spool = Spool(memory_bytes=0, count=SpoolCount())
-        self.file = spool._file
+        self.file = spool.file
         spool.write(b'[{"result":[]}]')
-        return spool.answer("")
+        return Later(spool.answer(""))
 
-    async def raw_block(self, *asked: Any) -> None:
-        if self._fails == "raw_block":
-            raise Unavailable("no database")
+    def raw_block(self, *asked: Any) -> Later[None]:
+        return self._nothing("raw_block")
 
-    async def trace_sizes(self, *asked: Any) -> None:
-        if self._fails == "trace_sizes":
-            raise Unavailable("no database")
+    def trace_sizes(self, *asked: Any) -> Later[None]:
+        return self._nothing("trace_sizes")
+
+    def _nothing(self, read: str) -> Later[None]:
+        if read == self._fails and self.file is not None:
+            return Later.failed(Unavailable("no database"))
+        return DONE
 
 
 @pytest.mark.parametrize("fails", ["raw_block", "trace_sizes", ""])
@@ -63,9 +70,9 @@ def test_answer_is_closed_when_another_part_does_not_come(fails: str) -> None:
     assert store.file.closed
 
 
-def test_spool_is_closed_with_a_stream_that_nobody_began_to_read() -> None:
+def test_spool_is_closed_with_a_stream_that_was_never_read() -> None:
     spool = Spool(memory_bytes=0, count=SpoolCount())
-    file = spool._file
+    file = spool.file
     spool.write(b"12")
     stream = spool.answer("")
     assert isinstance(stream, Stream)

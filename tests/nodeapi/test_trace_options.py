@@ -5,7 +5,9 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from jsonrpc.text import Number
+from evm.tracers.native import NativeTracer
+from evm.tracers.struct_log import StructLogOptions
+from jsonrpc.text import Number, parse
 from networks.models import Tracer
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.methods.trace_options import (
@@ -14,9 +16,7 @@ from nodeapi.methods.trace_options import (
     TraceOptions,
     trace_options,
 )
-from nodeapi.tracers.native import NativeTracer
-from nodeapi.tracers.struct_log import StructLogOptions
-from nodeapi.tracing.jobs import JavaScriptProgram
+from nodeapi.tracing.jobs import JavaScriptProgram, OpcodeTracer, TraceJob, TracerGroup
 
 
 def tracer(name, config=None):
@@ -29,7 +29,7 @@ def test_struct_logger_is_the_default(value):
     assert DEFAULT.names == ("structLog",)
 
 
-def test_struct_logger_is_told_what_to_show():
+def test_struct_logger_shows_what_its_options_select():
     value = {
         "EnableMemory": True,
         "disablestack": True,
@@ -74,6 +74,8 @@ def test_mux_holds_others_in_the_order_of_their_names():
     )
     assert options.tracer == NativeTracer("muxTracer", inner=inner)
     assert options.names == ("muxTracer", "4byteTracer", "prestateTracer")
+    without = trace_options({"tracer": "muxTracer"})
+    assert without.tracer == NativeTracer("muxTracer")
 
 
 @pytest.mark.parametrize("source", ["", "opcountTracer", "calltracer", "{fault: 1}"])
@@ -107,9 +109,48 @@ def test_depth_is_no_danger(depth):
 
 def test_names_are_those_that_networks_offer():
     config = dict.fromkeys(("callTracer", "flatCallTracer", "noopTracer"))
-    config |= {"4byteTracer": None, "prestateTracer": None}
-    used = trace_options({"tracer": "muxTracer", "tracerConfig": config}).names
-    assert {*used, "structLog", "javascript"} == set(Tracer.values)
+    config |= {"4byteTracer": None, "prestateTracer": None, "erc7562Tracer": None}
+    config |= {"keccak256PreimageTracer": None, "{}": None}
+    inner = {"noopTracer": None, "muxTracer": config}
+    for members in (config, inner):
+        used = trace_options({"tracer": "muxTracer", "tracerConfig": members}).names
+        assert {*used, "structLog"} == set(Tracer.values)
+
+
+def test_mux_of_native_tracers_is_made_of_records_however_deep():
+    config = {"muxTracer": {"callTracer": None}, "noopTracer": {}}
+    options = trace_options({"tracer": "muxTracer", "tracerConfig": config})
+    inner = NativeTracer("muxTracer", inner=(NativeTracer("callTracer"),))
+    expected = NativeTracer("muxTracer", inner=(inner, NativeTracer("noopTracer")))
+    assert options.tracer == expected
+    assert options.names == ("muxTracer", "muxTracer", "callTracer", "noopTracer")
+    empty = trace_options({"tracer": "muxTracer", "tracerConfig": None})
+    assert empty.tracer == NativeTracer("muxTracer")
+
+
+def test_mux_with_a_tracer_that_executes_is_a_group():
+    config = {"{}": {"a": 1}, "callTracer": None, "erc7562Tracer": {"withLog": True}}
+    options = trace_options({"tracer": "muxTracer", "tracerConfig": config})
+    expected = TracerGroup(
+        (
+            ("callTracer", NativeTracer("callTracer")),
+            ("erc7562Tracer", OpcodeTracer("erc7562Tracer", with_log=True)),
+            ("{}", JavaScriptProgram("{}", '{"a":1}')),
+        )
+    )
+    assert options.tracer == expected
+    job = TraceJob(network_id=1, block_hash=bytes(32), tracer=expected, timeout=1.0)
+    assert TraceJob.decode(job.encode()) == job
+
+
+def test_mux_is_nested_sixteen_times_at_most():
+    config = None
+    for _ in range(16):
+        config = {"muxTracer": config}
+    with pytest.raises(
+        BadTracerConfig, match=r"muxTracer is nested more than 16 times"
+    ):
+        trace_options({"tracer": "muxTracer", "tracerConfig": config})
 
 
 @pytest.mark.parametrize(
@@ -140,7 +181,7 @@ def test_slice_is_of_numbers_or_quantities(first, last):
         ),
     ],
 )
-def test_what_does_not_fit_is_told_in_gos_words(value, told):
+def test_value_of_a_wrong_type_has_gos_error_text(value, told):
     with pytest.raises(ValueError) as caught:
         trace_options(value)
     assert str(caught.value) == f"json: cannot unmarshal {told}"
@@ -162,10 +203,9 @@ def test_options_that_are_known_are_the_same_again():
     [
         ({"fromTx": 5, "toTx": "0x4"}, "fromTx 5 is greater than toTx 4"),
         ({"fromTx": -1}, "fromTx is negative"),
-        ({"limit": -1}, "limit is negative"),
     ],
 )
-def test_what_makes_no_sense_is_told(value, told):
+def test_invalid_option_is_an_error(value, told):
     with pytest.raises(ValueError) as caught:
         trace_options(value)
     assert str(caught.value) == told
@@ -185,25 +225,102 @@ def test_what_makes_no_sense_is_told(value, told):
             "callTracerConfig.withLog of type bool",
         ),
         (
+            {"tracer": "prestateTracer", "tracerConfig": 1},
+            "json: cannot unmarshal number into Go value of type "
+            "native.PrestateTracerConfig",
+        ),
+        (
+            {"tracer": "prestateTracer", "tracerConfig": {"diffMode": "x"}},
+            "json: cannot unmarshal string into Go struct field "
+            "PrestateTracerConfig.diffMode of type bool",
+        ),
+        (
             {
                 "tracer": "prestateTracer",
                 "tracerConfig": {"diffMode": True, "includeEmpty": True},
             },
             "cannot use diffMode with includeEmpty",
         ),
-        ({"tracer": "muxTracer"}, "unexpected end of JSON input"),
         (
             {"tracer": "muxTracer", "tracerConfig": []},
             "json: cannot unmarshal array into Go value of type "
             "map[string]json.RawMessage",
         ),
         (
-            {"tracer": "muxTracer", "tracerConfig": {"muxTracer": {}}},
-            "muxTracer takes native tracers, and 'muxTracer' is none",
+            {"tracer": "muxTracer", "tracerConfig": {"muxTracer": 1}},
+            "json: cannot unmarshal number into Go value of type "
+            "map[string]json.RawMessage",
+        ),
+        (
+            {"tracer": "muxTracer", "tracerConfig": dict.fromkeys(map(str, range(17)))},
+            "muxTracer takes at most 16 JavaScript tracers",
+        ),
+        (
+            {"tracer": "erc7562Tracer", "tracerConfig": []},
+            "json: cannot unmarshal array into Go value of type "
+            "native.erc7562TracerConfig",
+        ),
+        (
+            {"tracer": "erc7562Tracer", "tracerConfig": {"ignoredOpcodes": "0x1"}},
+            "json: cannot unmarshal string into Go struct field "
+            "erc7562TracerConfig.ignoredOpcodes of type []hexutil.Uint64",
+        ),
+        (
+            {"tracer": "erc7562Tracer", "tracerConfig": {"ignoredOpcodes": ["0x01"]}},
+            "json: cannot unmarshal hex number with leading zero digits into Go struct "
+            "field erc7562TracerConfig.ignoredOpcodes of type hexutil.Uint64",
+        ),
+        (
+            {"tracer": "erc7562Tracer", "tracerConfig": {"ignoredOpcodes": [None]}},
+            "json: cannot unmarshal non-string into Go struct field "
+            "erc7562TracerConfig.ignoredOpcodes of type hexutil.Uint64",
+        ),
+        (
+            {"tracer": "erc7562Tracer", "tracerConfig": {"stackTopItemsSize": -1}},
+            "stackTopItemsSize is negative",
         ),
     ],
 )
-def test_what_a_tracer_does_not_take_is_an_error_of_its_own(value, told):
+def test_option_that_a_tracer_rejects_is_a_separate_error(value, told):
     with pytest.raises(BadTracerConfig) as caught:
         trace_options(value)
     assert (caught.value.code, caught.value.message) == (-32000, told)
+
+
+SENT = '{"a": 1.0,  "b":[1e3, 123456789012345678901234567890], "a":"\\u00e9"}'
+
+
+@pytest.mark.parametrize("config", [SENT, "null", '"x y"', "[1 , 2]", " 5 ".strip()])
+def test_a_programs_config_is_the_text_that_was_sent(config):
+    text = f'{{"tracer":"{{}}", "TracerConfig" : {config} }}'
+    options = trace_options(parse(text.encode()), lambda: text)
+    assert options.tracer == JavaScriptProgram("{}", config)
+    again = text.replace(config, '{"other": 1}')
+    assert trace_options(parse(again.encode()), lambda: again).tracer.config == (
+        '{"other": 1}'
+    )
+
+
+def test_programs_in_a_mux_get_their_own_texts():
+    inner = f'{{"{{}}":{SENT}, "callTracer":{{"withLog": true}}}}'
+    text = f'{{"tracer":"muxTracer","tracerConfig":{{"muxTracer": {inner}}}}}'
+    ((name, group),) = trace_options(parse(text.encode()), lambda: text).tracer.members
+    assert name == "muxTracer"
+    assert dict(group.members) == {
+        "callTracer": NativeTracer("callTracer", frozenset({"withLog"})),
+        "{}": JavaScriptProgram("{}", SENT),
+    }
+
+
+def test_a_program_without_a_config_gets_an_empty_one():
+    text = '{"tracer":"{}"}'
+    options = trace_options(parse(text.encode()), lambda: text)
+    assert options.tracer == JavaScriptProgram("{}", "{}")
+    unknown = trace_options({"tracer": "{}", "tracerConfig": {"a": 1.0}}, lambda: None)
+    assert unknown.tracer == JavaScriptProgram("{}", '{"a":1.0}')
+
+
+def test_an_error_shows_a_number_as_it_was_sent() -> None:
+    text = '{"limit": 100000000000000000000}'
+    with pytest.raises(ValueError, match="number 100000000000000000000 into"):
+        trace_options({"limit": 1e20}, lambda: text)

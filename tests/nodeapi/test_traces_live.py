@@ -1,4 +1,4 @@
-"""Every door to the traces of the sample chain, over real HTTP."""
+"""Every method that returns traces of the sample chain, over real HTTP."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from eth_hash.auto import keccak
 
-from nodeapi.evm.blocks import Block, decode_block
-from nodeapi.evm.rewards import mining_rewards
+from evm.blocks import Block, decode_block, encode_block
+from evm.rewards import mining_rewards
 from tests.support import chains, sample
 from tests.support.live import Api, Live, live_service, request
 
@@ -48,7 +48,20 @@ COUNTING = """{
     fault: function() {},
     result: function() { return this.count }
 }"""
-EXECUTED: list[dict[str, Any]] = [{}, {"tracer": COUNTING}]
+EXECUTED: list[dict[str, Any]] = [
+    {},
+    {"tracer": COUNTING},
+    {"tracer": "keccak256PreimageTracer"},
+    {"tracer": "erc7562Tracer", "tracerConfig": {"withLog": True}},
+    {
+        "tracer": "muxTracer",
+        "tracerConfig": {
+            "callTracer": {"withLog": True},
+            "erc7562Tracer": None,
+            "muxTracer": {"opcountTracer": {}, "prestateTracer": {}},
+        },
+    },
+]
 TRACERS = NATIVE + EXECUTED
 
 
@@ -221,8 +234,71 @@ def test_blocks_and_transactions_are_given_as_they_travel(api: Api) -> None:
     assert api.result("debug_getRawBlock", "latest") == hexadecimal(RAW_BLOCKS[-1])
     assert api.result("debug_getRawBlock", hex(len(BLOCKS) + 1)) == "0x"
     assert api.result("debug_getRawTransaction", UNKNOWN) == "0x"
-    told = (-32000, f"block {UNKNOWN} not found")
-    assert api.error("debug_getRawBlock", UNKNOWN) == told
+
+
+def test_mux_has_the_answer_of_each_of_its_tracers(api: Api) -> None:
+    def traces(tracer: str, config: Any) -> list[Any]:
+        options = {"tracer": tracer, "tracerConfig": config}
+        entries = api.result("debug_traceBlockByHash", hash_of(BUSIEST), options)
+        return [entry["result"] for entry in entries]
+
+    members: dict[str, Any] = {
+        "callTracer": {"withLog": True},
+        "erc7562Tracer": {},
+        "opcountTracer": {},
+        "prestateTracer": {"diffMode": True},
+    }
+    alone = {name: traces(name, config) for name, config in members.items()}
+    expected = [
+        dict(zip(alone, answers, strict=True))
+        for answers in zip(*alone.values(), strict=True)
+    ]
+    assert traces("muxTracer", members) == expected
+    nested = [{"muxTracer": answer} for answer in expected]
+    assert traces("muxTracer", {"muxTracer": members}) == nested
+
+
+@pytest.mark.parametrize("kind", ["block", "header"])
+def test_raw_block_or_header_of_an_unknown_hash_is_geths_error(
+    api: Api, kind: str
+) -> None:
+    # geth 1.17.2 prints the hash with %d.
+    numbers = " ".join(["18"] * 32)
+    error = (-32000, f"{kind} #[{numbers}] not found")
+    method = f"debug_getRaw{kind.title()}"
+    assert api.error(method, UNKNOWN) == error
+    assert api.error(method, {"blockHash": UNKNOWN}) == error
+    canonical = {"blockHash": UNKNOWN, "requireCanonical": True}
+    assert api.error(method, canonical) == error
+
+
+def test_uncles_are_block_objects_without_transactions(api: Api) -> None:
+    nephew = next(block for block in BLOCKS if block.uncles)
+    number = hex(nephew.header.number)
+    named = api.result("eth_getBlockByNumber", number, False)
+    for position, uncle in enumerate(nephew.uncles):
+        found = api.result("eth_getUncleByBlockNumberAndIndex", number, hex(position))
+        by_hash = api.result(
+            "eth_getUncleByBlockHashAndIndex", hash_of(nephew), hex(position)
+        )
+        assert by_hash == found
+        assert found["hash"] == named["uncles"][position]
+        # The members are those of a block before Shanghai, without these two.
+        assert found.keys() == named.keys() - {"totalDifficulty", "transactions"}
+        assert found["uncles"] == []
+        assert found["number"] == hex(uncle.number)
+        assert found["miner"] == hexadecimal(uncle.coinbase)
+        assert found["size"] == hex(len(encode_block(Block(uncle))))
+    beyond = hex(len(nephew.uncles))
+    for method, block in (
+        ("eth_getUncleByBlockNumberAndIndex", number),
+        ("eth_getUncleByBlockNumberAndIndex", "latest"),
+        ("eth_getUncleByBlockNumberAndIndex", hex(len(BLOCKS) + 1)),
+        ("eth_getUncleByBlockHashAndIndex", hash_of(nephew)),
+        ("eth_getUncleByBlockHashAndIndex", UNKNOWN),
+    ):
+        assert api.result(method, block, beyond) is None
+        assert api.result(method, block, hex(2**64 - 1)) is None
 
 
 @pytest.mark.parametrize("options", TRACERS, ids=name_of)
@@ -272,7 +348,7 @@ def test_what_is_not_there_can_not_be_traced(api: Api, options: dict[str, Any]) 
         ([UNKNOWN, {}, 5], (-32602, "too many arguments, want at most 2")),
     ],
 )
-def test_wrong_options_are_told(
+def test_wrong_options_are_reported(
     api: Api, params: list[Any], told: tuple[int, str]
 ) -> None:
     assert api.error("debug_traceBlockByHash", *params) == told

@@ -56,7 +56,7 @@ class Gate:
 
 @pytest.fixture
 def gate(sql: psycopg.Connection[tuple[object, ...]]) -> Gate:
-    """A gate, shut."""
+    """Return a closed gate."""
     return Gate(sql)
 
 

@@ -55,5 +55,5 @@ def test_size_is_exact_and_bounded_whatever_is_put() -> None:
         cache.put(key, bytes(size))
         kept[key] = size
         assert cache.size <= 20_000
-        held = [k for k in kept if k in cache._entries]
-        assert cache.size == sum(len(cache._entries[k]) + ENTRY_BYTES for k in held)
+        held = [value for key in kept if (value := cache.get(key)) is not None]
+        assert cache.size == sum(len(value) + ENTRY_BYTES for value in held)

@@ -4,6 +4,7 @@ import asyncio
 import struct
 import termios
 import time
+from collections.abc import Callable
 from fcntl import ioctl
 from pathlib import Path
 
@@ -64,7 +65,9 @@ def test_never_more_connections_than_configured(
     async def scenario() -> None:
         connections = Connections(f"{conninfo}?application_name=connections", size=3)
         sleeping = Statement("SELECT pg_sleep(0.02)")
-        waiting = [asyncio.create_task(connections.fetch(sleeping)) for _ in range(40)]
+        waiting = [
+            asyncio.ensure_future(connections.fetch(sleeping)) for _ in range(40)
+        ]
         most = 0
         is_over = False
         while not is_over:
@@ -72,7 +75,7 @@ def test_never_more_connections_than_configured(
             row = sql.execute(MINE).fetchone()
             assert row is not None
             most = max(most, int(str(row[0])))
-            await asyncio.sleep(0.01)
+            await asyncio.wait(waiting, timeout=0.01)
         await asyncio.gather(*waiting)
         await connections.close()
         assert most == 3
@@ -96,7 +99,7 @@ def test_killed_connection_fails_its_query_and_is_replaced(
 ) -> None:
     async def scenario() -> None:
         connections = Connections(f"{conninfo}?application_name=connections", size=1)
-        sleeper = asyncio.create_task(connections.fetch(FOR_EVER))
+        sleeper = asyncio.ensure_future(connections.fetch(FOR_EVER))
         asleep = f"{MINE} AND wait_event = 'PgSleep'"
         await until(lambda: sql.execute(asleep).fetchone() == (1,))
         sql.execute(MINE.replace("count(*)", "pg_terminate_backend(pid)"))
@@ -108,11 +111,14 @@ def test_killed_connection_fails_its_query_and_is_replaced(
     asyncio.run(scenario())
 
 
-def test_closing_fails_what_waits(conninfo: str) -> None:
+def test_closing_fails_what_waits(
+    conninfo: str, sql: psycopg.Connection[tuple[object, ...]]
+) -> None:
     async def scenario() -> None:
-        connections = Connections(conninfo, size=1)
-        waiting = [asyncio.create_task(connections.fetch(FOR_EVER)) for _ in range(3)]
-        await asyncio.sleep(0.1)
+        connections = Connections(f"{conninfo}?application_name=closing", size=1)
+        waiting = [asyncio.ensure_future(connections.fetch(FOR_EVER)) for _ in range(3)]
+        asleep = f"{MINE} AND wait_event = 'PgSleep'".replace("connections", "closing")
+        await until(lambda: sql.execute(asleep).fetchone() == (1,))
         await connections.close()
         outcomes = await in_time(asyncio.gather(*waiting, return_exceptions=True))
         assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
@@ -135,17 +141,25 @@ def test_answer_larger_than_any_buffer_arrives(conninfo: str) -> None:
 def test_long_rows_that_have_come_are_read_at_once(
     conninfo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = []
-    read = Connection._on_readable
-
-    def counted(connection: Connection) -> None:
-        turns.append(connection)
-        read(connection)
-
-    monkeypatch.setattr(Connection, "_on_readable", counted)
+    turns: list[int] = []
     rows = Statement("SELECT repeat('x', 30000) FROM generate_series(1, 4)")
 
     async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        sockets: set[int] = set()
+        add_reader = loop.add_reader
+
+        def counting(
+            descriptor: int, callback: Callable[..., None], *arguments: object
+        ) -> None:
+            def read() -> None:
+                turns.append(descriptor)
+                callback(*arguments)
+
+            sockets.add(descriptor)
+            add_reader(descriptor, read)
+
+        monkeypatch.setattr(loop, "add_reader", counting)
         connection = await Connection.open(
             conninfo, connect_timeout=60, query_timeout=60, on_lost=lambda _: None
         )
@@ -154,7 +168,8 @@ def test_long_rows_that_have_come_are_read_at_once(
         running = asyncio.ensure_future(connection.run(rows, ()))
         await asyncio.sleep(0)
         # The event loop has no turn until all is there.
-        wait_until(lambda: unread(connection._socket) > 120_000)
+        (descriptor,) = sockets
+        wait_until(lambda: unread(descriptor) > 120_000)
         assert (await in_time(running)).ntuples == 4
         connection.close()
 
@@ -205,7 +220,7 @@ def test_while_the_database_is_down_there_is_one_attempt_per_interval(
                 )
             )
             assert {type(result) for result in results} == {Unavailable}
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
         assert attempts <= (time.monotonic() - started) / 0.2 + 2
         await connections.close()
         fake.close()
@@ -265,10 +280,11 @@ def test_restarted_database_is_found_again_under_load(
         clients = [asyncio.create_task(client(i)) for i in range(16)]
         await until(lambda: len(outcomes) > 100)
         await asyncio.to_thread(server.stop)
-        await asyncio.sleep(0.1)  # what has come before is taken in
+        stopped_at = time.monotonic()  # answers that came before may still be unread
+        await until(lambda: any(asked > stopped_at for asked, _, _ in outcomes))
         down = time.monotonic()
-        await asyncio.sleep(0.5)
-        await until(lambda: outcomes[-1][1] > down)
+        several_probes = 0.5
+        await until(lambda: outcomes[-1][0] > down + several_probes)
         restarting = time.monotonic()
         await asyncio.to_thread(server.start)
         up = time.monotonic()

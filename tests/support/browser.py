@@ -30,7 +30,7 @@ needs_chromium = pytest.mark.skipif(
 
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
-    """Run a Chromium that asks nobody but the pages' own sites.
+    """Run a Chromium that connects only to the sites of the pages.
 
     Playwright leaves an event loop in this thread, and Django would refuse its database
     for that; there is nothing that runs on it meanwhile.
@@ -49,7 +49,7 @@ def running_chromium() -> Iterator[Browser]:
 
 
 def until(page: Page, condition: Callable[[], Found]) -> Found:
-    """Let a page go on until a condition holds; returns what it says then."""
+    """Wait until a condition on a page is truthy, and return its value."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, "it does not come about"

@@ -1,14 +1,14 @@
-"""Code that calls and creates, run on any fork, and the frames that come of it."""
+"""Code with calls and creations for any fork, and the resulting call frames."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from nodeapi.evm.chain_config import LADDER
-from nodeapi.tracers.call import CallConfig, call_json
-from nodeapi.tracers.flat_call import FlatCallConfig, Place, flat_call_json
-from nodeapi.tracers.frames import CallFrame
+from evm.chain_config import LADDER
+from evm.tracers.call import CallConfig, call_json
+from evm.tracers.flat_call import FlatCallConfig, Place, flat_call_json
+from evm.tracers.frames import CallFrame
 from tests.support.executed import ETHER, Account, Chain
 from tests.support.random_calls import push
 
@@ -30,7 +30,7 @@ def since(fork: str, name: str) -> bool:
 def call_to(
     address: bytes, kind: int = CALL, gas: bytes = GAS, value: int = 0, size: int = 0
 ) -> bytes:
-    """Return code that calls, leaving what came of it; gas: code that says how much."""
+    """Return code for a call that leaves its result on the stack. gas: code for the gas."""
     amount = push(value) if kind in (CALL, CALLCODE) else b""
     ranges = push(0) * 2 + push(size) + push(0)
     return ranges + amount + push(int.from_bytes(address, "big")) + gas + bytes([kind])

@@ -9,18 +9,18 @@ from typing import Any
 
 import psycopg
 
+from evm.blocks import Block, encode_block
+from evm.tracers.record import RECORD_LIMIT_BYTES
 from nodeapi.chain.audit import audit_block
-from nodeapi.chain.database import import_lock, importer_connection, questions
+from nodeapi.chain.database import import_lock, importer_connection, pipeline
 from nodeapi.chain.forkchoice import Forkchoice
 from nodeapi.chain.importer import Importer
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
-from nodeapi.evm.blocks import Block, encode_block
-from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 
 # What must be equal after the same blocks, however they came in. Ids are not named.
 _ROWS = {
-    "blocks": "SELECT hash, number, parent_hash, is_canonical, timestamp,"
+    "blocks": "SELECT hash, number, parent_hash, is_canonical,"
     " total_difficulty, state_root, gas_used, transaction_count, header, body,"
     " document, transactions_offset, full_document"
     " FROM nodeapi_block WHERE network_id = %(id)s",
@@ -46,9 +46,10 @@ _ROWS = {
 @contextmanager
 def importer(
     slug: str,
-    genesis: dict[str, Any],
+    genesis: dict[str, Any] | None,
     *,
     forkchoice: Forkchoice | None = None,
+    follows_forkchoice: bool = False,
     batch_blocks: int = 8,
     record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
 ) -> Iterator[Importer]:
@@ -56,7 +57,7 @@ def importer(
     with (
         importer_connection() as connection,
         importer_connection() as writer,
-        questions() as asking,
+        pipeline() as reader,
     ):
         network_id = open_network(connection, slug, genesis=genesis)
         with import_lock(connection, network_id):
@@ -65,9 +66,10 @@ def importer(
                 network_id,
                 stored_config(network_id),
                 forkchoice=forkchoice,
+                follows_forkchoice=follows_forkchoice,
                 batch_blocks=batch_blocks,
                 writer=writer,
-                questions=asking,
+                pipeline=reader,
                 record_limit_bytes=record_limit_bytes,
             )
             try:

@@ -25,7 +25,7 @@ EXAMPLES = 2
 """Addresses of one kind that are looked at: a chain has thousands of transactions."""
 
 DIFFERENT = frozenset({"wallet:signature"})
-"""Views whose pages are another one for each kind of thing; all of them are looked at."""
+"""Views that have a different page for each kind of object. All are visited."""
 
 _LINKS = re.compile(r"""<(?:a|link|script|img|form)\b[^>]*?\b(?:href|src)="([^"]*)\"""")
 
@@ -107,7 +107,7 @@ def _names(
 
 
 def _kind(address: str) -> object:
-    """Return what is the same for addresses that show the same kind of thing."""
+    """Return a key that is equal for URLs that show the same kind of object."""
     parts = urlsplit(address)
     chosen = [key for key, _ in parse_qsl(parts.query)]
     # Filters of a list can be combined in thousands of ways.

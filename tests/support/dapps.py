@@ -43,7 +43,7 @@ SILENCE = 0.5
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a test's scenario on an event loop of its own, for some minutes at most."""
+    """Run a coroutine on a new event loop, with a time limit of a few minutes."""
 
     async def bounded() -> None:
         async with asyncio.timeout(5 * PATIENCE_SECONDS):
@@ -80,7 +80,7 @@ async def orm(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class Owner:
-    """A wallet user with two accounts and one program that he has paired."""
+    """A wallet user with two accounts and one paired program."""
 
     def __init__(self, base_url: str) -> None:
         self.url = base_url.replace("http", "ws", 1) + "/ws/dapp"
@@ -119,7 +119,7 @@ class Owner:
         groups: Any = Group,
         dapp: Dapp | None = None,
     ) -> None:
-        """Say yes: to all that is ticked, or just to what is named."""
+        """Approve the request, with the preselected or the given choices."""
         request = self.pending(dapp)
         asked = get_consent(request)
         chosen = {named for named in asked.own if named.address in (addresses or ())}
@@ -158,7 +158,7 @@ class Owner:
         sessions.revoke_session(dapp_id=self.dapp.pk, cause=BY_USER)
 
     async def until_pending(self) -> None:
-        """Wait until a request has come."""
+        """Wait until a request is pending."""
         waiting = ConsentRequest.objects.pending().filter(dapp__user=self.user)
         await until(lambda: orm(waiting.exists))
 
@@ -171,13 +171,13 @@ class Owner:
     async def granted(
         self, client: WalletClient, params: Any, *names: str, **choice: Any
     ) -> Any:
-        """Return what a wallet_createSession gets that is approved."""
+        """Return the result of an approved wallet_createSession."""
         call = await self.asking(client, params)
         await orm(self.approve, *names, **choice)
         return await call
 
     async def create(self, client: WalletClient, *names: str) -> Any:
-        """Create a session with scopes, approved with what is ticked."""
+        """Create a session with scopes, approved with the preselected choices."""
         wanted = {"optionalScopes": dict.fromkeys(names or ("eip155:1",), M0)}
         call = asyncio.create_task(client.call("wallet_createSession", wanted))
         await self.until_pending()
@@ -246,12 +246,12 @@ async def exchange(socket: Any, message: Any) -> Any:
 
 
 async def next_event(client: WalletClient) -> Any:
-    """Return what a client is told next; waits as long as a busy machine may need."""
+    """Return the next event of a client, with a timeout for a busy machine."""
     return await in_time(client.next_event())
 
 
 async def nothing_comes(client: WalletClient, seconds: float = SILENCE) -> None:
-    """Check that a client is told nothing for a while."""
+    """Check that a client receives no event for a while."""
     try:
         async with asyncio.timeout(seconds):
             event = await client.next_event()

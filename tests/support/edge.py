@@ -6,26 +6,31 @@ Only for tests of what stands in front of the store; answers are tested on Postg
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
-from collections.abc import Awaitable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-import uvicorn
+import pytest
 
 from jsonrpc.dispatch import Limits
+from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from keys.errors import KeyDisabled, KeyExpired, KeyInvalid, KeyRevoked
 from keys.grants import Grant
 from keys.permits import NO_PERMITS
-from keys.strangers import Strangers
+from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.endpoint import Endpoint
+from nodeapi.endpoint import Endpoint, is_node_path
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
+from nodeapi.responses import REFUSALS
 from nodeapi.tracing.jobs import TraceJob
 from postgres.errors import Unavailable
+from server.asgi import Receive, Scope, Send
+from server.options import ServerOptions
+from tests.support.applications import live
+from tests.support.served import served
 
 BLOCK_HASH = b"\xab" * 32
 BLOCK = (
@@ -69,24 +74,22 @@ class Grants:
         await asyncio.sleep(0)
         return Grant(1, "later", None, NO_PERMITS, None)
 
-    def resolve(self, key: str) -> Grant | Awaitable[Grant]:
+    def resolve(self, key: str, client: str | None = None) -> Later[Grant]:
         if key == "good":
-            return Grant(1, "good", None, NO_PERMITS, None)
+            return Later(Grant(1, "good", None, NO_PERMITS, None))
         if key == "hive-only":
-            return Grant(2, "hive", frozenset({HIVE.id}), NO_PERMITS, None)
+            return Later(Grant(2, "hive", frozenset({HIVE.id}), NO_PERMITS, None))
         if key == "later":
-            return self.later()
+            return Later.from_coroutine(self.later())
         if key == "crash":
             raise KeyError("a bug")
-        raise {
+        failures: dict[str, Exception] = {
             "revoked": KeyRevoked(7),
             "expired": KeyExpired(1_800_000_000.0),
             "disabled": KeyDisabled(),
             "outage": Unavailable("no database"),
-        }.get(key, KeyInvalid())
-
-    def remembers(self, key: str) -> bool:
-        return key in ("good", "hive-only")
+        }
+        return Later.failed(failures.get(key) or KeyInvalid())
 
 
 class Directory:
@@ -102,57 +105,65 @@ class Directory:
 class Store:
     """One block and a few slots."""
 
-    def head_number(self, network_id: int) -> int:
-        return HEAD
+    def head_number(self, network_id: int) -> Later[int]:
+        return Later(HEAD)
 
     def block_by_hash(
         self, network_id: int, block_hash: bytes, full: bool, difficulty: bool
-    ) -> bytes | Awaitable[bytes | None] | None:
+    ) -> Later[bytes | None]:
         if block_hash == SLOW_HASH:
-            return asyncio.sleep(60, BLOCK)
+            return Later.from_coroutine(asyncio.sleep(60, BLOCK))
         if block_hash == BROKEN_HASH:
-            raise Unavailable("no database")
-        return BLOCK if block_hash == BLOCK_HASH else None
+            return Later.failed(Unavailable("no database"))
+        return Later(BLOCK if block_hash == BLOCK_HASH else None)
 
     def block_by_number(
         self, network_id: int, number: int | str, full: bool, difficulty: bool
-    ) -> bytes | None:
-        return BLOCK if number in ("latest", HEAD) else None
+    ) -> Later[bytes | None]:
+        return Later(BLOCK if number in ("latest", HEAD) else None)
 
     def transaction_by_block_hash_and_index(
         self, network_id: int, block_hash: bytes, index: int
-    ) -> bytes | None:
-        return TRANSACTION if (block_hash, index) == (BLOCK_HASH, 2) else None
+    ) -> Later[bytes | None]:
+        return Later(TRANSACTION if (block_hash, index) == (BLOCK_HASH, 2) else None)
 
-    def canonical_hash(self, network_id: int, number: int | str) -> bytes | None:
-        return BLOCK_HASH if number in ("latest", HEAD) else None
+    def canonical_hash(self, network_id: int, number: int | str) -> Later[bytes | None]:
+        return Later(BLOCK_HASH if number in ("latest", HEAD) else None)
 
-    def transaction_by_hash(self, network_id: int, transaction: bytes) -> bytes | None:
-        return TRANSACTION if transaction == TRANSACTION_HASH else None
+    def transaction_by_hash(
+        self, network_id: int, transaction: bytes
+    ) -> Later[bytes | None]:
+        return Later(TRANSACTION if transaction == TRANSACTION_HASH else None)
 
-    async def receipt(self, network_id: int, transaction: bytes) -> bytes | None:
-        return RECEIPT if transaction == TRANSACTION_HASH else None
+    def receipt(self, network_id: int, transaction: bytes) -> Later[bytes | None]:
+        receipt = RECEIPT if transaction == TRANSACTION_HASH else None
+        return Later.from_coroutine(asyncio.sleep(0, receipt))
 
-    def block_receipts(self, network_id: int, block_hash: bytes) -> bytes | None:
+    def block_receipts(
+        self, network_id: int, block_hash: bytes, *, owner: Hashable = None
+    ) -> Later[bytes | None]:
         known = {BLOCK_HASH: b"[" + RECEIPT + b"]", SIDE_HASH: b"[]"}
-        return known.get(block_hash)
+        return Later(known.get(block_hash))
 
-    async def storage_at(
+    def storage_at(
         self, network_id: int, address: bytes, slot: int, block: BlockReference
-    ) -> bytes:
-        await self.resolve_state(network_id, block)
-        return slot.to_bytes(32)
+    ) -> Later[bytes]:
+        state = self.resolve_state(network_id, block)
+        return state.then(lambda _: slot.to_bytes(32))
 
-    async def storage_values(
+    def storage_values(
         self,
         network_id: int,
         slots: Sequence[tuple[bytes, int]],
         block: BlockReference,
-    ) -> list[bytes]:
-        await self.resolve_state(network_id, block)
-        return [slot.to_bytes(32) for _, slot in slots]
+    ) -> Later[list[bytes]]:
+        state = self.resolve_state(network_id, block)
+        return state.then(lambda _: [slot.to_bytes(32) for _, slot in slots])
 
-    async def resolve_state(self, network_id: int, block: BlockReference) -> None:
+    def resolve_state(self, network_id: int, block: BlockReference) -> Later[None]:
+        return Later.from_coroutine(self._resolve(block))
+
+    async def _resolve(self, block: BlockReference) -> None:
         if block.number is not None and block.number > HEAD:
             raise HeaderNotFound
         if block.require_canonical and block.hash == SIDE_HASH:
@@ -164,15 +175,22 @@ class Store:
 class Tracing:
     """Nothing that could execute anything."""
 
-    async def trace(self, job: TraceJob, owner: Hashable) -> Stream:
+    async def trace(
+        self,
+        job: TraceJob,
+        key: Hashable,
+        *,
+        owner: Hashable = None,
+        request: Hashable = None,
+    ) -> Stream:
         raise Unavailable("no workers")
 
     async def close(self) -> None:
         pass
 
 
-class LateUses:
-    """Keeps in memory what it is told."""
+class UsesAfterRevocation:
+    """Collects reported values in memory."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[int, str | None]] = []
@@ -189,8 +207,9 @@ class Service:
         self.directory = Directory()
         self.store = Store()
         self.tracing = Tracing()
-        self.strangers = Strangers(per_minute=0)
-        self.late_uses = LateUses()
+        self.relay = None
+        self.unknown_keys = UnknownKeys(per_minute=0)
+        self.uses_after_revocation = UsesAfterRevocation()
         self.limiter = None
         self.meter = None
 
@@ -206,25 +225,29 @@ def edge(limits: Limits, max_body_bytes: int) -> Endpoint:
     return Endpoint(Service(), registry, limits=limits, max_body_bytes=max_body_bytes)
 
 
+class Application:
+    """An ASGI application whose node requests an endpoint answers."""
+
+    def __init__(self, endpoint: Endpoint, **options: Any) -> None:
+        self.server_options = ServerOptions(
+            handler=endpoint, is_node_path=is_node_path, refusals=REFUSALS, **options
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (live(receive, send) if scope["type"] == "lifespan" else _not_found(send))
+
+
+async def _not_found(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 404, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
 @contextmanager
 def serve(endpoint: Endpoint) -> Iterator[str]:
     """Serve an endpoint on a free port of its own; yields the base URL."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        endpoint,
-        loop="uvloop",
-        http="httptools",
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        log_level="warning",
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listener.close()
+    with (
+        pytest.MonkeyPatch.context() as monkeypatch,
+        served(monkeypatch, Application(endpoint)) as service,
+        service() as connection,
+    ):
+        yield f"http://127.0.0.1:{connection.getpeername()[1]}"

@@ -7,22 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from evm.blocks import Block
+from evm.chain_config import LADDER, ChainConfig
+from evm.changes import AccountValue, Changes
+from evm.execution import BlockExecution
+from evm.fork import Fork
+from evm.genesis import GenesisAccount
+from evm.headers import ZERO_HASH, Header
+from evm.receipts import Receipt
+from evm.signatures import keccak
+from evm.tracers.frames import CallFrame
+from evm.tracers.record import TransactionRecord
+from evm.tracers.recorder import Recorder
+from evm.transactions import CREATE_ADDRESS, Authorization, Transaction
+from evm.world import World
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents import transaction_document
-from nodeapi.evm.blocks import Block
-from nodeapi.evm.chain_config import LADDER, ChainConfig
-from nodeapi.evm.changes import AccountValue, Changes
-from nodeapi.evm.execution import BlockExecution
-from nodeapi.evm.forks import Fork
-from nodeapi.evm.headers import ZERO_HASH, Header
-from nodeapi.evm.receipts import Receipt
-from nodeapi.evm.signatures import keccak
-from nodeapi.evm.transactions import CREATE_ADDRESS, Authorization, Transaction
-from nodeapi.evm.world import World
-from nodeapi.tracers.frames import CallFrame
-from nodeapi.tracers.record import TransactionRecord
-from nodeapi.tracers.recorder import Recorder
 
 CHAIN_ID = 1
 ETHER = 10**18
@@ -43,8 +44,10 @@ class Account:
     storage: dict[int, int] = field(default_factory=dict)
 
 
-def memory_state(accounts: Mapping[bytes, Account]) -> MemoryState:
-    """Return a state that consists of these accounts."""
+def memory_state(
+    accounts: Mapping[Any, Account | GenesisAccount],
+) -> MemoryState:
+    """Return a state that consists of these accounts, by address."""
     changes = Changes()
     for address, account in accounts.items():
         code_hash = keccak(account.code)
@@ -207,4 +210,4 @@ class Chain:
 
     def codes(self) -> dict[bytes, bytes]:
         """Return all code by its hash."""
-        return dict(self.state._codes) | dict(self.world._codes)
+        return dict(self.state.codes) | dict(self.world._codes)

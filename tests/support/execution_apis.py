@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from nodeapi.evm import rlp
-from nodeapi.evm.blocks import Block, decode_block
+from evm import rlp
+from evm.blocks import Block, decode_block
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 def folder() -> Path:
-    """Return where the data lies; skips the test when it is nowhere."""
+    """Return the folder of the data. Skip the test if it does not exist."""
     named = os.environ.get("CONFORMANCE_DATA")
     data = Path(named) if named else PROJECT.parent / "shared" / "data"
     found = data / "execution-apis"

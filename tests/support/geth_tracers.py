@@ -17,20 +17,20 @@ from typing import Any
 
 from eth_typing import Hash32
 
+from evm import rlp
+from evm.chain_config import BLOCK_FORKS, LADDER, TIME_FORKS
+from evm.execution import BlockExecution
+from evm.fork import BlobParameters, Fork
+from evm.forks import BLOB_PARAMETER_FORKS
+from evm.genesis import genesis_accounts
+from evm.headers import ZERO_HASH, Header
+from evm.signatures import keccak
+from evm.tracers.recorder import Recorder
+from evm.transactions import Transaction, decode_transaction
+from evm.world import World
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.documents import transaction_document
-from nodeapi.evm import rlp
-from nodeapi.evm.blob_gas import BlobParameters
-from nodeapi.evm.chain_config import BLOCK_FORKS, LADDER, TIME_FORKS
-from nodeapi.evm.changes import AccountValue, Changes
-from nodeapi.evm.execution import BlockExecution
-from nodeapi.evm.forks import BLOB_PARAMETER_FORKS, Fork
-from nodeapi.evm.genesis import genesis_accounts
-from nodeapi.evm.headers import ZERO_HASH, Header
-from nodeapi.evm.signatures import keccak
-from nodeapi.evm.transactions import Transaction, decode_transaction
-from nodeapi.evm.world import World
-from nodeapi.tracers.recorder import Recorder
+from tests.support.executed import memory_state
 
 ANCESTORS = 256
 """How far back BLOCKHASH looks."""
@@ -38,7 +38,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def folder() -> Path:
-    """Return where the recorded cases lie, if they are there."""
+    """Return the folder of the recorded cases, if it exists."""
     named = os.environ.get("CONFORMANCE_DATA")
     data = Path(named) if named else PROJECT.parent / "shared" / "data"
     return data / "geth-tracers"
@@ -57,7 +57,7 @@ class Case:
     result: Any
 
     def execution(self, world: World, watcher: Any) -> BlockExecution:
-        """Return a block's execution that stands before the transaction."""
+        """Return the execution of a block, in the state before the transaction."""
         config: Any = _Config(self.chain_id)
         return BlockExecution(
             self.header,
@@ -70,7 +70,7 @@ class Case:
         )
 
     def ancestor_hashes(self) -> list[Hash32]:
-        """Return what BLOCKHASH shows: a case has no chain, so hashes are made up."""
+        """Return invented results of BLOCKHASH, because a case has no chain."""
         numbers = range(self.header.number - 1, -1, -1)[:ANCESTORS]
         return [keccak(str(number).encode()) for number in numbers]
 
@@ -117,21 +117,21 @@ def case_of(data: Mapping[str, Any]) -> Case:
         _header(genesis, context, fork),
         fork,
         _number(config.get("chainid")),
-        _state(genesis),
+        memory_state(genesis_accounts(genesis)),
         data.get("tracerConfig") or {},
         data["result"],
     )
 
 
 def record(case: Case) -> tuple[RecordedCase, dict[bytes, bytes]]:
-    """Execute a case; return what is kept of it, and all code that there is."""
+    """Execute a case. Return its trace record, and all code by hash."""
     world, recorder = World(case.state), Recorder()
     execution = case.execution(world, recorder)
     # The block has as much gas left as the transaction may use, whatever its limit is.
     execution.gas_used = case.header.gas_limit - case.transaction.gas
     execution.apply_transaction(case.transaction)
     (kept,) = recorder.records
-    codes = dict(case.state._codes) | recorder.codes
+    codes = dict(case.state.codes) | recorder.codes
     recorded = RecordedCase(
         case.header.hash,
         case.header.number,
@@ -233,19 +233,3 @@ def _header(
         parent_beacon_root=ZERO_HASH if fork.has_parent_beacon_root else None,
         requests_hash=ZERO_HASH if fork.has_requests else None,
     )
-
-
-def _state(genesis: Mapping[str, Any]) -> MemoryState:
-    changes = Changes()
-    for address, account in genesis_accounts(genesis).items():
-        code_hash = keccak(account.code)
-        changes.accounts[address] = AccountValue(
-            account.nonce, account.balance, code_hash, None
-        )
-        if account.storage:
-            changes.storage[address] = account.storage
-        if account.code:
-            changes.codes[code_hash] = account.code
-    state = MemoryState()
-    state.apply(changes)
-    return state

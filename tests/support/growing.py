@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.evm.blocks import Block
+from evm.blocks import Block
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
 from tests.support import chains
 from tests.support.dapps import next_event, orm
 from wallets.client import WalletClient
 
 
 class GrowingChain:
-    """An empty chain of one block, imported under a name made of its number."""
+    """A chain with one empty block, imported as a network named by its chain id."""
 
     def __init__(self, chain_id: int) -> None:
         self.scope = f"eip155:{chain_id}"
@@ -43,7 +43,7 @@ async def subscribed(client: WalletClient, scope: str) -> str:
 
 
 async def next_head(client: WalletClient) -> tuple[str, str, str]:
-    """Return scope, subscription and hash of the head that a client is told of next."""
+    """Return scope, subscription and block hash of a client's next head event."""
     event = await next_event(client)
     inner: Any = event["params"]["notification"]["params"]
     return event["params"]["scope"], inner["subscription"], inner["result"]["hash"]

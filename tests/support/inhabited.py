@@ -70,7 +70,7 @@ class Inhabitants:
 
 
 def inhabit() -> Inhabitants:
-    """Import the sample chain, and have people do what can be done."""
+    """Import the sample chain, and create objects of every kind."""
     demo.import_sample_chain()
     network = Network.objects.get()
     customer = User.objects.create_user("customer@example.org", "a password")

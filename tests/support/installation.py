@@ -24,12 +24,15 @@ MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 
 
 class Installation:
-    """A migrated database that may be stopped, killed and started by a test."""
+    """A migrated database that may be stopped, killed and started by a test.
+
+    address: of the database.
+    """
 
     def __init__(self, var_dir: Path) -> None:
         self.env = {"VAR_DIR": str(var_dir), "DATABASE_URL": "", "REDIS_URL": ""}
         self.database = postgres.PostgresServer(var_dir)
-        self._address = postgres.address(var_dir)
+        self.address = postgres.address(var_dir)
 
     def manage(self, *arguments: str) -> str:
         """Run a management command; returns what it has printed."""
@@ -66,7 +69,7 @@ class Installation:
 
     def connect(self) -> psycopg.Connection[Any]:
         """Connect to the database."""
-        return psycopg.connect(self._address, autocommit=True)
+        return psycopg.connect(self.address, autocommit=True)
 
 
 @contextmanager

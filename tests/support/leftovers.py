@@ -27,7 +27,7 @@ def claim(folder: str) -> int:
 
 
 def sweep() -> None:
-    """Stop what runs in the folders that nobody holds any more, and remove them."""
+    """Stop processes of ended test runs, and remove their folders."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with _unclaimed(folder) as is_free:
             if is_free:

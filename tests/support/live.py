@@ -13,10 +13,10 @@ from typing import Any
 
 import httpx
 
-from config.server import Server
 from keys.format import digest
 from keys.models import ApiKey
 from keys.services import get_or_create_customer, issue_key
+from server.supervisor import Server
 from tests.support import web
 from tests.support.service import run_service
 
@@ -41,7 +41,7 @@ class Api:
         )
         self._path = path
         self.worker = ""
-        """Names the process that gave the last answer, where that has a request id."""
+        """Name of the worker that gave the last answer, if that has a request id."""
 
     def __enter__(self) -> Api:
         return self
@@ -60,7 +60,7 @@ class Api:
         return self.post(json.dumps(message).encode(), **headers)
 
     def stream(self, message: Any) -> AbstractContextManager[httpx.Response]:
-        """Send JSON; the answer is read by whoever enters."""
+        """Send JSON, and return a context manager whose value is the response."""
         return self._client.stream("POST", self._path, content=json.dumps(message))
 
     def ask(self, method: str, *params: Any) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Live:
         return secret
 
     def api(self, network: str = "", key: str = "", **headers: str) -> Api:
-        """Return what calls a network, the default one by default, with a new key."""
+        """Return a client with a new key for a network; default: the default network."""
         prefix = f"/{network}" if network else ""
         return Api(self.base_url, f"{prefix}/v3/{key or self.new_key()}", **headers)
 
@@ -130,7 +130,7 @@ class Live:
             found: dict[str, Api] = {}
             for _ in range(200):
                 api = stack.enter_context(self.api(network, key))
-                # Whoever names a request is told a name; as this is none, the worker's.
+                # A request with an invalid X-Request-Id gets one from the worker.
                 api.send(request("eth_chainId"), **{"x-request-id": "?"})
                 found.setdefault(api.worker, api)
                 if len(found) == len(self.server.pids):
@@ -143,7 +143,7 @@ class Live:
         return self._log_file.read_text(errors="replace")
 
     def check_log(self) -> None:
-        """Look for keys in the log, where none may ever stand."""
+        """Check that the log contains no API keys."""
         log = self.log()
         for secret in self.secrets:
             # The 30 random characters, wherever they stand and whatever is around.
@@ -177,7 +177,7 @@ def live_service(
 
 @contextmanager
 def _output_to(path: Path) -> Iterator[None]:
-    """Have the processes that are started meanwhile write to a file."""
+    """Let processes that are started within the block write to a file."""
     saved = [os.dup(descriptor) for descriptor in (1, 2)]
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from django.db import connection
 from django.utils import timezone
 
 from wallets.credentials import digest
-from wallets.models import PROCESS_LOCKS, Dapp, DappToken, LiveSocket
+from wallets.models import Dapp, DappToken, LiveSocket
+from wallets.services.presence import renew_process
 
 
 def serve_process(number: int) -> None:
-    """Have a process live until the end of the transaction."""
-    lock = "SELECT pg_advisory_xact_lock_shared(%s::int4, %s::int4)"
-    with connection.cursor() as cursor:
-        cursor.execute(lock, [PROCESS_LOCKS, number])
+    """Let a process count as alive for some seconds."""
+    renew_process(number)
 
 
 def open_socket_of(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
 
+from config import variables
+from config.limits import read_limits
 from jsonrpc.dispatch import Limits
 from jsonrpc.params import Param
 from jsonrpc.registry import MethodRegistry
 from jsonrpc.stream import CHUNK_BYTES, Stream
 from nodeapi.endpoint import Endpoint
 from tests.support import edge
-from tests.support.applications import live
 
 registry = MethodRegistry()
 open_streams: set[object] = set()
@@ -68,9 +68,8 @@ async def hang(context: object) -> bytes:
 endpoint = Endpoint(edge.Service(), registry, limits=Limits(), max_body_bytes=100_000)
 
 
-async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Serve it."""
-    if scope["type"] == "lifespan":
-        await live(receive, send)
-    else:
-        await endpoint(scope, receive, send)
+application = edge.Application(
+    endpoint,
+    limits=read_limits(),
+    trusted_proxies=variables.FORWARDED_ALLOW_IPS.value(),
+)

@@ -1,7 +1,7 @@
-"""A process that meters calls at random moments and writes them, and tells what it metered.
+"""A process that meters calls at random moments, writes them and prints their totals.
 
 `python -m tests.support.metering_load CONNINFO SEED FLUSHES KEYS NETWORKS`, the last two
-as ids with commas. Says one JSON array of (key, network, method, outcome, minute, calls,
+as ids with commas. Prints one JSON array of (key, network, method, outcome, minute, calls,
 credits, microseconds, bytes).
 """
 

@@ -1,4 +1,4 @@
-"""What people and programs send that nobody has asked for."""
+"""Unusual and invalid input that users and programs may send."""
 
 from __future__ import annotations
 

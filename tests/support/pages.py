@@ -12,7 +12,7 @@ from tests.support import web
 
 
 def boxes(text: str) -> dict[str, list[str]]:
-    """Return what a browser sends of a consent page when nothing is touched."""
+    """Return the form data that a browser sends for an unchanged consent page."""
     found: dict[str, list[str]] = {}
     pattern = r'name="(scope|account|group)" value="([^"]+)" checked'
     for name, value in re.findall(pattern, text):
@@ -23,7 +23,7 @@ def boxes(text: str) -> dict[str, list[str]]:
 
 
 class Visit:
-    """A browser in which a user has logged in; sends along what the last form holds."""
+    """A logged-in test client that submits the fields of the last form."""
 
     def __init__(self, base_url: str, user: User) -> None:
         client = Client()

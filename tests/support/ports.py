@@ -1,4 +1,4 @@
-"""Ports for servers that have to be told theirs."""
+"""Free ports for servers that can't choose one themselves."""
 
 from __future__ import annotations
 

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nodeapi.chain.builder import ChainBuilder
+from evm.blocks import Block
+from evm.tracers.javascript import JavaScriptTracer, tracer_source
 from nodeapi.chain.replay import Origin, Replay
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.blocks import Block
-from nodeapi.tracers.javascript import JavaScriptTracer, tracer_source
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support.geth_tracers import Case
 
 ALICE = Signer("alice")
@@ -22,11 +23,6 @@ OTHER = b"\x88" * 20
 PRICE = 10**11
 """Wei per gas."""
 SECONDS = 60.0
-
-FORKS = (
-    *("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople"),
-    *("petersburg", "istanbul", "berlin", "london"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,38 +52,38 @@ def trace_call(
     *,
     config: str = "{}",
     seconds: float = SECONDS,
+    **call: Any,
+) -> Any:
+    """Return what a tracer says of a transaction, which `call_origin` describes."""
+    return _run(call_origin(code, **call), tracer, config, seconds)
+
+
+def call_origin(
+    code: str = "",
+    *,
     codes: Mapping[bytes, str] | None = None,
     to: bytes = CONTRACT,
     data: bytes = b"",
+    fork: str = "london",
     **options: Any,
-) -> Any:
-    """Return what a tracer says of a transaction.
+) -> Origin:
+    """Return a block with one transaction.
 
     code, codes: hexadecimal, of the contract that is called and of others.
-    options: of the transaction, as `ChainBuilder.send` takes them.
+    fork: the newest one that the chain has. options: of the transaction, as
+    `ChainBuilder.send` takes them.
     """
     alloc: dict[str, Any] = {ALICE.address.hex(): {"balance": hex(10**24)}}
     for address, text in {CONTRACT: code, **(codes or {})}.items():
         plain = "0x" + text.replace(" ", "")
         alloc[address.hex()] = {"balance": "0x64", "code": plain}
-    rules = {f"{name}Block": 0 for name in FORKS}
-    chain = ChainBuilder(
-        {
-            "config": {"chainId": 1337, **rules},
-            "difficulty": "0x20000",
-            "gasLimit": hex(2**25),
-            "alloc": alloc,
-        }
-    )
-    state, fork = chain.state.copy(), chain.next_fork()
-    chain.send(ALICE, to, data, gas_price=PRICE, **options)  # type: ignore[misc]
+    genesis = make_genesis(chain_id=1337, first_blocks=from_genesis(fork), alloc=alloc)
+    chain = ChainBuilder(genesis | {"gasLimit": hex(2**25)})
+    state, rules = chain.state.copy(), chain.next_fork()
+    options.setdefault("gas_price", PRICE)
+    chain.send(ALICE, to, data, **options)  # type: ignore[misc]
     hashes = [chain.head.hash]
-    return _run(
-        Origin(chain.block(), fork, chain.config, state, hashes),
-        tracer,
-        config,
-        seconds,
-    )
+    return Origin(chain.block(), rules, chain.config, state, hashes)
 
 
 def _run(origin: Origin, tracer: str, config: str, seconds: float) -> Any:

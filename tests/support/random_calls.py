@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from nodeapi.evm.delegations import DELEGATION_PREFIX
-from nodeapi.evm.forks import Fork
-from nodeapi.evm.signing import sign_authorization
-from nodeapi.evm.transactions import Authorization, Transaction
+from evm.delegations import DELEGATION_PREFIX
+from evm.fork import Fork
+from evm.signing import sign_authorization
+from evm.transactions import Authorization, Transaction
 from tests.support.executed import CHAIN_ID, ETHER, SENDER, Account, transaction
 
 CONTRACTS = [bytes([0xA0 + n]) * 20 for n in range(5)]
@@ -33,7 +33,10 @@ class RandomCode:
         self._fork = fork
 
     def code(self, length: int, depth: int = 0) -> bytes:
-        """Return a program of so many statements; depth: of creations within."""
+        """Return a random program.
+
+        length: number of statements. depth: nesting depth of its creations.
+        """
         kinds, weights = zip(*_WEIGHTS.items(), strict=True)
         parts = []
         for _ in range(length):
@@ -105,7 +108,7 @@ class RandomCode:
 
 
 def random_accounts(choose: random.Random, fork: Fork) -> dict[bytes, Account]:
-    """Return contracts and what they may meet."""
+    """Return accounts with random contracts, and accounts that these may call."""
     writer = RandomCode(choose, fork)
     accounts = {
         address: Account(

@@ -1,4 +1,4 @@
-"""Reading what is stored of transactions, as the methods do."""
+"""Reads of trace records through the store, as the methods do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from jsonrpc.stream import CHUNK_BYTES, Stream
 from networks.models import Network
-from nodeapi.store.base import settled
 from tests.support.records import Recorded, add_recorded_block, entries
 from tests.support.rows import make_network, set_head
 from tests.support.serving import Serving
@@ -36,7 +35,7 @@ def read(running: Serving, method: str, network: Network, *arguments: Any) -> An
 
     async def answer() -> Any:
         found = getattr(running.service.store, method)(network.pk, *arguments)
-        value = await settled(found)
+        value = await found
         if not isinstance(value, Stream):
             return value
         chunks = [chunk async for chunk in value]

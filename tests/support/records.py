@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import sha3
 from django.db import transaction
 
+from evm.tracers.record import TOO_LARGE, fill_calls, fill_prestate, pack
 from networks.models import Network
 from nodeapi import receipt_codec
 from nodeapi.documents import pack_full_block
 from nodeapi.models import Block, Code, Transaction, TransactionRecord
-from nodeapi.tracers.record import TOO_LARGE, fill_calls, fill_prestate, pack
-from tests.support.rows import hash_of
+from tests.support.rows import hash_of, plain_header
 
 BLOCK_PART = f'"blockHash":"0x{"11" * 32}","blockNumber":"0x7"'
 
@@ -105,12 +105,11 @@ def add_recorded_block(
         number=number,
         parent_hash=hash_of(parent),
         is_canonical=is_canonical,
-        timestamp=number,
         total_difficulty=number,
         state_root=bytes(32),
         gas_used=0,
         transaction_count=len(transactions),
-        header=header,
+        header=header or plain_header(number),
         body=body,
         document=b'{"transactions":[]}',
         transactions_offset=16,

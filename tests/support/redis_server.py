@@ -14,14 +14,14 @@ class OwnRedis:
     """A server in a folder of its own; see `url`."""
 
     def __init__(self, var_dir: Path) -> None:
-        self._server = redis.RedisServer(var_dir)
+        self.server = redis.RedisServer(var_dir)
         self.url = redis.address(var_dir)
 
     def start(self) -> None:
-        self._server.start()
+        self.server.start()
 
     def stop(self) -> None:
-        self._server.stop()
+        self.server.stop()
 
 
 @contextmanager

@@ -28,7 +28,7 @@ BEARER = 'Bearer realm="portcullis"'
 BAD_TOKEN = {"www-authenticate": f'{BEARER}, error="invalid_token"'}
 CONTACT = "mail@example.org"
 ADDRESS = "203.0.113.7"
-"""Of somebody who has shown too many bad keys."""
+"""Address of a client that has used too many unknown keys."""
 
 MAX_BODY_BYTES = 100_000
 MAX_RESPONSE_BYTES = 20_000

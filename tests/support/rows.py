@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from django.db import transaction
+from eth_typing import Address
 
+from evm.changes import Changes, encode_changes
+from evm.headers import (
+    EMPTY_TRIE_ROOT,
+    EMPTY_UNCLES_HASH,
+    ZERO_HASH,
+    ZERO_NONCE,
+    Header,
+)
+from evm.tracers.record import TOO_LARGE
 from networks.models import Network
-from networks.services import announce_network, create_network
+from networks.services import create_network
 from nodeapi.documents import pack_full_block
-from nodeapi.evm.changes import Changes, encode_changes
 from nodeapi.models import (
     Block,
     SideDiff,
@@ -17,12 +27,36 @@ from nodeapi.models import (
     Transaction,
     TransactionRecord,
 )
-from nodeapi.tracers.record import TOO_LARGE
+from outbox.append import append
+from outbox.streams import blocks
+
+_HEADER = Header(
+    parent_hash=ZERO_HASH,
+    uncles_hash=EMPTY_UNCLES_HASH,
+    coinbase=Address(bytes(20)),
+    state_root=ZERO_HASH,
+    transactions_root=EMPTY_TRIE_ROOT,
+    receipts_root=EMPTY_TRIE_ROOT,
+    logs_bloom=bytes(256),
+    difficulty=0,
+    number=0,
+    gas_limit=0,
+    gas_used=0,
+    timestamp=0,
+    extra_data=b"",
+    mix_hash=ZERO_HASH,
+    nonce=ZERO_NONCE,
+)
 
 
 def hash_of(name: str) -> bytes:
     """Return 32 bytes that a name stands for."""
     return name.encode().ljust(32, b".")
+
+
+def plain_header(number: int) -> bytes:
+    """Return the RLP of a header whose timestamp equals its number."""
+    return replace(_HEADER, number=number, timestamp=number).encode()
 
 
 def make_network(slug: str = "alpha", **fields: object) -> Network:
@@ -62,12 +96,11 @@ def add_block(
         number=number,
         parent_hash=hash_of(parent),
         is_canonical=is_canonical,
-        timestamp=number,
         total_difficulty=number,
         state_root=bytes(32),
         gas_used=0,
         transaction_count=len(names),
-        header=b"",
+        header=plain_header(number),
         body=b"",
         document=f"{head}[{hashes}]}}".encode(),
         transactions_offset=len(head),
@@ -128,7 +161,8 @@ def set_diff(block: Block, storage: Mapping[bytes, Mapping[int, int]]) -> None:
 
 def set_head(network: Network, name: str, number: int, **fields: object) -> None:
     """Move the head, and announce it as an import does."""
-    Network.objects.filter(pk=network.pk).update(
-        head_number=number, head_hash=hash_of(name), **fields
-    )
-    announce_network(network)
+    with transaction.atomic():
+        Network.objects.filter(pk=network.pk).update(
+            head_number=number, head_hash=hash_of(name), **fields
+        )
+        append(blocks(network.pk))

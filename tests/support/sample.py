@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nodeapi.evm.rlp import read_items
+from evm.rlp import read_items
 
 FOLDER = Path(__file__).resolve().parents[2] / "samples" / "sample"
 GENESIS_FILE = FOLDER / "genesis.json"

@@ -1,4 +1,4 @@
-"""A worker in this process, spoken to by the byte."""
+"""A worker in a thread of the test process, and helpers for raw HTTP connections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
-from config.worker import Worker
+from server import worker as workers
+from server.bounds import Bounds
+from server.process import Process
+from server.worker import Worker
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 
 class Served:
-    """A worker in a thread, with small answers."""
+    """A worker in a thread."""
 
     def __init__(self, worker: Worker, listener: socket.socket) -> None:
         self._worker = worker
@@ -28,48 +31,63 @@ class Served:
         address = self._listener.getsockname()
         return socket.create_connection(address, timeout=PATIENCE_SECONDS)
 
+    @property
+    def process(self) -> Process:
+        """The worker's state."""
+        return self._worker.process
+
+    @property
+    def bounds(self) -> Bounds:
+        """The worker's limits of its clients."""
+        return self.process.bounds
+
     def connection(self) -> Any:
-        """Return the worker's side of the only connection, once it is there."""
-        (found,) = wait_until(lambda: self._worker.server_state.connections)
+        """Wait for the only connection, and return the worker's protocol for it."""
+        (found,) = wait_until(lambda: self.process.connections)
         return found
 
-    def look(self, now: float) -> None:
-        """Have the worker look at the connection at a time of ours."""
-        connection, looked = self.connection(), threading.Event()
+    def check_limits(self, seconds: float) -> None:
+        """Enforce the time limits as if this number of seconds had passed."""
+        connection, checked = self.connection(), threading.Event()
 
-        def look() -> None:
-            connection.hang_up_if_late(now)
-            looked.set()
+        def check() -> None:
+            self.process.check_limits(connection.loop.time() + seconds)
+            checked.set()
 
-        connection.loop.call_soon_threadsafe(look)
-        assert looked.wait(PATIENCE_SECONDS)
+        connection.loop.call_soon_threadsafe(check)
+        assert checked.wait(PATIENCE_SECONDS)
 
 
 @contextmanager
 def served(
-    monkeypatch: pytest.MonkeyPatch, application: str = "sized"
+    monkeypatch: pytest.MonkeyPatch, application: Any, check_seconds: float = 3600
 ) -> Iterator[Served]:
-    """Serve an application of `tests.support.applications`."""
+    """Serve an application.
+
+    check_seconds: interval at which the worker enforces time limits by itself. By default
+        only `Served.check_limits` enforces them.
+    """
     monkeypatch.setattr(gc, "freeze", lambda: None)  # this process is to go on
+    monkeypatch.setattr(workers, "CHECK_SECONDS", check_seconds)
     listener = socket.create_server(("127.0.0.1", 0))
-    ready, ready_write = os.pipe()
-    worker = Worker(f"tests.support.applications:{application}", ready_write)
+    pulse, pulse_write = os.pipe()
+    worker = Worker(application, pulse_write)
     thread = threading.Thread(target=worker.run, args=([listener],))
     thread.start()
     try:
-        assert os.read(ready, 1) == b"1"
+        assert os.read(pulse, 1)
         yield Served(worker, listener)
     finally:
         worker.should_exit = True
         thread.join()
-        os.close(ready)
+        os.close(pulse)
         listener.close()
 
 
-def request(path: str, *headers: str, version: str = "1.1") -> bytes:
-    """Return a request without a body."""
-    lines = [f"POST {path} HTTP/{version}", "host: x", "content-length: 0", *headers]
-    return "\r\n".join([*lines, "", ""]).encode()
+def request(path: str, *headers: str, body: bytes = b"", version: str = "1.1") -> bytes:
+    """Return a POST with a body of a known length."""
+    lines = [f"POST {path} HTTP/{version}", "host: x", f"content-length: {len(body)}"]
+    return "\r\n".join([*lines, *headers, "", ""]).encode() + body
 
 
 def read_answer(client: socket.socket) -> tuple[set[bytes], bytes]:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 from django.db import connection
 
-from config import server
+from server import supervisor
 
 
 def test_database_url() -> str:
@@ -36,7 +36,8 @@ def run_service(
     drain_seconds: float = 0,
     with_metrics: bool = False,
     port: int = 0,
-) -> Iterator[server.Server]:
+    application: str = "config.asgi:application",
+) -> Iterator[supervisor.Server]:
     """Serve the test database from processes of their own; see `.base_url`.
 
     They see what is committed, so that tests need `transactional_db`.
@@ -44,11 +45,11 @@ def run_service(
     port: 0 for a free one.
     with_metrics: whether each worker has a socket among `.inner` for `/metrics`.
     """
-    listeners = server.listen("127.0.0.1", port, workers)
+    listeners = supervisor.listen("127.0.0.1", port, workers)
     count = workers if with_metrics else 0
-    inner = [server.listen("127.0.0.1", 0, 1)[0] for _ in range(count)]
+    inner = [supervisor.listen("127.0.0.1", 0, 1)[0] for _ in range(count)]
     environ = {**os.environ, "DATABASE_URL": test_database_url(), **(env or {})}
-    with server.Server(
-        listeners, environ, inner=inner, drain_seconds=drain_seconds
+    with supervisor.Server(
+        listeners, environ, application, inner=inner, drain_seconds=drain_seconds
     ) as running:
         yield running

@@ -10,9 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
+from jsonrpc.later import Later
 from nodeapi.service import Service, build_service
-from nodeapi.store.base import settled
+from postgres.errors import Unavailable
 from tests.support.waiting import until
 
 
@@ -27,7 +29,8 @@ class Serving:
         """Call a method on the event loop and wait for what it returns."""
 
         async def ask() -> Any:
-            return await settled(method(*arguments))
+            found = method(*arguments)
+            return await found if isinstance(found, Awaitable) else found
 
         return self._runner.run(ask())
 
@@ -35,7 +38,8 @@ class Serving:
         """Call several methods at the same moment; exceptions are returned."""
 
         async def ask(method: Callable[..., Any], *arguments: Any) -> Any:
-            return await settled(method(*arguments))
+            found = method(*arguments)
+            return await found if isinstance(found, Awaitable) else found
 
         async def ask_all() -> list[Any]:
             return await asyncio.gather(
@@ -49,16 +53,29 @@ class Serving:
 
         async def call() -> Any:
             answer = method(*arguments)
-            if isinstance(answer, Awaitable):
-                await answer
-                raise AssertionError("the answer had to be waited for")
-            return answer
+            if not isinstance(answer, Later):
+                assert not isinstance(answer, Awaitable), "the answer needs I/O"
+                return answer
+            assert answer.is_done, "the answer needs I/O"
+            return answer.result()
 
         return self._runner.run(call())
 
     def until(self, condition: Callable[[], object]) -> None:
         """Let the event loop run until a condition holds."""
         self._runner.run(until(condition))
+
+
+@contextmanager
+def changes_unknown(running: Serving) -> Iterator[None]:
+    """Prevent a service from reading the outbox, and from serving cached data."""
+
+    async def fail(*_: object) -> dict[str, object]:
+        raise Unavailable("not now")
+
+    with patch("outbox.subscriber.read_news", fail):
+        running.until(lambda: running.service.subscriber.epoch == 0)
+        yield
 
 
 @contextmanager
@@ -73,6 +90,9 @@ def serving(**replaced: Any) -> Iterator[Serving]:
         try:
             running = Serving(runner, service)
             running.until(lambda: service.directory.is_fresh)
+            # The streams of the networks' blocks are new, and cause another read.
+            running.ask(service.subscriber.catch_up)
+            running.ask(service.directory.refresh)
             yield running
         finally:
             runner.run(service.stop())

@@ -12,7 +12,7 @@ from tests.support.wallet import A1, BY_USER
 from wallets.models import Account, ConsentRequest
 from wallets.services.keystores import import_key
 from wallets.services.signatures import approve_signature
-from wallets.signatures import get_question
+from wallets.signatures import get_signature_request
 from wallets.signing.keys import address_of
 
 PASSPHRASE = "correct horse battery"
@@ -46,7 +46,7 @@ MAIL = {
 
 
 def approval_of(chain_id: int) -> dict[str, Any]:
-    """Return a transaction as requests keep it, which lets somebody take all of a token."""
+    """Return a stored transaction that approves an unlimited amount of a token."""
     return {
         **{"type": 2, "chainId": chain_id, "to": A1, "value": "0xde0b6b3a7640000"},
         **{"gas": 50_000, "maxFeePerGas": "0x37e11d600", "accessList": []},
@@ -67,7 +67,7 @@ def sign_pending(request: ConsentRequest, passphrase: str = PASSPHRASE) -> None:
     approve_signature(
         request_id=request.pk,
         user=request.dapp.user,
-        digest=get_question(request).digest,
+        digest=get_signature_request(request).digest,
         passphrase=passphrase,
         cause=BY_USER,
     )

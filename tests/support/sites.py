@@ -1,4 +1,4 @@
-"""Sites of somebody else, which a browser visits in a test."""
+"""Sites of other origins, which a browser visits in a test."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -22,6 +23,7 @@ class UpstreamNode:
     """What the server knows, and how it behaves.
 
     calls: the methods that were called. raw: the transactions that it has taken.
+    headers: of the last request.
     base_fee: None on a chain without.
     answers: instead of its own, by method: a result, or a function of the parameters,
         which may raise `Refused`.
@@ -33,6 +35,7 @@ class UpstreamNode:
         self.base_fee: int | None = 7 * 10**9
         self.calls: list[str] = []
         self.raw: list[bytes] = []
+        self.headers = Message()
         self.answers: dict[str, Any] = {}
 
     def answer(self, method: str, params: list[Any]) -> Any:
@@ -94,6 +97,7 @@ def running_node() -> Iterator[UpstreamNode]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             call = json.loads(body)
+            node.headers = self.headers
             answer: dict[str, Any] = {"jsonrpc": "2.0", "id": call["id"]}
             try:
                 if self.path != PATH:
@@ -144,6 +148,6 @@ def hang_up(*_: object) -> Any:
 
 
 def sleep(*_: object) -> Any:
-    """Answer too late for whoever waits 0.2 s."""
+    """Answer too late for a client with a timeout of 0.2 s."""
     time.sleep(0.6)
     raise HangUp

@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to what comes next, so that nobody waits."""
+"""An event loop whose clock jumps to the next timer, so that sleeps take no time."""
 
 from __future__ import annotations
 

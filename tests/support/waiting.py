@@ -1,7 +1,7 @@
-"""Waiting for what is to come about, on a machine of any speed.
+"""Waiting for conditions, on a machine of any speed.
 
-How quick something is belongs into benchmarks. A test waits until it is there, and
-fails only when that takes so long that it will never be.
+Speed belongs in benchmarks. A test waits until a condition holds, and fails only after
+a time in which it would have held on any machine.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 PATIENCE_SECONDS = 60.0
-"""No test waits longer for a single thing."""
+"""Longest time for which a test waits for one condition."""
 
 
 def wait_until(condition: Callable[[], Found]) -> Found:
-    """Wait until a condition holds; returns what it says then."""
+    """Wait until a condition is true, and return its value."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (found := condition()):
-        assert time.monotonic() < deadline, "it does not come about"
+        assert time.monotonic() < deadline, "the condition does not become true"
         time.sleep(0.01)
     return found
 
 
 async def until(condition: Callable[[], Awaitable[Found] | Found]) -> Found:
-    """Let the event loop run until a condition holds; returns what it says then.
+    """Run the event loop until a condition is true, and return its value.
 
-    condition: may have to be awaited.
+    condition: may return an awaitable.
     """
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not (found := await _settled(condition())):
@@ -37,11 +37,20 @@ async def until(condition: Callable[[], Awaitable[Found] | Found]) -> Found:
     return found
 
 
+async def loop_turns(count: int = 100) -> None:
+    """Let the event loop run all callbacks that are due, and those they schedule.
+
+    count: iterations of the loop. No callback that waits for I/O is certain to run.
+    """
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def _settled(found: Awaitable[Found] | Found) -> Found:
     return await found if isinstance(found, Awaitable) else found
 
 
 async def in_time(work: Awaitable[Found]) -> Found:
-    """Return what something that is about to happen brings."""
+    """Return the result of an awaitable. Raises: TimeoutError after PATIENCE_SECONDS."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await work

@@ -1,27 +1,27 @@
 """The wallet's parts in this process, over the test database: without sockets and pages.
 
 Calls are answered on an event loop of its own, as a socket would have them answered; the
-user decides through the services that his pages call.
+user decides through the services that the wallet's pages call.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import orjson
-from django.db import connection
 
 from jsonrpc.errors import RpcError
 from keys.models import User
 from networks.models import Network
-from nodeapi.http import RequestId
+from nodeapi.request_id import RequestId
 from nodeapi.service import build_service
 from tests.support.rows import add_block, make_network, set_head
-from tests.support.waiting import in_time, until, wait_until
+from tests.support.waiting import in_time, until
 from wallets import internal_key
 from wallets.changes import Cause
 from wallets.consents import get_consent
@@ -34,6 +34,7 @@ from wallets.service import Wallet, build_wallet
 from wallets.services import consent, requests
 from wallets.services.accounts import add_account
 from wallets.services.pairing import pair_dapp
+from wallets.watch import Callback
 
 A1 = "0x5cfe73b6021e818b776b421b1c4db2474086a7e1"
 A2 = "0x" + "a2" * 20
@@ -43,9 +44,6 @@ UNAUTHORIZED = (
     4100,
     "The requested account and/or method has not been authorized by the user.",
 )
-
-_LAST_CHANNEL = "tests_last"
-_heard_last: set[str] = set()
 
 
 class Socket:
@@ -70,10 +68,10 @@ class Socket:
 
 
 class Rig:
-    """A user with two accounts, a dapp P of his with two sockets, and three chains."""
+    """A user with two accounts, their dapp P with two sockets, and three chains."""
 
     def __init__(self, runner: asyncio.Runner, wallet: Wallet) -> None:
-        self._runner = runner
+        self.runner = runner
         self.wallet = wallet
         self.run(self._listening())
         self.user = new_user()
@@ -91,26 +89,15 @@ class Rig:
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Do something on the event loop."""
-        return self._runner.run(work)
+        return self.runner.run(work)
 
     async def _listening(self) -> None:
         """Wait until nothing is missed, whatever a test before has done."""
         await until(lambda: self.wallet.node.directory.is_fresh)
 
     def settle(self) -> None:
-        """Wait until all that was announced so far has been heard.
-
-        Notifications come in the order in which they were committed.
-        """
-        token = uuid4().hex
-
-        def is_heard() -> bool:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_notify(%s, %s)", [_LAST_CHANNEL, token])
-            self.run(asyncio.sleep(0.01))
-            return token in _heard_last
-
-        wait_until(is_heard)
+        """Wait until all changes that were committed so far have been reported."""
+        self.run(self.wallet.node.subscriber.catch_up())
 
     def answer(self, socket: Socket, method: str, params: Any = None) -> Answer:
         """Return a call's answer, or raise its error."""
@@ -143,11 +130,16 @@ class Rig:
             context = Context(RequestId(), socket, self.wallet)
             call = answer(context, method, params)
             task = asyncio.create_task(call)
-            dapps = self.wallet.watch._dapps
-            before = set(dapps.get(socket.dapp_id, ()))
-            await until(
-                lambda: task.done() or set(dapps.get(socket.dapp_id, ())) - before
-            )
+            waiting: list[int] = []
+            watch = self.wallet.watch
+            subscribe = watch.subscribe_dapp
+
+            def subscribe_dapp(dapp: Dapp, callback: Callback) -> Callable[[], None]:
+                waiting.append(dapp.pk)
+                return subscribe(dapp, callback)
+
+            with patch.object(watch, "subscribe_dapp", subscribe_dapp):
+                await until(lambda: task.done() or waiting)
             return task
 
         task: asyncio.Task[Answer] = self.run(begin())
@@ -217,7 +209,7 @@ class Rig:
 
 
 def new_user() -> User:
-    """Return a user of whom no other test knows."""
+    """Return a new user with a unique e-mail address."""
     return User.objects.create_user(f"{uuid4()}@example.org", "a password")
 
 
@@ -244,7 +236,6 @@ def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
     internal_key.ensure()
     with asyncio.Runner() as runner:
         service = build_service()
-        service.listener.listen(_LAST_CHANNEL, _heard_last.add)
         wallet = build_wallet(service)
 
         async def start() -> None:

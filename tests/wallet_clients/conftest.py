@@ -1,4 +1,4 @@
-"""A wallet with a chain that grows, for clients that are written by somebody else."""
+"""A wallet with a chain that grows, for third-party clients."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.schedules import from_genesis, make_genesis
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
 from tests.support import chains
 from tests.support.live import Live, live_service
 from tests.support.rows import add_block, make_network, set_head

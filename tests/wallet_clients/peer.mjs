@@ -1,4 +1,4 @@
-// MetaMask's client over the wallet's WebSocket, told what to call by lines of JSON.
+// MetaMask's client over the wallet's WebSocket, controlled by lines of JSON.
 //
 // in: { call: <method of the client>, argument }, each after the answer to the one before
 // out: { result } or { error: { name, code, message } } for each; { notification } for

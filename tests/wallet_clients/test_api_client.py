@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from http import HTTPStatus
 from queue import Queue
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.live import Live
+from tests.support.waiting import wait_until
 from tests.support.wallet import A1, BY_USER, M0
 from tests.wallet_clients.conftest import FOLDER, Mainnet
 from tests.wallets.pages.conftest import Person
@@ -60,7 +60,7 @@ class Peer:
         print(json.dumps(known), file=self._process.stdin, flush=True)
 
     def answer(self) -> dict[str, Any]:
-        """Return what the last call has come to."""
+        """Return the result or the error of the last call."""
         return self._answers.get(timeout=SECONDS)
 
     def call(self, call: str, argument: Any = None) -> Any:
@@ -113,10 +113,7 @@ def peer(live: Live, token: str) -> Iterator[Peer]:
 def pending(person: Person) -> ConsentRequest:
     """Return the request of the user's program, once it has come."""
     waiting = ConsentRequest.objects.pending().filter(dapp__user=person.user)
-    deadline = time.monotonic() + SECONDS
-    while not waiting.exists():
-        assert time.monotonic() < deadline, "nothing was asked"
-        time.sleep(0.02)
+    wait_until(waiting.exists)
     return waiting.get()
 
 
@@ -194,7 +191,7 @@ def test_chain_is_read_and_its_blocks_arrive(
     assert peer.invoke("eth_unsubscribe", subscription) is True
 
 
-def test_change_by_the_user_is_told(peer: Peer, person: Person):
+def test_change_by_the_user_is_reported(peer: Peer, person: Person):
     created = create(peer, person)
     edit(person, "eip155:137")
     changed = peer.notified()

@@ -18,9 +18,9 @@ from jsonschema import Draft7Validator
 
 from networks.models import Network
 from networks.services import configure_network
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.dapps import Owner, failure, next_event, orm, scenario, sockets_apart
 from tests.support.live import Live, live_service
@@ -49,7 +49,7 @@ def methods(name: str) -> dict[str, dict[str, Any]]:
 
 
 def check(name: str, schema: object, value: object) -> None:
-    """Hold a value against a schema of a document."""
+    """Check that a value matches a schema of a document."""
     components = document(name)["components"]
     rooted = {"allOf": [schema], "components": components}
     Draft7Validator(rooted).validate(value)
@@ -193,7 +193,7 @@ async def test_what_the_wallet_says_by_itself_is_as_described(owner: Owner) -> N
 
 
 @scenario
-async def test_blocks_are_told_as_described(
+async def test_blocks_are_reported_as_described(
     owner: Owner, builder: ChainBuilder
 ) -> None:
     async with await owner.connect() as client:
@@ -230,9 +230,9 @@ def node() -> Iterator[UpstreamNode]:
     network = Network.objects.get(slug="dev")
     with running_node() as running:
         running.chain_id = 1337
-        configure_network(network=network, upstream_url=running.url)
+        configure_network(network=network, upstream_urls=[running.url])
         yield running
-        configure_network(network=network, upstream_url="")
+        configure_network(network=network, upstream_urls=[])
 
 
 @pytest.mark.parametrize("method", CONFIRMED)

@@ -103,7 +103,7 @@ class Dapp:
         with self._context.expect_page() as opened:
             self.page.locator("#create-session-btn").click()
         window = opened.value
-        window.get_by_role("button", name="Let it ask").click()
+        window.get_by_role("button", name="Connect").click()
         expect(window).to_have_url(re.compile("/wallet/requests/"))  # it leads there
         photograph(window, "consent")
         inbox = self._context.new_page()
@@ -194,7 +194,7 @@ def test_dapp_revokes_its_session(dapp: Dapp):
     assert dapp.result("wallet_getSession")["sessionScopes"] == {}
 
 
-def test_dapp_is_told_that_the_user_said_no(dapp: Dapp):
+def test_dapp_learns_that_the_user_rejected(dapp: Dapp):
     said: list[str] = []
     dapp.page.on("console", lambda line: said.append(line.text))
     dapp.choose_wallet()

@@ -87,7 +87,7 @@ def test_user_lets_a_dapp_use_one_more_chain_as_it_uses_the_others(connected: Ri
     assert after[POLYGON]["accounts"] == [f"{POLYGON}:{A1}"]
     line = Activity.objects.filter(user=connected.user).latest("id")
     assert (line.event, line.details) == (Event.GRANTED, {"added": [POLYGON]})
-    # No answer tells of it: the socket that has asked needs an event like all others.
+    # The answer does not contain it, so that the calling socket needs the event, too.
     assert Session.objects.get(dapp=connected.dapp).changed_by == ""
 
 

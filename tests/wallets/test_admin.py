@@ -48,7 +48,7 @@ MODELS = [
 
 @pytest.fixture
 def staff() -> Client:
-    """Return the browser of somebody who may do everything."""
+    """Return the HTTP client of a superuser."""
     user = User.objects.create_superuser("staff@example.org", "a password")
     client = Client()
     client.force_login(user)

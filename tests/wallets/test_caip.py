@@ -140,9 +140,9 @@ def test_whatever_is_read_is_written_as_it_was(text):
 
 
 @given(
-    st.from_regex(caip._NAMESPACE, fullmatch=True),
-    st.from_regex(caip._REFERENCE, fullmatch=True),
-    st.from_regex(caip._ADDRESS, fullmatch=True),
+    st.from_regex(caip.NAMESPACE, fullmatch=True),
+    st.from_regex(caip.REFERENCE, fullmatch=True),
+    st.from_regex(caip.ADDRESS, fullmatch=True),
 )
 def test_every_account_of_the_grammar_is_read(namespace, reference, address):
     chain = ChainId(namespace, reference)

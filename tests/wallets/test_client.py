@@ -1,4 +1,4 @@
-"""The client for programs, where nobody reads its events."""
+"""The client for programs, when the program does not read events."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ EVENT = orjson.dumps({"jsonrpc": "2.0", "method": "wallet_notify", "params": {}}
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_end_is_told_behind_all_events_however_many_wait(
+def test_end_is_reported_behind_all_events_however_many_wait(
     more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "MAX_EVENTS", 3)
 
-    async def tell(socket: ServerConnection) -> None:
+    async def send_events(socket: ServerConnection) -> None:
         for _ in range(3 + more):
             await socket.send(EVENT.decode())
         if more:  # then it is the client that hangs up
             await socket.wait_closed()
 
     async def scenario() -> tuple[int, int]:
-        async with serve(tell, "127.0.0.1", 0, subprotocols=["multichain.v1"]) as site:
+        async with serve(
+            send_events, "127.0.0.1", 0, subprotocols=["multichain.v1"]
+        ) as site:
             port = site.sockets[0].getsockname()[1]
             wallet = await connect(f"ws://127.0.0.1:{port}/", "t" * 43)
-            await in_time(wallet._reader)
+            await in_time(wallet.reader)
             return await read_all(wallet)
 
     events, code = asyncio.run(scenario())

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from django.utils import timezone
 
-from nodeapi.http import RequestId
+from nodeapi.request_id import RequestId
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket, new_user
 from wallets.consents import get_consent
 from wallets.context import Context
@@ -24,12 +24,12 @@ ONE = {"optionalScopes": {"eip155:1": M0}}
 
 
 def events(rig: Rig, dapp: Dapp | None = None) -> list[str]:
-    """Return what a dapp's log tells, the oldest first."""
+    """Return the entries of a dapp's log, the oldest first."""
     found = Activity.objects.filter(dapp=dapp or rig.dapp).order_by("id")
     return list(found.values_list("event", flat=True))
 
 
-def test_rejection_is_told_and_leaves_nothing(rig: Rig):
+def test_rejection_is_reported_and_leaves_nothing(rig: Rig):
     task = rig.start(rig.s1, ONE)
     rig.reject()
     error = rig.finish(task)
@@ -38,7 +38,7 @@ def test_rejection_is_told_and_leaves_nothing(rig: Rig):
     assert events(rig) == [Event.PAIRED, Event.ASKED, Event.REJECTED]
 
 
-def test_request_that_nobody_decides_expires_like_a_rejection(rig: Rig, settings):
+def test_request_without_a_decision_expires_like_a_rejection(rig: Rig, settings):
     settings.WALLETS_REQUEST_SECONDS = 0.2
     error = rig.finish(rig.start(rig.s1, ONE))
     assert (error.code, error.message) == (4001, "User rejected the request.")
@@ -58,7 +58,7 @@ def test_second_request_is_refused_while_one_waits(rig: Rig):
     assert "eip155:1" in rig.finish(task)["sessionScopes"]
 
 
-def test_overdue_request_of_a_dead_process_is_in_nobodys_way(rig: Rig):
+def test_expired_request_of_a_dead_process_does_not_block_new_requests(rig: Rig):
     task = rig.start(rig.s1, ONE)
     late = timezone.now() - timedelta(seconds=1)
     ConsentRequest.objects.filter(dapp=rig.dapp).update(expires_at=late)
@@ -68,7 +68,9 @@ def test_overdue_request_of_a_dead_process_is_in_nobodys_way(rig: Rig):
     assert rig.finish(task).code == 4001
 
 
-def test_other_dapps_may_ask_meanwhile_until_too_many_wait(rig: Rig, settings):
+def test_other_dapps_can_create_requests_until_the_limit_of_pending_ones(
+    rig: Rig, settings
+):
     settings.WALLETS_MAX_PENDING = 2
     sockets = [
         Socket(rig.pair(f"https://{name}.example"), name) for name in ("q", "r", "t")
@@ -138,7 +140,7 @@ def test_session_is_the_same_on_all_sockets_of_the_dapp(rig: Rig):
     assert [rig.session(s) for s in (rig.s1, rig.s2, again)] == [created] * 3
 
 
-def test_session_is_nobody_elses(rig: Rig):
+def test_session_belongs_to_one_user(rig: Rig):
     rig.create()
     other = Socket(rig.pair("https://q.example"), "q")
     same_page = Socket(rig.pair("https://p.example", new_user()), "v")
@@ -156,7 +158,7 @@ def approve(rig: Rig, request: ConsentRequest, digest: str, user=None):
     )
 
 
-def test_nobody_else_decides(rig: Rig):
+def test_other_users_can_not_decide(rig: Rig):
     rig.start(rig.s1, ONE)
     request, stranger = rig.pending(), new_user()
     with pytest.raises(ConsentRequest.DoesNotExist):
@@ -268,7 +270,7 @@ def test_call_that_is_cancelled_takes_its_request_back(rig: Rig, delay):
 
 
 def test_dapp_that_asks_and_takes_back_for_ever_is_stopped(rig: Rig):
-    for _ in range(requests.ASKED_AT_MOST):
+    for _ in range(requests.MAX_UNAPPROVED):
         task = rig.start(rig.s1, ONE)
         requests.withdraw_requests(socket="s1")
         assert rig.finish(task).code == 4001

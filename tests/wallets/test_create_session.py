@@ -1,4 +1,4 @@
-"""Cases 20–72 of the specification's list: what is asked, and what comes of it."""
+"""Cases 20–72 of the specification's list: session requests and their results."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_empty_properties_are_refused_before_the_scopes_are_looked_at(rig: Rig, 
         {"\ud800": M0, "eip155:\0": M0},
     ],
 )
-def test_nothing_supported_is_told_so_and_the_user_not_asked(rig: Rig, scopes):
+def test_nothing_supported_is_reported_and_the_user_not_asked(rig: Rig, scopes):
     error = rig.error(rig.s1, "wallet_createSession", {"optionalScopes": scopes})
     assert (error.code, error.message) == (5100, "Requested scopes are not supported")
     assert not ConsentRequest.objects.filter(dapp=rig.dapp).exists()

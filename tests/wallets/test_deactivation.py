@@ -1,46 +1,43 @@
-"""A user who is deactivated is disconnected, whoever writes that and however."""
+"""A deactivated user is disconnected, in whatever way the row is changed."""
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 from django.db import connection
 
-from tests.support.service import test_database_url
-from tests.support.wallet import BY_USER, new_user
-from wallets.changes import DAPP_CHANNEL, USER_CHANNEL
-from wallets.models import DappKind
-from wallets.services.pairing import pair_dapp
+from keys.services import switch_customer
+from outbox.append import publisher
+from outbox.models import Entry
+from outbox.streams import ACCOUNT, wallet
+from tests.support.wallet import new_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_database_itself_tells_of_it() -> None:
-    """It is written past all of the project's code, as by an operator in psql."""
+def test_a_database_trigger_reports_deactivation() -> None:
+    """The change bypasses the project's code, as an operator's in psql does."""
     user, other = new_user(), new_user()
-    dapps = [
-        pair_dapp(user=one, kind=DappKind.WEB, ident=origin, cause=BY_USER)
-        for one, origin in [
-            (user, "https://p.example"),
-            (user, "https://q.example"),
-            (other, "https://p.example"),
-        ]
-    ]
 
-    def told(change: str) -> set[tuple[str, str]]:
-        """Return what is announced of a change of both users."""
+    def announced(change: str) -> list[tuple[str, str]]:
+        """Return the entries that a change of the user adds."""
+        known = Entry.objects.count()
         with connection.cursor() as cursor:
             cursor.execute(f"UPDATE keys_user SET {change} WHERE id = %s", [user.pk])
-        return {(n.channel, n.payload) for n in listener.notifies(timeout=1)}
+        found = Entry.objects.order_by("created_at")
+        return list(found.values_list("stream", "subject"))[known:]
 
-    with psycopg.connect(test_database_url(), autocommit=True) as listener:
-        for channel in (DAPP_CHANNEL, USER_CHANNEL):
-            listener.execute(f"LISTEN {channel}")
-        everything = {
-            *((DAPP_CHANNEL, str(dapp.pk)) for dapp in dapps[:2]),
-            (USER_CHANNEL, str(user.pk)),
-        }
-        assert told("is_active = false") == everything
-        assert told("is_active = false") == set()  # it was already
-        assert told("email = 'other@example.org'") == set()
-        assert told("is_active = true") == everything
+    everything = [(wallet(user.pk), ACCOUNT)]
+    assert announced("is_active = false") == everything
+    assert announced("is_active = false") == []  # it was already
+    assert announced("email = 'other@example.org'") == []
+    assert announced("is_active = true") == everything
+    assert not Entry.objects.filter(stream=wallet(other.pk)).exists()
+
+
+def test_staff_publish_it_at_once(monkeypatch) -> None:
+    user = new_user()
+    published: list[dict[str, int]] = []
+    monkeypatch.setattr(publisher, "publish", published.append)
+    switch_customer(user=user, is_active=False)
+    assert published == [{wallet(user.pk): 1}]
+    assert list(Entry.objects.values_list("subject", flat=True)) == [ACCOUNT]

@@ -1,4 +1,4 @@
-"""WALLETS_ECHO_TO_REQUESTER: a socket is told of what its own calls change, as in MetaMask."""
+"""WALLETS_ECHO_TO_REQUESTER: a socket receives events of its own calls, as in MetaMask."""
 
 from __future__ import annotations
 

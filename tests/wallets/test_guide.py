@@ -8,13 +8,14 @@ import re
 import pytest
 from django.test import Client
 
+from nodeapi.sockets import close_codes
 from tests.support.wallet import served_chains
 from wallets import errors
 from wallets.errors import WalletError
 from wallets.guide import CLOSE_CODES, bounds, faults
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods
-from wallets.sockets import limits, outbox
+from wallets.sockets import limits
 
 pytestmark = pytest.mark.django_db
 
@@ -53,14 +54,19 @@ def test_every_error_says_when_it_is_raised() -> None:
 def test_every_close_code_is_explained() -> None:
     codes = {
         value
-        for value in vars(outbox).values()
+        for value in vars(close_codes).values()
         if isinstance(value, int) and 1000 <= value < 5000
     }
     assert {code for code, _ in CLOSE_CODES} == codes
     assert all(f"<dt><code>{code}</code></dt>" in page() for code in codes)
 
 
-OPERATORS_ALONE = {"MAX_HANDSHAKES", "MAX_INBOXES", "MAX_INBOX_HANDSHAKES", "PATIENCE"}
+OPERATORS_ALONE = {
+    "MAX_HANDSHAKES",
+    "MAX_INBOXES",
+    "MAX_INBOX_HANDSHAKES",
+    "MAX_REJECTED_CALLS",
+}
 
 
 def test_every_limit_that_dapps_meet_is_there(settings) -> None:

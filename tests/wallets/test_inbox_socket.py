@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from keys.services.customers import switch_customer
 from tests.support.dapps import SILENCE, Owner, failure, orm, run
 from tests.support.live import Live, live_service
-from tests.support.waiting import PATIENCE_SECONDS, in_time
+from tests.support.waiting import PATIENCE_SECONDS, in_time, until
 from tests.support.wallet import M0
 from wallets.models import ConsentRequest, RequestState
 from wallets.sockets import limits
@@ -41,7 +41,7 @@ class Visitor(Owner):
         return open_socket(self.inbox_url, **options)
 
     async def status(self, **given: Any) -> int:
-        """Return what a handshake is answered with."""
+        """Return the HTTP status of a WebSocket handshake; 101 if it succeeds."""
         try:
             async with self.open(**given):
                 return 101
@@ -75,7 +75,7 @@ async def close_code(socket: ClientConnection) -> int | None:
 
 @pytest.mark.case(129)
 def test_it_opens_to_the_sites_own_page_alone(visitor: Visitor) -> None:
-    """Cross-site hijacking: browsers send the cookie along, whoever's page it is."""
+    """Cross-site hijacking: browsers send the cookie from pages of any origin."""
     host = visitor.origin.removeprefix("http://").partition(":")[0]
 
     async def scenario() -> None:
@@ -107,7 +107,7 @@ def test_it_opens_to_who_is_logged_in_alone(visitor: Visitor) -> None:
     run(scenario())
 
 
-def test_it_tells_of_requests_that_come_and_are_withdrawn(
+def test_inbox_receives_new_and_withdrawn_requests(
     visitor: Visitor, live: Live
 ) -> None:
     stranger = Visitor(live.base_url)
@@ -133,7 +133,7 @@ def test_it_tells_of_requests_that_come_and_are_withdrawn(
 
 
 @pytest.mark.case(74)
-def test_it_tells_of_requests_that_expire(live: Live) -> None:
+def test_inbox_receives_expired_requests(live: Live) -> None:
     async def scenario(visitor: Visitor) -> None:
         async with visitor.open() as inbox:
             await told(inbox)
@@ -151,7 +151,7 @@ def test_it_tells_of_requests_that_expire(live: Live) -> None:
         run(scenario(Visitor(hasty.base_url)))
 
 
-def test_every_open_inbox_of_every_process_is_told(visitor: Visitor) -> None:
+def test_every_open_inbox_of_every_process_gets_the_event(visitor: Visitor) -> None:
     async def scenario() -> None:
         inboxes = [await visitor.open() for _ in range(10)]
         for inbox in inboxes:
@@ -226,8 +226,10 @@ def test_a_user_has_no_more_of_them_than_allowed(visitor: Visitor, live: Live) -
         assert await Visitor.status(await orm(Visitor, live.base_url)) == 101
         for socket in opened:
             await socket.close()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await visitor.status() != 101:
-                await asyncio.sleep(0.02)
+
+        async def is_let_in() -> bool:
+            return await visitor.status() == 101
+
+        await until(is_let_in)
 
     run(scenario())

@@ -130,10 +130,10 @@ def test_try_that_found_no_turn_does_not_count(account: Account, monkeypatch):
         with pytest.raises(WrongPassphrase):
             opened(account, "wrong")
     with monkeypatch.context() as patch:
-        patch.setattr(keys, "PATIENCE", 0.01)
+        patch.setattr(keys, "TURN_SECONDS", 0.01)
         with ExitStack() as others:
-            for other in range(keys.DERIVATIONS_AT_ONCE):
-                others.enter_context(keys._turns.turn(f"other {other}", 0))
+            for other in range(keys.MAX_DERIVATIONS):
+                others.enter_context(keys.turns.turn(f"other {other}", 0))
             for _ in range(3):
                 with pytest.raises(TooBusy):
                     opened(account)

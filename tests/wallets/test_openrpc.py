@@ -13,7 +13,7 @@ from tests.support.wallet import Rig, served_chains
 from wallets.methods.catalog import chain_methods, own_methods
 from wallets.methods.outer import session_methods
 from wallets.openrpc import error_classes
-from wallets.sockets.frames import around_notification, write_session_changed
+from wallets.sockets.frames import notification_frame, write_session_changed
 
 Document = dict[str, Any]
 
@@ -79,7 +79,7 @@ def test_answers_and_events_are_as_described(rig: Rig):
     for scopes in (created["sessionScopes"], {}):
         event = json.loads(write_session_changed(json.dumps(scopes).encode()))
         check_params(answer, event["method"], event["params"])
-    before, behind = around_notification("eip155:1", "0x" + "00" * 16)
+    before, behind = notification_frame("eip155:1", "0x" + "00" * 16)
     event = json.loads(before + b'{"number":"0x1"}' + behind)
     check_params(answer, event["method"], event["params"])
 

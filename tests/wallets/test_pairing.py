@@ -27,7 +27,7 @@ from wallets.models import (
 )
 from wallets.services import dapps, pairing
 from wallets.services.pairing import DappBlocked, PairingRefused
-from wallets.services.presence import Arrival, admit, leave
+from wallets.services.presence import Handshake, admit, leave
 
 pytestmark = pytest.mark.django_db
 
@@ -61,7 +61,7 @@ def program_token(user: User) -> pairing.IssuedToken:
 
 def enter(secret: str, origin: str | None) -> DappToken | None:
     """Return the token that lets a socket in, which is closed again."""
-    arrival = Arrival(uuid4().hex, secret, origin, "192.0.2.8")
+    arrival = Handshake(uuid4().hex, secret, origin, "192.0.2.8")
     (found,) = admit([arrival], process=1)
     leave([arrival.name])
     return found if isinstance(found, DappToken) else None
@@ -182,7 +182,7 @@ def test_guesses_of_an_ipv6_network_are_counted_together(user: User):
     assert pairing.redeem_program_code(code=code, cause=elsewhere).token
 
 
-def test_guesses_from_everywhere_keep_nobody_out(user: User):
+def test_guesses_from_everywhere_lock_no_user_out(user: User):
     code = pairing.start_program_pairing(user=user, label="bot")
     for number in range(pairing.MAX_COUNTED + 20):
         caller = Cause(Actor.DAPP, f"2001:db8:{number:x}::1")
@@ -254,7 +254,7 @@ def test_tokens_die_with_disconnection_block_and_user(user: User):
 
 
 def test_codes_end_with_the_password(user: User):
-    """Whoever was logged in as the user may have asked for one."""
+    """Another person who was logged in as the user may have created a code."""
     page = pairing.start_page_pairing(user=user, origin=ORIGIN, challenge=CHALLENGE)
     program = pairing.start_program_pairing(user=user, label="bot")
     others = pairing.start_program_pairing(user=new_user(), label="bot")
@@ -272,14 +272,14 @@ def test_codes_end_with_the_password(user: User):
 def test_code_that_is_being_exchanged_ends_with_the_password_too(
     user: User, kind: DappKind, monkeypatch: pytest.MonkeyPatch
 ):
-    issue = pairing._issue
+    issue = pairing.issue
 
     def issue_late(used: Pairing, cause: Cause) -> pairing.IssuedToken:
         user.set_password("another long pass phrase")
         user.save()
         return issue(used, cause)
 
-    monkeypatch.setattr(pairing, "_issue", issue_late)
+    monkeypatch.setattr(pairing, "issue", issue_late)
     with pytest.raises(PairingRefused):
         page_token(user) if kind == DappKind.WEB else program_token(user)
     assert not Dapp.objects.filter(user=user).exists()
@@ -288,7 +288,7 @@ def test_code_that_is_being_exchanged_ends_with_the_password_too(
 def test_code_ends_for_an_exchange_that_looked_at_its_clock_before(
     user: User, monkeypatch: pytest.MonkeyPatch
 ):
-    issue = pairing._issue
+    issue = pairing.issue
 
     def issue_late(used: Pairing, cause: Cause) -> pairing.IssuedToken:
         looked_at = timezone.now()
@@ -297,7 +297,7 @@ def test_code_ends_for_an_exchange_that_looked_at_its_clock_before(
         monkeypatch.setattr(pairing, "timezone", clock)
         return issue(used, cause)
 
-    monkeypatch.setattr(pairing, "_issue", issue_late)
+    monkeypatch.setattr(pairing, "issue", issue_late)
     with pytest.raises(PairingRefused):
         program_token(user)
     assert not DappToken.objects.exists()

@@ -35,7 +35,7 @@ NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 def planned(methods=(), notifications=(), scope="eip155:1"):
     """Return what a request for one scope may get."""
     wanted = {scope: ScopeObject(tuple(methods), tuple(notifications))}
-    return proposals.plan(wanted, OFFER).scopes[scope]
+    return proposals.propose(wanted, OFFER).scopes[scope]
 
 
 def granted(*names, own=(A1,)):
@@ -57,15 +57,15 @@ def granted(*names, own=(A1,)):
 )
 def test_scope_that_is_not_served_is_left_out(name):
     with pytest.raises(ScopesNotSupported):
-        proposals.plan({name: ScopeObject()}, OFFER)
-    both = proposals.plan({name: ScopeObject(), "eip155:1": ScopeObject()}, OFFER)
+        proposals.propose({name: ScopeObject()}, OFFER)
+    both = proposals.propose({name: ScopeObject(), "eip155:1": ScopeObject()}, OFFER)
     assert list(both.scopes) == ["eip155:1"]
     assert both.unsupported == (name,)
 
 
 def test_nothing_wanted_is_nothing_supported():
     with pytest.raises(ScopesNotSupported):
-        proposals.plan({}, OFFER)
+        proposals.propose({}, OFFER)
 
 
 def test_who_names_nothing_gets_everything_in_order():
@@ -101,10 +101,10 @@ def test_what_the_dapp_may_do_already_comes_first_and_is_added_to():
         {"eip155:1": planned(["eth_chainId"]), "eip155:1337": planned(["eth_call"])},
         [A1],
     )
-    wish = proposals.plan(
+    wish = proposals.propose(
         {"eip155:137": ScopeObject(), "eip155:1": ScopeObject(("eth_call",))}, OFFER
     )
-    both = proposals.together(existing, wish, OFFER)
+    both = proposals.asked_scopes(existing, wish, OFFER)
     assert list(both) == ["eip155:1", "eip155:1337", "eip155:137"]
     assert both["eip155:1"].methods == ("eth_call", "eth_chainId")
     assert both["eip155:1"].accounts == ()
@@ -115,7 +115,9 @@ def test_what_the_wallet_no_longer_does_is_not_offered_again():
         "eip155:5": ScopeObject(("eth_call",)),
         "eip155:1": ScopeObject(("gone",)),
     }
-    both = proposals.together(existing, Proposal({"eip155:1": ScopeObject()}), OFFER)
+    both = proposals.asked_scopes(
+        existing, Proposal({"eip155:1": ScopeObject()}), OFFER
+    )
     assert both == {"eip155:1": ScopeObject()}
 
 
@@ -234,8 +236,8 @@ WANTED = st.dictionaries(
 def test_nothing_is_granted_that_is_not_offered_and_ticked(old, new, groups, addresses):
     """Whatever is asked and clicked: methods ⊆ known ∩ ticked, accounts ⊆ ticked."""
     try:
-        wish = proposals.plan(new, OFFER)
-        asked = proposals.together(old, wish, OFFER)
+        wish = proposals.propose(new, OFFER)
+        asked = proposals.asked_scopes(old, wish, OFFER)
         choice = Choice(frozenset(wish.scopes), frozenset(groups), frozenset(addresses))
         session = proposals.grant(asked, choice, [A1, A2])
     except (ScopesNotSupported, NothingChosen):

@@ -179,7 +179,7 @@ def test_session_ends_with_its_last_chain_or_account():
     assert list(scopes.without(granted, ["wallet"])) == ["eip155:1", "wallet:eip155"]
     assert scopes.without(granted, ["eip155:999"]) == granted
     assert scopes.without(granted, ["eip155:1"]) == {}
-    assert scopes.worth_keeping(scopes.with_addresses(granted, [])) == {}
+    assert scopes.drop_unusable(scopes.with_addresses(granted, [])) == {}
 
 
 def test_stored_scopes_keep_their_order():

@@ -33,7 +33,7 @@ from wallets.services.pruning import prune
 from wallets.services.requests import NotPending
 from wallets.services.sending import approve_transaction, close_abandoned
 from wallets.services.signatures import MAX_WAITING
-from wallets.signatures import get_question
+from wallets.signatures import get_signature_request
 
 INVOKE = "wallet_invokeMethod"
 TO = "0x" + "b0" * 20
@@ -53,7 +53,7 @@ def node(server: UpstreamNode, rig: Rig) -> Iterator[UpstreamNode]:
     server.__init__(server.url)  # type: ignore[misc]
     connect(rig, server.url)
     yield server
-    connect(rig, "")
+    connect(rig)
 
 
 @pytest.fixture
@@ -64,9 +64,10 @@ def sending(rig: Rig) -> Rig:
     return rig
 
 
-def connect(rig: Rig, url: str) -> None:
+def connect(rig: Rig, *urls: str) -> None:
     """Say where the transactions of chain 1 go."""
-    configure_network(network=Network.objects.get(slug="main"), upstream_url=url)
+    network = Network.objects.get(slug="main")
+    configure_network(network=network, upstream_urls=urls)
 
     async def known() -> None:
         await rig.wallet.node.directory.refresh()
@@ -93,7 +94,7 @@ def approve(request: ConsentRequest) -> str:
     return approve_transaction(
         request_id=request.pk,
         user=request.dapp.user,
-        digest=get_question(request).digest,
+        digest=get_signature_request(request).digest,
         passphrase=PASSPHRASE,
         cause=BY_USER,
     )
@@ -187,7 +188,7 @@ def test_what_is_no_transaction_is_refused(sending: Rig, node, transaction):
     assert refusal(sending, transaction)[0] == -32602
 
 
-def test_network_without_a_node_asks_nobody(sending: Rig):
+def test_network_without_a_node_does_not_ask_the_user(sending: Rig):
     expected = (-32000, "this network accepts no transactions")
     assert refusal(sending, TRANSFER) == expected
     assert refusal(sending, TRANSFER, "eip155:137") == expected
@@ -208,7 +209,7 @@ def test_failing_estimate_is_the_answer(sending: Rig, node: UpstreamNode):
     )
 
 
-def test_node_that_is_away_asks_nobody(sending: Rig, node: UpstreamNode):
+def test_node_that_is_away_does_not_ask_the_user(sending: Rig, node: UpstreamNode):
     node.answers["eth_chainId"] = hang_up
     assert refusal(sending, TRANSFER) == (
         -32000,
@@ -303,8 +304,35 @@ def test_answer_that_was_lost_is_looked_for(sending: Rig, node: UpstreamNode):
     assert sending.finish(task) == "0x" + keccak_256(node.raw[0]).hexdigest()
 
 
+@pytest.mark.parametrize("fault", [hang_up, refuse(-32000, "nonce too low")])
+def test_every_node_gets_the_transaction_and_one_is_enough(sending, node, fault):
+    """The first node that responds is asked for the fees and the nonce."""
+    with running_node() as second:
+        connect(sending, node.url, second.url)
+        node.answers["eth_getTransactionCount"] = hang_up
+        node.answers["eth_getBlockByNumber"] = hang_up
+        node.answers["eth_sendRawTransaction"] = fault
+        task = asked(sending)
+        approve(sending.pending())
+        (raw,) = second.raw
+        assert sending.finish(task) == "0x" + keccak_256(raw).hexdigest()
+        assert node.calls.count("eth_sendRawTransaction") == 1
+
+
+def test_refusal_of_the_first_node_is_the_answer(sending: Rig, node: UpstreamNode):
+    with running_node() as second:
+        connect(sending, node.url, second.url)
+        task = asked(sending)
+        node.answers["eth_sendRawTransaction"] = refuse(-32000, "first")
+        second.answers["eth_sendRawTransaction"] = refuse(-32000, "second")
+        with pytest.raises(NotSent, match="first"):
+            approve(sending.pending())
+        assert sending.finish(task).message == "first"
+        assert second.calls.count("eth_sendRawTransaction") == 1
+
+
 @pytest.mark.parametrize("found", [None, hang_up], ids=["not found", "no answer"])
-def test_doubt_is_told_with_the_hash(sending: Rig, node: UpstreamNode, found):
+def test_doubt_is_reported_with_the_hash(sending: Rig, node: UpstreamNode, found):
     task = asked(sending)
     node.answers["eth_sendRawTransaction"] = hang_up
     node.answers["eth_getTransactionByHash"] = found
@@ -356,7 +384,7 @@ def test_process_that_was_killed_while_it_sent_leaves_no_one_waiting(
     if look == "pruning":
         prune()
         assert sent.get().state == RequestState.FAILED
-    sending.wallet.watch._tell_all()
+    sending.wallet.watch.notify_all()
     error = sending.finish(task)
     assert (error.code, error.data) == (-32000, {"hash": "0x12"})
 

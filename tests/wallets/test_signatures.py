@@ -24,6 +24,7 @@ from tests.support.signing import (
     signer_of,
     signer_of_data,
 )
+from tests.support.waiting import loop_turns, wait_until
 from tests.support.wallet import A1, BY_USER, UNAUTHORIZED, Rig
 from wallets.errors import Unauthorized
 from wallets.models import Activity, ConsentRequest, Event, Keystore, RequestState
@@ -34,7 +35,7 @@ from wallets.services.keystores import delete_key
 from wallets.services.requests import NotPending, withdraw_requests
 from wallets.services.sessions import Stale
 from wallets.services.signatures import MAX_WAITING, approve_signature
-from wallets.signatures import get_question
+from wallets.signatures import get_signature_request
 from wallets.signing.keys import WrongPassphrase, address_of
 
 INVOKE = "wallet_invokeMethod"
@@ -187,7 +188,7 @@ def test_other_keys_go_on_signing(signing: Rig):
     assert signer_of(b"Hello", signing.finish(two)) == other.address
 
 
-def test_some_may_wait_and_one_more_is_told_to(signing: Rig):
+def test_some_may_wait_and_one_more_is_refused(signing: Rig):
     tasks = [asked(signing, *SIGN) for _ in range(MAX_WAITING)]
     error = signing.error(signing.s2, INVOKE, signing.invoke("eip155:1", *SIGN))
     assert (error.code, "already pending" in error.message) == (-32002, True)
@@ -213,7 +214,7 @@ def test_signatures_and_a_session_are_asked_side_by_side(signing: Rig):
 
 
 def test_what_is_signed_does_not_count_as_asking_too_often(signing: Rig):
-    for _ in range(requests.ASKED_AT_MOST + 2):
+    for _ in range(requests.MAX_UNAPPROVED + 2):
         task = asked(signing, *SIGN)
         sign_pending(signing.pending())
         assert signer_of(b"Hello", signing.finish(task)) == SIGNER
@@ -223,8 +224,8 @@ def test_what_is_signed_does_not_count_as_asking_too_often(signing: Rig):
     ("state", "is_asked"), [(RequestState.FAILED, True), (RequestState.EXPIRED, False)]
 )
 def test_what_the_user_said_yes_to_was_not_asked_in_vain(signing: Rig, state, is_asked):
-    """A node that takes no transactions is no reason to be told to ask less."""
-    for _ in range(requests.ASKED_AT_MOST):
+    """A node that rejects transactions does not cause a rate limit error."""
+    for _ in range(requests.MAX_UNAPPROVED):
         ConsentRequest.objects.create(
             dapp=signing.dapp,
             method="eth_sendTransaction",
@@ -260,9 +261,13 @@ def test_request_of_a_socket_that_has_gone_is_withdrawn(signing: Rig):
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
+    def is_withdrawn() -> bool:
+        signing.run(loop_turns())
+        request.refresh_from_db()
+        return request.state == RequestState.WITHDRAWN
+
     signing.run(go())
-    request.refresh_from_db()
-    assert request.state == RequestState.WITHDRAWN
+    wait_until(is_withdrawn)
     with pytest.raises(NotPending):
         sign_pending(request)
 
@@ -287,8 +292,8 @@ def test_other_changes_leave_a_request_waiting(signing: Rig):
     assert signer_of(b"Hello", signing.finish(task)) == SIGNER
 
 
-def test_session_that_has_ended_meanwhile_gets_no_signature(signing: Rig):
-    """Even where nobody has looked yet that its time is over."""
+def test_session_that_ended_during_the_request_gets_no_signature(signing: Rig):
+    """Even before the expiry has been recorded."""
     task = asked(signing, *SIGN)
     request = signing.pending()
     signing.dapp.session.refresh_from_db()
@@ -310,7 +315,7 @@ def test_digest_of_another_request_approves_nothing(signing: Rig):
         approve_signature(
             request_id=second.pk,
             user=signing.user,
-            digest=get_question(first).digest,
+            digest=get_signature_request(first).digest,
             passphrase=PASSPHRASE,
             cause=BY_USER,
         )

@@ -1,4 +1,4 @@
-"""What dapps are told of: changes of their session, heads, logs; over two processes."""
+"""Events for dapps over two processes: session changes, heads and logs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.dapps import Owner, exchange, nothing_comes, orm, run
 from tests.support.live import Live, live_service
-from tests.support.waiting import in_time
+from tests.support.waiting import in_time, until
 from tests.support.wallet import A1, A2, served_chains
 from wallets import internal_key
 from wallets.client import CallFailed, WalletClient
@@ -86,7 +86,7 @@ async def heads(client: WalletClient, subscription: str, count: int) -> list[Any
 # wallet_sessionChanged
 
 
-def test_every_other_socket_is_told_of_a_dapps_own_change(owner: Owner) -> None:
+def test_a_dapps_own_change_is_sent_to_its_other_sockets(owner: Owner) -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             first, *others = await sockets(owner, stack, SOCKETS)
@@ -112,7 +112,7 @@ def test_every_other_socket_is_told_of_a_dapps_own_change(owner: Owner) -> None:
     run(scenario())
 
 
-def test_all_sockets_are_told_of_a_change_by_the_user(owner: Owner) -> None:
+def test_a_change_by_the_user_is_sent_to_all_sockets(owner: Owner) -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             clients = await sockets(owner, stack, SOCKETS)
@@ -137,7 +137,7 @@ def test_all_sockets_are_told_of_a_change_by_the_user(owner: Owner) -> None:
     run(scenario())
 
 
-def test_nothing_is_told_to_other_dapps_nor_after_a_reconnect(owner: Owner) -> None:
+def test_events_are_not_sent_to_other_dapps_nor_after_a_reconnect(owner: Owner) -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as stack:
             (first,) = await sockets(owner, stack, 1)
@@ -155,7 +155,7 @@ def test_nothing_is_told_to_other_dapps_nor_after_a_reconnect(owner: Owner) -> N
     run(scenario())
 
 
-def test_the_last_thing_told_is_what_holds_however_fast_it_changes(
+def test_the_last_event_has_the_current_session_after_fast_changes(
     owner: Owner,
 ) -> None:
     async def scenario() -> None:
@@ -181,7 +181,7 @@ def test_the_last_thing_told_is_what_holds_however_fast_it_changes(
 
 
 @pytest.mark.case(114)
-def test_every_block_is_told_of_in_order_on_every_socket(
+def test_every_block_is_sent_in_order_on_every_socket(
     owner: Owner, builder: ChainBuilder
 ) -> None:
     async def scenario() -> None:
@@ -208,7 +208,7 @@ def test_every_block_is_told_of_in_order_on_every_socket(
     run(scenario())
 
 
-def test_what_is_told_of_can_be_asked_for_in_every_process(
+def test_announced_blocks_can_be_read_in_every_process(
     owner: Owner, builder: ChainBuilder
 ) -> None:
     async def scenario() -> None:
@@ -251,7 +251,7 @@ def test_a_subscription_ends_with_eth_unsubscribe(
 
 
 @pytest.mark.case(122)
-def test_nothing_is_told_of_after_the_grant_has_gone(
+def test_no_event_is_sent_after_the_grant_was_revoked(
     owner: Owner, builder: ChainBuilder
 ) -> None:
     async def scenario() -> None:
@@ -294,10 +294,11 @@ def test_blocks_and_revocations_racing_never_let_a_head_through(
                     await ends_in_silence(client, own=client is clients[1])
 
     async def revoke_amid(client: WalletClient) -> None:
-        await asyncio.sleep(0.15)
+        already = client.received.qsize()
+        await until(lambda: client.received.qsize() > already)  # a first head
         assert await client.call("wallet_revokeSession")
-        while not client._events.empty():  # what was sent before the answer
-            client._events.get_nowait()
+        while not client.received.empty():  # what was sent before the answer
+            client.received.get_nowait()
 
     async def ends_in_silence(client: WalletClient, own: bool) -> None:
         """Check that no head follows the word that the session is over."""

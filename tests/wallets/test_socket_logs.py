@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from evm.signatures import keccak
 from jsonrpc.errors import InvalidParams
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.signatures import keccak
+from nodeapi.log_filter import LogFilter, read_filter
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
 from tests.support import chains
 from tests.support.dapps import Owner, nothing_comes, orm, run
 from tests.support.live import live_service
@@ -23,7 +24,6 @@ from tests.support.wallet import served_chains
 from wallets import internal_key
 from wallets.client import Disconnected, WalletClient
 from wallets.models import LiveSocket
-from wallets.sockets.log_filter import LogFilter, read_filter
 
 ALICE, BOB = Signer("alice"), Signer("bob")
 SCOPE = "eip155:7"
@@ -67,7 +67,7 @@ async def results(client: WalletClient, count: int) -> list[Any]:
     return found
 
 
-def test_logs_are_told_of_as_far_as_they_are_wanted(trunk: ChainBuilder) -> None:
+def test_only_logs_that_match_the_filter_are_sent(trunk: ChainBuilder) -> None:
     token = trunk.token  # type: ignore[attr-defined]
 
     async def scenario(owner: Owner) -> None:
@@ -103,7 +103,7 @@ def test_logs_are_told_of_as_far_as_they_are_wanted(trunk: ChainBuilder) -> None
         run(scenario(Owner(live.base_url)))
 
 
-def test_a_reorganisation_is_told_of_from_where_the_branches_part(
+def test_a_reorganisation_is_reported_from_the_fork_point_on(
     trunk: ChainBuilder,
 ) -> None:
     token = trunk.token  # type: ignore[attr-defined]
@@ -137,8 +137,8 @@ def test_a_reorganisation_is_told_of_from_where_the_branches_part(
         run(scenario(Owner(live.base_url)))
 
 
-def test_blocks_of_an_outage_are_told_of_after_it(trunk: ChainBuilder) -> None:
-    """All of the service's connections to the database are cut, its listener's too."""
+def test_blocks_of_an_outage_are_reported_after_it(trunk: ChainBuilder) -> None:
+    """All of the service's connections to the database are cut."""
 
     def cut_all() -> int:
         with chains.importer_connection() as connection:

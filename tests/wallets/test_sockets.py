@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.dapps import Owner, case, exchange, orm, run
 from tests.support.live import Live
-from tests.support.waiting import PATIENCE_SECONDS, in_time
+from tests.support.waiting import in_time, until
 from tests.support.wallet import BY_USER, M0, UNAUTHORIZED
 from wallets.client import CallFailed
 from wallets.models import ConsentRequest, DappKind, RequestState
@@ -100,9 +100,11 @@ def test_a_dapp_has_no_more_sockets_than_allowed_over_all_processes(live: Live) 
         assert {one.response.status_code for one in refused} == {429}
         for socket in opened:
             await socket.close()
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await status(owner.url, additional_headers=headers) != 101:
-                await asyncio.sleep(0.02)
+
+        async def is_let_in() -> bool:
+            return await status(owner.url, additional_headers=headers) == 101
+
+        await until(is_let_in)
 
     run(scenario())
 
@@ -258,7 +260,7 @@ def test_a_session_is_asked_for_used_and_revoked(owner: Owner) -> None:
     run(scenario())
 
 
-def test_a_rejected_request_is_told_so(owner: Owner) -> None:
+def test_a_rejected_request_gets_an_error(owner: Owner) -> None:
     async def scenario() -> None:
         async with await owner.connect() as client:
             wanted = {"optionalScopes": {"eip155:1": M0}}
@@ -301,9 +303,9 @@ def test_a_request_is_withdrawn_when_its_socket_goes(owner: Owner) -> None:
         await client.close()
         await asyncio.gather(call, return_exceptions=True)
         requests = ConsentRequest.objects.filter(dapp=owner.dapp)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while (await orm(requests.get)).state != RequestState.WITHDRAWN:
-                await asyncio.sleep(0.02)
+        withdrawn = requests.filter(state=RequestState.WITHDRAWN)
+        await until(lambda: orm(withdrawn.exists))
+        assert await orm(requests.count) == 1
 
     run(scenario())
 
@@ -313,8 +315,8 @@ def test_a_disconnected_dapp_loses_its_sockets_in_all_processes(owner: Owner) ->
         clients = [await owner.connect() for _ in range(8)]
         await orm(disconnect_dapp, dapp=owner.dapp, cause=BY_USER)
         for client in clients:
-            await in_time(client._socket.wait_closed())
-            assert client._socket.close_code == 4401
+            await in_time(client.socket.wait_closed())
+            assert client.socket.close_code == 4401
             await client.close()
         bearer = {"Authorization": f"Bearer {owner.token}"}
         assert await status(owner.url, additional_headers=bearer) == 403
@@ -325,7 +327,9 @@ def test_a_disconnected_dapp_loses_its_sockets_in_all_processes(owner: Owner) ->
 # Readers that do not read
 
 
-def test_who_does_not_read_is_disconnected_and_nobody_else_waits(owner: Owner) -> None:
+def test_a_client_that_does_not_read_is_disconnected_and_delays_no_others(
+    owner: Owner,
+) -> None:
     """A client that asks and asks without reading; another one goes on as ever."""
 
     async def scenario() -> None:

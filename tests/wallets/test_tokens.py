@@ -126,7 +126,7 @@ def test_guesses_are_counted_and_then_even_the_right_code_is_refused(
     run(scenario())
 
 
-def test_a_blocked_page_is_told_so(live: Live, owner: Owner) -> None:
+def test_a_blocked_page_is_reported(live: Live, owner: Owner) -> None:
     code = page_code(owner)
     dapp = pair_dapp(user=owner.user, kind="web", ident=PAGE, cause=BY_USER)
     block_dapp(dapp=dapp, cause=BY_USER)
@@ -154,6 +154,22 @@ def test_a_token_is_renewed_while_its_socket_stays_open(
                 await renew(url, old)
             assert await before.call("wallet_getSession") == EMPTY
             assert await renew(url, fresh) == fresh
+
+    run(scenario())
+
+
+def test_two_renewals_of_one_secret_give_the_same_valid_token(
+    live: Live, owner: Owner
+) -> None:
+    """Two pages may send the old secret at once, and each keeps what it gets."""
+
+    async def scenario() -> None:
+        await orm(make_old, owner)
+        old = owner.token
+        first, second = await renew(live.base_url, old), await renew(live.base_url, old)
+        assert first == second != old
+        async with await connect(owner.url, first) as client:
+            assert await client.call("wallet_getSession") == EMPTY
 
     run(scenario())
 

@@ -16,9 +16,10 @@ from tests.support.upstream_node import (
     running_node,
     sleep,
 )
+from tests.support.upstream_server import running_upstream
 from wallets import upstream
-from wallets.signing.transactions import Market, read_transaction
-from wallets.upstream import Upstream, UpstreamAway, UpstreamRefused
+from wallets.signing.transactions import GasPrices, read_transaction
+from wallets.upstream import Upstream, UpstreamRefused, UpstreamUnavailable
 
 SENDER = "0x" + "a1" * 20
 TRANSFER = read_transaction({"from": SENDER, "to": SENDER, "value": "0x1"})
@@ -41,12 +42,20 @@ def ask(node: UpstreamNode, method: str, *arguments: object):
     return asyncio.run(getattr(Upstream(node.url), method)(*arguments))
 
 
+def test_headers_are_sent(node: UpstreamNode):
+    asked = Upstream(node.url, {"X-Key": "SECRET", "content-type": "text/plain"})
+    assert asyncio.run(asked.chain_id()) == 1
+    assert node.headers["X-Key"] == "SECRET"
+    assert node.headers.get_all("Content-Type") == ["application/json"]
+    assert "SECRET" not in repr(asked)
+
+
 def test_what_gas_costs(node: UpstreamNode):
-    assert ask(node, "market") == Market(7 * 10**9, 10**9)
+    assert ask(node, "prices") == GasPrices(7 * 10**9, 10**9)
     node.answers["eth_maxPriorityFeePerGas"] = refuse(-32601, "no such method")
-    assert ask(node, "market") == Market(7 * 10**9, 10**9)
+    assert ask(node, "prices") == GasPrices(7 * 10**9, 10**9)
     node.base_fee = None
-    assert ask(node, "market") == Market(None, 8 * 10**9)
+    assert ask(node, "prices") == GasPrices(None, 8 * 10**9)
 
 
 def test_estimates_get_a_margin_unless_they_are_exact(node: UpstreamNode):
@@ -93,7 +102,7 @@ def test_transaction_that_it_has_already_is_well(node: UpstreamNode):
 )
 def test_what_is_no_answer_is_none(node: UpstreamNode, answer):
     node.answers["eth_chainId"] = answer
-    with pytest.raises(UpstreamAway):
+    with pytest.raises(UpstreamUnavailable):
         ask(node, "chain_id")
 
 
@@ -103,14 +112,14 @@ def test_error_that_is_none_is_no_answer(node: UpstreamNode, error):
         raise Refused(error)
 
     node.answers["eth_chainId"] = answer
-    with pytest.raises(UpstreamAway):
+    with pytest.raises(UpstreamUnavailable):
         ask(node, "chain_id")
 
 
 def test_node_that_takes_its_time_is_given_up(node: UpstreamNode, monkeypatch):
     monkeypatch.setattr(upstream, "CALL_SECONDS", 0.2)
     node.answers["eth_chainId"] = sleep
-    with pytest.raises(UpstreamAway):
+    with pytest.raises(UpstreamUnavailable):
         ask(node, "chain_id")
 
 
@@ -118,21 +127,28 @@ def test_node_that_is_not_there_is_away():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}{PATH}"
-        with pytest.raises(UpstreamAway):
+        with pytest.raises(UpstreamUnavailable):
             asyncio.run(Upstream(url).chain_id())
 
 
 @pytest.mark.parametrize("url", ["http://[::/x", "http://a b/", "ftp://localhost/"])
 def test_address_that_is_none_is_away(url):
-    with pytest.raises(UpstreamAway):
+    with pytest.raises(UpstreamUnavailable):
         asyncio.run(Upstream(url).chain_id())
+
+
+def test_node_may_be_asked_over_a_websocket():
+    with running_upstream() as server:
+        server.methods["eth_chainId"] = "0x5"
+        assert asyncio.run(Upstream(server.ws_url, {"X-Key": "a"}).chain_id()) == 5
+        assert server.headers["x-key"] == "a"
 
 
 def test_address_is_in_no_log_and_no_error(node: UpstreamNode, caplog):
     caplog.set_level(logging.DEBUG)
     ask(node, "chain_id")
     node.answers["eth_chainId"] = hang_up
-    with pytest.raises(UpstreamAway) as caught:
+    with pytest.raises(UpstreamUnavailable) as caught:
         ask(node, "chain_id")
     logged = caplog.text + repr(caught.value) + repr(Upstream(node.url))
     assert PATH not in logged

@@ -1,4 +1,4 @@
-"""What people find in their mail."""
+"""Mails that the tests' users have received."""
 
 from __future__ import annotations
 

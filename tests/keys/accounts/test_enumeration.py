@@ -1,4 +1,4 @@
-"""Nobody learns who has an account, neither from an answer nor from its time.
+"""Neither an answer nor its time reveals whether an address has an account.
 
 Hashing a password takes most of a log-in's time, sending a mail most of the other forms':
 both happen as often whoever is asked for, and so do queries.

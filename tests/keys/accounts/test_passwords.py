@@ -1,4 +1,4 @@
-"""Log-in, forgotten passwords, other passwords, and what ends with them."""
+"""Log-in, forgotten and new passwords, and the sessions that end with a new one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def log_in(client: Client, password: str = PASSWORD, following: str = ""):
 
 @pytest.fixture
 def heard() -> list[User]:
-    """Return whose new passwords were told of."""
+    """Return the users for whom `password_changed` was sent."""
     users: list[User] = []
 
     def hear(user: User, **_: object) -> None:
@@ -108,7 +108,7 @@ def test_reset_link_works_once(client, user) -> None:
     assert "This link is over" in client.post(path, CHOICE).content.decode()
 
 
-def test_reset_tells_nobody_who_has_an_account(client, user) -> None:
+def test_reset_does_not_reveal_who_has_an_account(client, user) -> None:
     User.objects.create_user("closed@example.org", PASSWORD, is_active=False)
     answers = set()
     for email in (user.email, "nobody@example.org", "closed@example.org"):
@@ -119,11 +119,11 @@ def test_reset_tells_nobody_who_has_an_account(client, user) -> None:
     assert len(answers) == 1
     assert "/account/reset/" in the_mail(0)
     for number in (1, 2):
-        assert "There is no\naccount" in the_mail(number)
+        assert "There is no active\naccount" in the_mail(number)
         assert "/account/reset/" not in the_mail(number)
 
 
-def test_customer_whom_staff_has_made_sets_his_first_password(client, settings) -> None:
+def test_customer_whom_staff_has_made_sets_the_first_password(client, settings) -> None:
     settings.KEYS_SIGNUP = False
     user = get_or_create_customer(email="made@example.org")
     assert not user.has_usable_password()
@@ -134,7 +134,7 @@ def test_customer_whom_staff_has_made_sets_his_first_password(client, settings) 
     assert user.check_password(OTHER)
 
 
-def test_reset_lets_somebody_in_who_has_guessed_too_often(client, user) -> None:
+def test_reset_lets_a_user_in_who_has_guessed_too_often(client, user) -> None:
     for _ in range(MAX_FAILURES_OF_PAIR):
         log_in(client, "wrong")
     assert log_in(client).status_code == 200
@@ -177,7 +177,7 @@ def test_old_password_can_be_guessed_no_oftener_than_at_the_log_in(
     assert user.check_password(PASSWORD)
 
 
-def test_password_is_told_of_wherever_it_is_given(client, user, heard) -> None:
+def test_new_password_sends_the_signal_wherever_it_is_set(client, user, heard) -> None:
     client.force_login(User.objects.create_superuser("staff@example.org"))
     page = f"/admin/keys/user/{user.pk}/password/"
     form = {"password1": OTHER, "password2": OTHER, "usable_password": "true"}
@@ -185,7 +185,7 @@ def test_password_is_told_of_wherever_it_is_given(client, user, heard) -> None:
     assert heard == [user]
 
 
-def test_what_is_no_new_password_is_not_told_of(client, user, heard, settings) -> None:
+def test_unchanged_password_sends_no_signal(client, user, heard, settings) -> None:
     User.objects.create_user("fresh@example.org", PASSWORD)
     user.first_name = "Ada"
     user.save()

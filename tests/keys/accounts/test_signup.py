@@ -1,4 +1,4 @@
-"""Sign-up: an address is shown to be somebody's, then there is an account."""
+"""Sign-up: the address is confirmed first, then the account is created."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_known_and_unknown_addresses_are_answered_alike(client: Client) -> None:
     assert len(answers) == 1
     assert "/account/signup/" in the_mail(0)
     for number in (1, 2):
-        assert "You have one already" in the_mail(number)
+        assert "which has one already" in the_mail(number)
         assert "/account/signup/" not in the_mail(number)
 
 
@@ -126,7 +126,7 @@ def test_answer_does_not_wait_longer_for_one_of_the_two(
     assert counts[0] == counts[1]
 
 
-def test_mails_to_one_address_are_few_whoever_asks(client: Client) -> None:
+def test_mails_to_one_address_are_few_from_any_client(client: Client) -> None:
     User.objects.create_user("known@example.org", PASSWORD)
     for email in ("new@example.org", "known@example.org"):
         for number in range(MAX_MAILS_TO_EMAIL + 2):
@@ -188,7 +188,7 @@ def test_weak_password_makes_no_account(client: Client) -> None:
     assert not User.objects.exists()
 
 
-def test_more_fields_than_are_asked_for_make_nobody_staff(client: Client) -> None:
+def test_more_fields_than_are_asked_for_make_no_user_staff(client: Client) -> None:
     more = {"is_staff": "on", "is_superuser": "on", "email": "boss@example.org"}
     client.post("/account/signup", {"email": "new@example.org", "is_staff": "on"})
     client.post(link_in(the_mail()), {**CHOICE, **more})
@@ -223,7 +223,9 @@ class NoServer(EmailBackend):
 
 
 @pytest.mark.parametrize("path", ["/account/signup", "/account/reset"])
-def test_mail_server_that_is_away_is_told_alike(client: Client, settings, path) -> None:
+def test_mail_server_that_is_away_is_reported_alike(
+    client: Client, settings, path
+) -> None:
     User.objects.create_user("known@example.org", PASSWORD)
     settings.EMAIL_BACKEND = f"{__name__}.NoServer"
     for email in ("new@example.org", "known@example.org"):
@@ -232,7 +234,7 @@ def test_mail_server_that_is_away_is_told_alike(client: Client, settings, path) 
         assert "Try again later" in answer.content.decode()
 
 
-def test_session_gets_another_name_when_somebody_signs_up(client: Client) -> None:
+def test_sign_up_changes_the_session_key(client: Client) -> None:
     client.get("/account/login")
     session = client.session
     session["kept"] = 1
@@ -243,6 +245,6 @@ def test_session_gets_another_name_when_somebody_signs_up(client: Client) -> Non
     assert client.cookies["sessionid"].value != before
 
 
-def test_whoever_is_logged_in_is_led_to_his_keys(client: Client) -> None:
+def test_logged_in_user_is_redirected_to_their_keys(client: Client) -> None:
     client.force_login(User.objects.create_user("known@example.org"))
     assert client.get("/account/signup")["Location"] == "/dashboard/"

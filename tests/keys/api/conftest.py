@@ -1,4 +1,4 @@
-"""A member of staff's programs, and what they work on."""
+"""Clients of the management API, and objects for them."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from drf_spectacular.validation import validate_schema
 
 from config.logs import redact
 from keys import format as key_format
-from keys.api.schema import document
-from keys.api.throttling import OF_STRANGER, OF_TOKEN
+from keys.api.documentation import document
+from keys.api.throttling import OF_INVALID, OF_TOKEN
 from keys.groups import SUPPORT
 from keys.models import ApiKey, ApiToken, Scope, User
 from keys.services import issue_token, revoke_token
@@ -53,7 +53,7 @@ def test_route_is_open_with_its_scope_and_closed_with_all_others(
     assert told["status"] == 403
     assert told["detail"] == f"The token lacks the scope {scope}."
     answer = with_scopes(scope).ask(method, there(path, api_key), {})
-    # It gets past the door: done, or refused for what it says, or nothing is there.
+    # The token is accepted: success, an invalid body, or an unknown object.
     assert answer.status_code in (200, 201, 204, 400, 404, 409), answer.content
     assert answer["Cache-Control"] == "no-store"
 
@@ -112,7 +112,7 @@ def bad_tokens(staff: User) -> dict[str, str]:
     }
 
 
-def test_bad_tokens_are_all_told_the_same(staff: User) -> None:
+def test_bad_tokens_all_get_the_same_answer(staff: User) -> None:
     told = [
         Program(secret).problem("GET", "keys") for secret in bad_tokens(staff).values()
     ]
@@ -123,10 +123,10 @@ def test_bad_tokens_are_all_told_the_same(staff: User) -> None:
 def test_who_shows_many_wrong_tokens_has_to_wait(program: Program) -> None:
     answers = [Program("wrong").ask("GET", "keys")]
     assert answers[0].status_code == 401
-    # The seconds that pass meanwhile let in some more.
-    while answers[-1].status_code == 401 and len(answers) < 20 * OF_STRANGER.burst:
+    # Some more are admitted in the seconds that pass during the test.
+    while answers[-1].status_code == 401 and len(answers) < 20 * OF_INVALID.burst:
         answers.append(Program("wrong").ask("GET", "keys"))
-    assert len(answers) > OF_STRANGER.burst
+    assert len(answers) > OF_INVALID.burst
     assert answers[-1].status_code == 429
     assert int(answers[-1]["Retry-After"]) >= 1
     assert program.ask("GET", "keys").status_code == 200  # from the same address
@@ -155,5 +155,5 @@ def test_token_is_stored_as_a_digest_and_hidden_in_logs(staff: User) -> None:
     assert issued.token.last_used_at is not None
 
 
-def test_address_with_nothing_behind_it_is_told_so_in_the_same_form() -> None:
+def test_address_with_nothing_behind_it_is_reported_in_the_same_form() -> None:
     assert Program(None).problem("GET", "nowhere")["status"] == 404

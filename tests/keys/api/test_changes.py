@@ -44,7 +44,7 @@ SOON = "2999-01-01T00:00:00Z"
 
 
 def settle() -> None:
-    """Wait for whatever else is under way in the same server: other tests, too."""
+    """Wait until no transaction that writes key events is in progress."""
     events = KeyEvent.objects.order_by("id")
     wait_until(lambda: list(events.settled()) == list(events))
 

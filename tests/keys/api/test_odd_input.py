@@ -1,4 +1,4 @@
-"""Whatever a program sends is answered with what is wrong, and changes nothing else."""
+"""Invalid input is answered with its errors, and changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils.http import urlencode
 
-from keys.api.schema import document
+from keys.api.documentation import document
 from keys.api.throttling import gate
 from keys.models import ApiKey
 from networks.models import Network

@@ -189,8 +189,6 @@ def cursor(*values: object) -> str:
         ("method=%00", "method"),
     ],
 )
-def test_wrong_questions_are_told_what_is_wrong(
-    program: Program, query: str, field: str
-) -> None:
+def test_wrong_questions_are_reported(program: Program, query: str, field: str) -> None:
     told = program.problem("GET", f"usage?{query}")
     assert (told["status"], list(told["errors"])) == (400, [field])

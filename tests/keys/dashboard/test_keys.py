@@ -209,7 +209,7 @@ def test_key_is_deleted_when_its_name_is_typed(customer: Customer) -> None:
     assert customer.key.deleted_at is not None
 
 
-def test_owner_enables_what_he_has_disabled(customer: Customer) -> None:
+def test_owner_enables_a_key_that_they_disabled(customer: Customer) -> None:
     customer.post("disable")
     assert "until you enable it" in customer.page()
     customer.post("enable")

@@ -145,7 +145,7 @@ def test_answer_of_staff_is_shown(customer: Customer, alpha) -> None:
     assert "approved" in customer.page("tracing")
 
 
-def test_log_tells_the_owner_what_he_did_and_not_who_of_staff_did_what(
+def test_log_shows_owners_their_actions_without_names_of_staff(
     customer: Customer,
 ) -> None:
     staff = User.objects.create_user("secret-name@example.org", is_staff=True)
@@ -173,9 +173,7 @@ def test_log_tells_the_owner_what_he_did_and_not_who_of_staff_did_what(
     assert "hush" not in answer.content.decode()
 
 
-def test_log_tells_terms_and_moments_as_people_read_them(
-    customer: Customer, alpha
-) -> None:
+def test_log_shows_readable_terms_and_times(customer: Customer, alpha) -> None:
     set_limits(api_key=customer.key, burst=700)
     end = datetime(2031, 2, 3, 4, 5, 6, 789, tzinfo=UTC)
     grant_entitlement(api_key=customer.key, network=alpha, expires_at=end)

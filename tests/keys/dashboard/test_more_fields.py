@@ -1,4 +1,4 @@
-"""Forms take the fields that they have, whatever else is sent with them."""
+"""Forms ignore fields that they do not have."""
 
 from __future__ import annotations
 

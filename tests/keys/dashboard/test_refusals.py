@@ -26,8 +26,9 @@ OF_NO_KEY = {
     *("unknown_network", "unknown_path"),
     *("http_method_not_allowed", "unsupported_media_type"),
     *("body_too_large", "body_too_slow"),
+    *("too_many_buffered_bytes", "buffers_full"),
 }
-"""What is refused before the key is looked at, or whatever the key."""
+"""What is refused before the key is looked at, or by the server, which counts for no key."""
 
 
 def test_there_is_a_way_to_mend_each_reason_and_no_other() -> None:
@@ -79,6 +80,19 @@ def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
         assert MENDING[reason].replace("'", "&#x27;") in page
 
 
+def test_connections_beyond_the_limit_reach_the_owner(transactional_db: None) -> None:
+    alpha = make_network("alpha")
+    add_block(alpha, "head", 1)
+    set_head(alpha, "head", 1)
+    with live_service(env={"CONNECTIONS_PER_KEY": "1"}) as live:
+        secret = live.new_key()
+        with live.api("alpha", secret) as one, live.api("alpha", secret) as other:
+            assert one.send(request("eth_chainId")).status_code == 200
+            assert other.send(request("eth_chainId")).status_code == 429
+    refusal = Refusal.objects.get()
+    assert (refusal.reason, refusal.network) == ("too_many_connections", alpha)
+
+
 def written(*counted: Refusals) -> None:
     """Write what was counted, as a process does."""
     from psycopg import AsyncConnection
@@ -95,7 +109,7 @@ def written(*counted: Refusals) -> None:
     asyncio.run(write())
 
 
-def test_row_tells_of_its_last_day_from_all_processes(transactional_db: None) -> None:
+def test_row_counts_its_last_day_in_all_processes(transactional_db: None) -> None:
     alpha = make_network("alpha")
     user = User.objects.create_user("customer@example.org")
     key = issue_key(owner=user).api_key

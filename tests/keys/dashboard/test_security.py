@@ -1,4 +1,4 @@
-"""Nobody sees or changes what is another's, and no page helps anybody to try."""
+"""Users neither see nor change other users' keys; security of the pages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_page_of_another_customer_is_not_found(
 
 
 @pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: pattern.name)
-def test_whoever_is_not_logged_in_is_led_to_the_log_in(
+def test_anonymous_users_are_redirected_to_the_login(
     customer: Customer, asked: AccessRequest, pattern
 ) -> None:
     path = path_of(pattern, customer, asked)
@@ -137,7 +137,7 @@ def test_names_are_shown_as_text(customer: Customer) -> None:
     assert "<script>alert" not in customer.client.get("/dashboard/").content.decode()
 
 
-def test_wrong_host_is_shown_to_nobody_else(customer: Customer, settings) -> None:
+def test_wrong_host_is_shown_only_to_its_sender(customer: Customer, settings) -> None:
     settings.PUBLIC_URL = "https://rpc.example.org"
     answer = customer.client.get(customer.path("connect"), HTTP_HOST="evil.example")
     page = answer.content.decode()

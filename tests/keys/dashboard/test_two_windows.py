@@ -35,9 +35,7 @@ def is_waited_for() -> bool:
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_key_that_is_deleted_meanwhile_is_told_to_be_gone(
-    customer: Customer, path: str
-) -> None:
+def test_concurrently_deleted_key_is_not_found(customer: Customer, path: str) -> None:
     def send() -> Any:
         try:
             return customer.post(path, **FORMS[path])

@@ -17,9 +17,7 @@ class Clock:
 
 async def spend(limiter, api_key_id, limits, credits):
     """Charge a key, waiting if need be."""
-    waiting = limiter.charge(api_key_id, limits, credits)
-    if waiting is not None:
-        await waiting
+    await limiter.charge(api_key_id, limits, credits)
 
 
 async def count_admitted(limiter, api_key_id, limits, credits=1):

@@ -1,4 +1,4 @@
-"""The script in Redis and its twin in Python come to the same, from any state."""
+"""The Lua script and its Python counterpart have the same results in any state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from keys.limiter.buckets import Away, Buckets
+from keys.limiter.buckets import Buckets, RedisUnavailable
 from keys.limiter.gcra import DAY, MAX_RATE, SECOND, Bucket, Limits, take
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -78,6 +78,6 @@ def test_script_and_twin_agree(
 
 def test_redis_that_is_nowhere_is_away(runner):
     buckets = Buckets("unix:///nonexistent/redis.sock")
-    with pytest.raises(Away):
+    with pytest.raises(RedisUnavailable):
         runner.run(buckets.take(1, Limits(1, 1), needed=1))
     runner.run(buckets.close())

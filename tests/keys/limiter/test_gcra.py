@@ -12,7 +12,7 @@ from keys.limiter.gcra import (
     Bucket,
     Limits,
     Verdict,
-    lag,
+    debt,
     take,
 )
 
@@ -179,7 +179,7 @@ def test_process_that_is_cut_off_now_and_then_never_admits_more_than_its_bound(
         if is_cut_off:
             own[process], outcome = take(own[process], limits, now, needed=cost)
         else:
-            missed = lag(own[process], now) if is_apart[process] else {}
+            missed = debt(own[process], now) if is_apart[process] else {}
             shared, outcome = take(shared, limits, now, needed=cost, **missed)
             assert shared.arrival >= own[process].arrival
             own[process] = shared

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from jsonrpc.later import DONE
 from keys.limiter.buckets import Buckets
 from keys.limiter.errors import DailyQuotaExceeded, RateLimited, TooCostly
 from keys.limiter.gcra import Limits
@@ -20,9 +21,9 @@ def test_lease_is_spent_without_waiting(limiter_on, api_key_id):
     async def scenario():
         limiter, limits = limiter_on(), Limits(rate=1, burst=1600)
         await limiter.charge(api_key_id, limits, 1)
-        assert [limiter.charge(api_key_id, limits, 1) for _ in range(99)] == [None] * 99
+        assert all(limiter.charge(api_key_id, limits, 1) is DONE for _ in range(99))
         later = limiter.charge(api_key_id, limits, 1)
-        assert later is not None
+        assert not later.is_done
         await later
         await limiter.stop()
 
@@ -30,18 +31,23 @@ def test_lease_is_spent_without_waiting(limiter_on, api_key_id):
 
 
 class Counted(Buckets):
-    """Counts the scripts that are run, and how many at once at most."""
+    """Counts the scripts that are run, and how many at once at most.
 
-    asked = under_way = most = 0
+    taken: credits, without those that were returned.
+    """
+
+    asked = in_flight = most = taken = 0
 
     async def take(self, *arguments, **options):
         self.asked += 1
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
         try:
-            return await super().take(*arguments, **options)
+            answer = await super().take(*arguments, **options)
+            self.taken += answer.outcome.credits - options.get("returned", 0)
+            return answer
         finally:
-            self.under_way -= 1
+            self.in_flight -= 1
 
 
 def test_lease_is_filled_up_before_it_ends(redis_url, api_key_id):
@@ -53,14 +59,13 @@ def test_lease_is_filled_up_before_it_ends(redis_url, api_key_id):
         for _ in range(500):
             waiting = [limiter.charge(api_key_id, limits, 1) for _ in range(10)]
             for each in waiting:
-                if each is not None:
-                    waited += 1
-                    await each
+                waited += not each.is_done
+                await each
             await asyncio.sleep(0)
-            await until(lambda: not buckets.under_way)
+            await until(lambda: not buckets.in_flight)
         assert waited == 0
         assert 4 <= buckets.asked <= 10
-        assert limiter._leases[api_key_id].left <= limits.lease == 1000
+        assert buckets.taken - 5001 <= limits.lease == 1000
         await limiter.stop()
 
     asyncio.run(scenario())
@@ -81,16 +86,20 @@ def test_crowd_of_requests_asks_redis_once_at_a_time(redis_url, api_key_id):
     asyncio.run(scenario())
 
 
-def test_what_is_being_fetched_is_given_back_in_the_end(limiter_on, api_key_id):
+def test_refill_in_flight_is_returned_in_the_end(limiter_on, redis_url, api_key_id):
     async def scenario():
         limits = Limits(rate=1, burst=1000, daily=1000)
-        limiter = limiter_on()
+        buckets = Counted(redis_url, timeout=PATIENCE_SECONDS)
+        limiter = Limiter(buckets)
         await spend(limiter, api_key_id, limits, 1)
-        while limiter._leases[api_key_id].low >= 0:
+        for _ in range(limits.lease // 2 + 1):  # below half of the lease
             await spend(limiter, api_key_id, limits, 1)
-        spent = 62 - limiter._leases[api_key_id].left
+        assert buckets.asked == 1
         await asyncio.gather(limiter.sweep(), limiter.sweep())
         await limiter.stop()
+        assert buckets.asked > 1
+        spent = limits.lease // 2 + 2
+        assert buckets.taken == spent
         other = limiter_on()
         assert await count_admitted(other, api_key_id, limits) == 1000 - spent
         await other.stop()
@@ -98,14 +107,14 @@ def test_what_is_being_fetched_is_given_back_in_the_end(limiter_on, api_key_id):
     asyncio.run(scenario())
 
 
-def test_refund_is_spent_again(limiter_on, api_key_id):
+def test_refund_is_spent_again(redis_url, api_key_id):
     async def scenario():
-        limiter, limits = limiter_on(), Limits(rate=1, burst=1000, daily=1000)
-        for _ in range(3):
+        buckets = Counted(redis_url, timeout=PATIENCE_SECONDS)
+        limiter, limits = Limiter(buckets), Limits(rate=1, burst=1000, daily=1000)
+        for spent in range(1, 4):
             await spend(limiter, api_key_id, limits, 900)
             limiter.refund(api_key_id, limits, 899)
-            await until(lambda: not limiter._leases[api_key_id].is_levelled)
-            assert limiter._leases[api_key_id].left <= limits.lease
+            await until(lambda spent=spent: buckets.taken <= spent + limits.lease)
         assert await count_admitted(limiter, api_key_id, limits) == 997
         limiter.refund(api_key_id, None, 5)
         await limiter.stop()
@@ -137,7 +146,7 @@ def test_refunds_while_others_are_charged_add_up(limiter_on, api_key_id):
 
 def test_key_without_limits_is_never_asked_about():
     limiter = Limiter(Buckets("unix:///nonexistent/redis.sock"))
-    assert limiter.charge(1, None, 10**9) is None
+    assert limiter.charge(1, None, 10**9) is DONE
 
 
 def test_refusals_say_what_they_are_for(limiter_on, api_key_id):
@@ -163,17 +172,17 @@ def test_refusals_say_what_they_are_for(limiter_on, api_key_id):
 
 def test_flood_that_is_refused_is_refused_from_memory(redis_url, api_key_id):
     async def scenario():
-        buckets = Buckets(redis_url, timeout=PATIENCE_SECONDS)
+        buckets = Counted(redis_url, timeout=PATIENCE_SECONDS)
         limiter, limits = Limiter(buckets, clock=Clock()), Limits(rate=1, burst=1)
         await spend(limiter, api_key_id, limits, 1)
         with pytest.raises(RateLimited):
             await spend(limiter, api_key_id, limits, 1)
-        await limiter._buckets.close()
-        limiter._buckets = Buckets("unix:///nonexistent/redis.sock")
+        asked = buckets.asked
         with pytest.raises(RateLimited) as again:
             await spend(limiter, api_key_id, limits, 1)
         assert 0 < again.value.details["backoff_seconds"] <= 1
-        assert limiter.fallbacks == 0
+        assert buckets.asked == asked
+        await limiter.stop()
 
     asyncio.run(scenario())
 

@@ -1,4 +1,4 @@
-"""Several processes spend from one bucket, and give back what they do not need."""
+"""Several processes spend from one bucket, and return unused credits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from keys.limiter.buckets import Buckets
 from keys.limiter.errors import RateLimited
 from keys.limiter.gcra import Limits
-from keys.limiter.limiter import Limiter
-from tests.keys.limiter.spending import count_admitted, spend
+from keys.limiter.limiter import REFUSAL_SECONDS, Limiter
+from tests.keys.limiter.spending import Clock, count_admitted, spend
 from tests.support.waiting import PATIENCE_SECONDS
 
 SECONDS = 1.5
@@ -33,17 +33,19 @@ def test_two_processes_share_one_burst(limiter_on, api_key_id):
     asyncio.run(scenario())
 
 
-def test_rest_of_a_lease_goes_back_to_the_others(limiter_on, api_key_id):
+def test_rest_of_a_lease_goes_back_to_the_others(limiter_on, redis_url, api_key_id):
     async def scenario():
-        idle, busy = limiter_on(), limiter_on()
+        clock = Clock()
+        idle = limiter_on()
+        busy = Limiter(Buckets(redis_url, timeout=PATIENCE_SECONDS), clock=clock)
         limits = Limits(rate=1, burst=1000, daily=1000)
         started = time.monotonic()
         await spend(idle, api_key_id, limits, 1)
         admitted = await count_admitted(busy, api_key_id, limits)
         assert admitted <= 1000 - 62 + 2 + time.monotonic() - started
         await idle.sweep()
-        await idle.sweep()  # it has rested since the first one
-        await asyncio.sleep(1.1)  # a refusal is remembered for a second
+        await idle.sweep()  # unused since the first one
+        clock.now += REFUSAL_SECONDS  # until the last refusal is asked for again
         assert await count_admitted(busy, api_key_id, limits) >= 61
         await idle.stop()
         await busy.stop()

@@ -1,8 +1,8 @@
 import pytest
 
 from nodeapi.chain.abi import call_data, error_reason, mapping_slot, selector, topic
-from nodeapi.chain.assembler import AssemblerError, assemble, init_code
-from nodeapi.chain.opcodes import OPCODES
+from samples.assembler import AssemblerError, assemble, init_code
+from samples.opcodes import OPCODES
 
 
 def code(text, **data):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeapi.chain.scenarios import SCENARIOS
+from samples.scenarios import SCENARIOS
 from tests.support import chains, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from evm.errors import InvalidBlock
 from networks.models import Network
 from nodeapi.chain.abi import call_data
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.forkchoice import Forkchoice
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.errors import InvalidBlock
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.signers import Signer
 from tests.support import chains
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,7 @@ def genesis(*, is_merged: bool) -> dict[str, Any]:
 
 
 class Line:
-    """A builder with a contract in block 1 whose storage tells the branches apart."""
+    """A builder with a contract in block 1 whose storage differs between the branches."""
 
     def __init__(self, chain: ChainBuilder) -> None:
         self.chain = chain

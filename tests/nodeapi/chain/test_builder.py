@@ -1,9 +1,9 @@
 import pytest
 
-from nodeapi.chain.builder import MINER, ChainBuilder
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer, create2_address, create_address
-from nodeapi.evm.errors import InvalidTransaction
+from evm.errors import InvalidTransaction
+from samples.builder import MINER, ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer, create2_address, create_address
 from tests.nodeapi.chain.verifying import verify_blocks
 
 ANN, BEN = Signer("ann"), Signer("ben")

@@ -1,12 +1,12 @@
 import pytest
 
+from evm.requests import deposit_requests
 from nodeapi.chain.abi import call_data, error_reason, mapping_slot, topic, word
-from nodeapi.chain.assembler import init_code
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer, create2_address
-from nodeapi.evm.requests import deposit_requests
+from samples.assembler import init_code
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer, create2_address
 
 ANN, BEN = Signer("ann"), Signer("ben")
 TRANSFER = "transfer(address,uint256)"

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
 from config.embedded import places
 from config.embedded.postgres import PostgresServer
 from config.embedded.redis import RedisServer
-from nodeapi.chain.database import importer_connection
+from networks.models import Network
+from nodeapi.chain.database import import_lock, importer_connection
+from nodeapi.chain.forkchoice import Forkchoice
+from tests.nodeapi.chain.trees import genesis, tree
 from tests.support import chains, sample
 from tests.support.service import test_database_url
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
-PATIENCE_SECONDS = 60.0
 
 
 def start_import(*options: str, env: dict[str, str]) -> subprocess.Popen[str]:
@@ -42,16 +49,15 @@ def start_import(*options: str, env: dict[str, str]) -> subprocess.Popen[str]:
 def wait_for_head(
     connection: psycopg.Connection[tuple[object, ...]], number: int
 ) -> None:
-    """Wait until the network's head has come so far."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+    """Wait until the network's head has at least this number."""
+
+    def is_reached() -> bool:
         row = connection.execute(
             "SELECT head_number FROM networks_network WHERE slug = 'net'"
         ).fetchone()
-        if row and isinstance(row[0], int) and row[0] >= number:
-            return
-        time.sleep(0.002)
-    pytest.fail(f"the import did not reach block {number}")
+        return bool(row and isinstance(row[0], int) and row[0] >= number)
+
+    wait_until(is_reached)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -77,7 +83,7 @@ HELD_UP = """
     CREATE TRIGGER held_up BEFORE INSERT ON nodeapi_block
         FOR EACH ROW WHEN (NEW.number = 41) EXECUTE FUNCTION wait()
 """
-"""Lets an import come no further than block 40 as long as somebody holds the lock."""
+"""SQL: block the import before block 40 while another session holds the lock."""
 
 
 @pytest.fixture
@@ -104,7 +110,7 @@ def test_an_import_whose_database_restarts_says_so_and_goes_on(
         check=True,
     )
     server.start()  # the command was its last user
-    with server._connect("portcullis") as connection:
+    with server.connect("portcullis") as connection:
         connection.execute(HELD_UP)
         connection.execute("SELECT pg_advisory_lock(7)")
         process = start_import("--batch", "1", env=env)
@@ -126,3 +132,123 @@ def test_an_import_whose_database_restarts_says_so_and_goes_on(
         check=False,
     )
     assert "101 blocks of net audited, all agree" in audit.stdout
+
+
+def open_if_read(pipe: Path) -> int | None:
+    """Open a pipe for writing; None if no process reads it yet."""
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        assert error.errno == errno.ENXIO
+        return None
+
+
+def is_blocked(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process sleeps for 0.1 s, as in a system call that blocks."""
+    for _ in range(10):
+        if psutil.Process(process.pid).status() != psutil.STATUS_SLEEPING:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("kind", "networks"), [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGKILL, 1)]
+)
+def test_a_first_import_that_is_stopped_before_its_first_block(
+    kind: signal.Signals, networks: int, tmp_path: Path
+) -> None:
+    """It removes the network that it has made, unless it has no time to do so."""
+    pipe = tmp_path / "chain.rlp"
+    os.mkfifo(pipe)  # the import waits for its first byte
+    env = {"DATABASE_URL": test_database_url()}
+    options = "--network", "net", "--genesis", str(sample.GENESIS_FILE)
+    process = subprocess.Popen(
+        [sys.executable, str(MANAGE), "import_chain", *options, str(pipe)],
+        env={**os.environ, **env},
+        stderr=subprocess.DEVNULL,
+    )
+    writer = wait_until(partial(open_if_read, pipe))
+    # A signal just before a blocking call would be handled after it only.
+    wait_until(partial(is_blocked, process))
+    process.send_signal(kind)
+    assert process.wait(PATIENCE_SECONDS) != 0
+    os.close(writer)
+    assert Network.objects.count() == networks
+    with start_import(env=env) as again:
+        assert again.wait(PATIENCE_SECONDS) == 0
+    assert chains.head("net")[0] == 100
+
+
+FOLLOW = """
+import sys
+import django
+django.setup()
+from nodeapi.chain.forkchoice import Forkchoice
+from tests.support import chains
+with chains.importer("net", None, follows_forkchoice=True) as importer:
+    importer.follow(Forkchoice(bytes.fromhex(sys.argv[1]), None, None))
+"""
+
+HOLD_UP = {
+    "insert": "CREATE TRIGGER held_up BEFORE INSERT ON nodeapi_reorganisation"
+    " FOR EACH ROW EXECUTE FUNCTION wait()",
+    "commit": "CREATE CONSTRAINT TRIGGER held_up AFTER INSERT ON nodeapi_reorganisation"
+    " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()",
+}
+"""SQL: block a reorganisation before its last row, and during its commit."""
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("where", HOLD_UP)
+@pytest.mark.parametrize("head", ["b5", "t1"])
+def test_a_reorganisation_that_is_killed_is_made_completely_or_not_at_all(
+    where: str, head: str
+) -> None:
+    """Another process that waits for the import lock gets it."""
+    nodes = tree()
+    names = ("t1", "b2", "b3", "b4", "b5", "a2", "a3")
+    chains.import_blocks(
+        "net",
+        genesis(),
+        [nodes[name].raw for name in names],
+        forkchoice=Forkchoice(nodes["a3"].hash, None, None),
+    )
+    before = chains.rows("net")
+    wanted = Forkchoice(nodes[head].hash, None, None)
+    with importer_connection() as connection:
+        connection.execute(HELD_UP.split("CREATE TRIGGER")[0] + HOLD_UP[where])
+        try:
+            connection.execute("SELECT pg_advisory_lock(7)")
+            process = subprocess.Popen(
+                [sys.executable, "-c", FOLLOW, nodes[head].hash.hex()],
+                env={**os.environ, "DATABASE_URL": test_database_url()},
+                cwd=MANAGE.parent,
+            )
+            wait_until(lambda: waits_for_lock(connection))
+            process.kill()
+            process.wait()
+            connection.execute("SELECT pg_advisory_unlock(7)")
+            network = chains.network_id(connection, "net")
+            with import_lock(connection, network, wait=True):
+                after = chains.rows("net")
+        finally:
+            connection.execute("DROP FUNCTION wait CASCADE")
+    if where == "insert":
+        assert after == before
+    with chains.importer("net", None, follows_forkchoice=True) as importer:
+        importer.follow(wanted)
+    if where == "commit":
+        # PostgreSQL completes a commit whose client has gone.
+        assert after == chains.rows("net")
+    assert chains.head("net")[1] == nodes[head].hash
+    assert chains.audit_all("net") == nodes[head].number + 1
+
+
+def waits_for_lock(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
+    row = connection.execute(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        " AND objid = 7"
+    ).fetchone()
+    return row is not None and bool(row[0])

@@ -9,15 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
+from evm.blocks import Block as EvmBlock
+from evm.blocks import decode_block, encode_block
+from evm.public import PUBLIC_NETWORKS
 from networks.models import Network
 from networks.services import create_network
+from nodeapi.chain import networks
 from nodeapi.chain.database import import_lock, importer_connection
 from nodeapi.chain.networks import open_network
-from nodeapi.evm.blocks import decode_block, encode_block
 from nodeapi.management.commands import import_chain as command
+from nodeapi.models import AccountVersion, Block, StorageVersion, TrieNode
 from tests.support import chains, sample
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,7 +37,7 @@ def import_chain(*files: Path, **options: Any) -> str:
 
 
 def refusal(*files: Path, **options: Any) -> str:
-    """Run the command, which fails, and return its one line."""
+    """Run `import_chain`, which has to fail, and return its error message of one line."""
     with pytest.raises(CommandError) as error:
         import_chain(*files, **options)
     message = str(error.value)
@@ -114,6 +119,72 @@ def test_a_block_of_another_chain_is_refused(write: Any) -> None:
     other = replace(block, header=replace(block.header, parent_hash=b"\x11" * 32))
     message = refusal(write("other.rlp", encode_block(other)))
     assert f"unknown parent 0x{'11' * 32}" in message
+    assert f"block 0 of this network is {genesis_hash()}" in message
+
+
+def genesis_hash() -> str:
+    """Return the hash of the sample chain's block 0."""
+    return f"0x{decode_block(sample.raw_blocks()[0]).header.parent_hash.hex()}"
+
+
+def first_block(**changes: Any) -> EvmBlock:
+    """Return a block 0 that the sample chain does not have."""
+    block = decode_block(sample.raw_blocks()[0])
+    header = replace(block.header, number=0, parent_hash=bytes(32), **changes)
+    return replace(block, header=header)
+
+
+def test_a_file_with_another_block_0_is_refused_with_both_hashes(write: Any) -> None:
+    other = first_block()
+    message = refusal(write("other.rlp", encode_block(other)))
+    assert message == (
+        f"block 0 (0x{other.header.hash.hex()}): genesis: "
+        f"block 0 of this network is {genesis_hash()}"
+    )
+
+
+def test_a_failed_first_import_leaves_nothing_behind(write: Any) -> None:
+    raw = sample.raw_blocks()
+    block = decode_block(raw[0])
+    wrong = replace(block, header=replace(block.header, state_root=bytes(32)))
+    for name, data in (
+        ("another chain", encode_block(first_block())),
+        ("a later part", raw[3]),
+        ("an invalid block", encode_block(wrong)),
+        ("garbage", b"garbage"),
+        ("a damaged gzip file", gzip.compress(raw[0])[:20]),
+    ):
+        refusal(write("chain.rlp", data))
+        for model in (Network, Block, AccountVersion, StorageVersion, TrieNode):
+            assert not model.objects.exists(), (name, model)
+    import_chain(sample.CHAIN_FILE)
+    assert chains.head("net")[0] == 100
+
+
+def test_a_network_whose_genesis_can_not_be_stored_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        assert Network.objects.filter(slug="net").exists()
+        raise psycopg.errors.DiskFull("no space left")
+
+    monkeypatch.setattr(networks, "store_genesis", fail)
+    assert "no space left" in refusal()
+    assert not Network.objects.exists()
+
+
+def test_a_network_that_was_there_before_is_kept_by_a_failed_import(
+    write: Any,
+) -> None:
+    import_chain()
+    refusal(write("chain.rlp", b"garbage"))
+    assert chains.head("net")[0] == 0
+
+
+def test_a_network_with_blocks_is_kept_by_a_failed_first_import(write: Any) -> None:
+    raw = sample.raw_blocks()
+    refusal(write("chain.rlp", raw[0] + b"garbage"))
+    assert chains.head("net")[0] == 1
 
 
 def test_a_new_network_needs_a_genesis() -> None:
@@ -169,7 +240,7 @@ def test_forks_do_not_change_under_a_running_import(write: Any) -> None:
 
 
 def before_shanghai() -> dict[str, Any]:
-    """Return the sample's genesis as it was while nobody knew of later forks."""
+    """Return the sample's genesis without the later forks in its configuration."""
     genesis = sample.genesis()
     config = {
         name: value
@@ -233,7 +304,7 @@ def test_a_forkchoice_whose_head_is_not_reached_is_left_alone(write: Any) -> Non
     }
     request = write("fcu.json", json.dumps(state).encode())
     said = import_chain(write("some.rlp", b"".join(raw[:5])), forkchoice=request)
-    assert said.endswith(f"forkchoice is left alone: the head is {hashes[4]}\n")
+    assert said.endswith(f"the forkchoice was not set: the head is {hashes[4]}\n")
     assert Network.objects.get(slug="net").safe_hash is None
     said = import_chain(sample.CHAIN_FILE, forkchoice=request)
     assert said.endswith("the head is 51\n")
@@ -286,3 +357,33 @@ def test_the_audit_reports_every_block(capsys: pytest.CaptureFixture[str]) -> No
         call_command("audit_state", network="net", block=101)
     with pytest.raises(CommandError, match="0 blocks prove nothing"):
         call_command("audit_state", "--network=net", "--sample=0")
+
+
+def test_blocks_before_a_fork_that_we_lack_are_imported(tmp_path: Path) -> None:
+    genesis = sample.genesis()
+    last = decode_block(sample.raw_blocks()[-1]).header
+    genesis["config"]["amsterdamTime"] = last.timestamp
+    path = tmp_path / "genesis.json"
+    path.write_text(json.dumps(genesis))
+    told = refusal(sample.CHAIN_FILE, genesis=path)
+    assert told == f"block {last.number} needs amsterdam, which is not supported"
+    assert Network.objects.get().head_number == last.number - 1
+    assert Network.objects.get().genesis["config"]["amsterdamTime"] == last.timestamp
+
+
+def test_future_forks_of_a_public_network_are_replaced_by_the_built_in_ones(
+    tmp_path: Path,
+) -> None:
+    hoodi = PUBLIC_NETWORKS["hoodi"]
+    genesis = hoodi.genesis()
+    del genesis["config"]["bpo2Time"]
+    path = tmp_path / "genesis.json"
+    path.write_text(json.dumps(genesis))
+    import_chain(network="hoodi", genesis=path)
+    assert "bpo2Time" not in Network.objects.get().genesis["config"]
+    import_chain(network="hoodi", genesis=None, public="hoodi")
+    network = Network.objects.get()
+    assert network.genesis["config"] == hoodi.genesis()["config"]
+    assert bytes(network.genesis_hash) == hoodi.genesis_hash
+    told = refusal(network="hoodi", genesis=None, public="mainnet")
+    assert "network hoodi has the genesis 0xbbe312868b37" in told

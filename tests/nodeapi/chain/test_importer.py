@@ -1,23 +1,24 @@
-"""Blocks of a real chain come in, once, whole, and provably."""
+"""Blocks of a real chain are imported once, completely and verified."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
+from evm.blocks import decode_block, encode_block
+from evm.chain_config import UnsupportedFork
+from evm.errors import InvalidBlock
 from nodeapi.chain.audit import AuditFailure, audit_block
 from nodeapi.chain.database import ImportRunning, import_lock, importer_connection
+from nodeapi.chain.errors import UnknownParent
 from nodeapi.chain.forkchoice import parse_forkchoice
-from nodeapi.chain.importer import UnknownParent
 from nodeapi.chain.networks import NetworkMismatch, open_network
-from nodeapi.evm.blocks import decode_block, encode_block
-from nodeapi.evm.chain_config import UnsupportedFork
-from nodeapi.evm.errors import InvalidBlock
 from tests.support import chains, execution_apis
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -156,10 +157,10 @@ def test_a_fork_that_is_past_can_not_be_moved_but_one_to_come_can() -> None:
         open_network(connection, "hive", genesis=moved)
 
 
-def test_a_fork_that_we_lack_is_refused_by_name() -> None:
+def test_a_genesis_under_a_fork_that_we_lack_is_refused_by_name() -> None:
     genesis = execution_apis.genesis()
-    genesis["config"]["amsterdamTime"] = 2_000
-    with pytest.raises(UnsupportedFork, match="amsterdam"):
+    genesis["config"]["amsterdamBlock"] = 0
+    with pytest.raises(UnsupportedFork, match="block 0 needs amsterdam"):
         chains.import_blocks("hive", genesis, [])
 
 
@@ -190,6 +191,31 @@ def test_the_lock_is_free_again_when_its_connection_ends() -> None:
             first.close()
         # PostgreSQL frees it when it notices, which the closing side does not wait for.
         wait_until(lambda: is_free(second, network))
+
+
+def test_a_second_importer_can_wait_for_the_lock_without_holding_anything_up() -> None:
+    chains.import_blocks("hive", execution_apis.genesis(), [])
+    got = threading.Event()
+    with importer_connection() as first, importer_connection() as second:
+        network = chains.network_id(first, "hive")
+
+        def stand_by() -> None:
+            with import_lock(second, network, wait=True):
+                got.set()
+
+        standby = threading.Thread(target=stand_by)
+        with import_lock(first, network):
+            standby.start()
+            # This waits for all snapshots that are older than it.
+            first.execute("SET lock_timeout = '60s'")
+            for _ in range(3):
+                first.execute(
+                    "CREATE INDEX CONCURRENTLY for_a_while ON nodeapi_block (number)"
+                )
+                first.execute("DROP INDEX CONCURRENTLY for_a_while")
+            assert not got.is_set()
+        standby.join(PATIENCE_SECONDS)
+        assert got.is_set()
 
 
 def is_free(connection: psycopg.Connection[Any], network: int) -> bool:

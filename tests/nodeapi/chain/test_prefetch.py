@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from eth_typing import Address
 
+from evm.changes import AccountValue, Changes
+from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.abi import call_data, mapping_slot
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.database import importer_connection, questions
+from nodeapi.chain.database import importer_connection, pipeline
 from nodeapi.chain.prefetch import Prefetch
-from nodeapi.chain.signers import Signer
 from nodeapi.chain.sources import with_next
 from nodeapi.chain.state_reader import CachedState, OverlayState, StoredState
-from nodeapi.evm.changes import AccountValue, Changes
-from nodeapi.evm.world import EMPTY_CODE_HASH
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.signers import Signer
 from tests.support import chains
 
 TOKEN = Address(b"\x70" * 20)
@@ -83,7 +83,7 @@ def test_what_no_mapping_explains_teaches_nothing() -> None:
     assert guess.slots(second) == set()
 
 
-def test_a_signature_of_nobody_is_left_to_the_execution() -> None:
+def test_an_invalid_signature_is_left_to_the_execution() -> None:
     block = transfers().blocks[0]
     forged = replace(block.transactions[0], r=0, _sender=None)
     guess = Prefetch()
@@ -138,12 +138,12 @@ def test_what_is_expected_is_there_with_the_next_state_and_gives_way_to_it() -> 
     pending = Changes(accounts={gone: None})
     value = AccountValue(3, 4, EMPTY_CODE_HASH, None)
     changes = Changes(accounts={changed: value}, storage={TOKEN: {slots[1][1]: 7}})
-    with importer_connection() as connection, questions() as asking:
+    with importer_connection() as connection, pipeline() as reader:
         stored = StoredState(connection, chains.network_id(connection, "bulk"), 0)
         before = stored.account(kept)
-        state = CachedState(OverlayState(stored, pending), asking)
+        state = CachedState(OverlayState(stored, pending), reader)
         assert state.expect([kept, changed, gone], slots)
-        assert not state.expect([TOKEN], []), "one question is open"
+        assert not state.expect([TOKEN], []), "a read is in flight"
         state.absorb(changes, stored)
         assert state.expect([kept, changed], slots), "which asks nothing"
     # The connections are closed: what follows is answered from memory.

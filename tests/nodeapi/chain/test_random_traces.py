@@ -16,23 +16,22 @@ from typing import Any
 import pytest
 from eth_utils.exceptions import ValidationError
 
+from evm.delegations import delegate_of
+from evm.errors import InvalidTransaction
+from evm.fork import Fork
+from evm.opcodes import OPCODE_NAMES
+from evm.signatures import CURVE_ORDER, keccak
+from evm.tracers.derived import PrestateDerivation
+from evm.tracers.frames import CallFrame
+from evm.tracers.prestate import PrestateConfig
+from evm.tracers.steps import Step, TracedTransaction
+from evm.transactions import Transaction
 from jsonrpc.stream import Stream
-from nodeapi.chain.builder import ChainBuilder
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.replay import Replay, find_origin
-from nodeapi.chain.schedules import from_genesis, make_genesis
-from nodeapi.chain.signers import Signer, create2_address, create_address
-from nodeapi.evm.delegations import delegate_of
-from nodeapi.evm.errors import InvalidTransaction
-from nodeapi.evm.forks import Fork
-from nodeapi.evm.signatures import CURVE_ORDER, keccak
-from nodeapi.evm.transactions import Transaction
-from nodeapi.store.base import settled
-from nodeapi.tracers.derived import PrestateDerivation
-from nodeapi.tracers.frames import CallFrame
-from nodeapi.tracers.opcodes import OPCODE_NAMES
-from nodeapi.tracers.prestate import PrestateConfig
-from nodeapi.tracers.steps import Step, TracedTransaction
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer, create2_address, create_address
 from tests.support import chains
 from tests.support.executed import CHAIN_ID, ETHER
 from tests.support.random_calls import random_accounts, random_transaction
@@ -137,7 +136,7 @@ class Geth:
         if step.error is not None:
             return
         op, frame = OPCODE_NAMES[step.op], step.frame
-        stack, here = frame._stack.values[::-1], frame.msg.storage_address
+        stack, here = frame.stack[::-1], frame.msg.storage_address
         if op in ("SLOAD", "SSTORE"):
             storage = self.before[here]["storage"]
             storage.setdefault(stack[0], self._state.get_storage(here, stack[0]))
@@ -155,7 +154,7 @@ class Geth:
             self._create(create_address(here, self._state.get_nonce(here)))
         elif op == "CREATE2":
             _, start, size, salt = stack[:4]
-            init = bytes(frame._memory._bytes[start : start + size]).ljust(size, b"\0")
+            init = bytes(frame.memory[start : start + size]).ljust(size, b"\0")
             self._create(create2_address(here, salt, init))
 
     def _create(self, address: bytes) -> None:
@@ -167,6 +166,9 @@ class Geth:
 
     def enter(self, frame: CallFrame) -> None:
         self._open.append([])
+
+    def log(self, *log: Any) -> None:
+        pass
 
     def exit(self, frame: CallFrame) -> None:
         calls = self._open.pop()
@@ -276,7 +278,7 @@ def read(running: Serving, method: str, *arguments: Any) -> list[Any]:
     """Return the results of a block's transactions, as they are served."""
 
     async def answer() -> bytes:
-        found = await settled(getattr(running.service.store, method)(*arguments))
+        found = await getattr(running.service.store, method)(*arguments)
         return await found.read() if isinstance(found, Stream) else found
 
     return [entry["result"] for entry in json.loads(running.ask(answer))]

@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from jsonrpc.stream import Stream
-from nodeapi.chain.database import importer_connection
-from nodeapi.evm.blocks import decode_block
-from nodeapi.evm.signatures import keccak
-from nodeapi.store.base import settled
-from nodeapi.tracers.call import CallConfig
-from nodeapi.tracers.derived import (
+from evm.blocks import decode_block
+from evm.signatures import keccak
+from evm.tracers.call import CallConfig
+from evm.tracers.derived import (
     CallDerivation,
     FlatCallDerivation,
     FourByteDerivation,
@@ -21,7 +18,9 @@ from nodeapi.tracers.derived import (
     NoopDerivation,
     PrestateDerivation,
 )
-from nodeapi.tracers.prestate import PrestateConfig
+from evm.tracers.prestate import PrestateConfig
+from jsonrpc.stream import Stream
+from nodeapi.chain.database import importer_connection
 from tests.support import chains, sample
 from tests.support.serving import Serving, serving
 
@@ -54,7 +53,7 @@ def sample_network(module_db: None) -> int:
 
 def read(running: Serving, method: str, *arguments: Any) -> bytes:
     async def answer() -> bytes:
-        found = await settled(getattr(running.service.store, method)(*arguments))
+        found = await getattr(running.service.store, method)(*arguments)
         assert found is not None
         return await found.read() if isinstance(found, Stream) else found
 

@@ -8,14 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 
+from evm.blocks import Block
+from evm.chain_config import ChainConfig
+from evm.tracers.steps import Step, TracerError
+from evm.tracers.struct_log import StructLogger, StructLogOptions
 from nodeapi.chain.abi import call_data
-from nodeapi.chain.builder import ChainBuilder
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
-from nodeapi.evm.blocks import Block
-from nodeapi.evm.chain_config import ChainConfig
-from nodeapi.tracers.steps import Step, TracerError
-from nodeapi.tracers.struct_log import StructLogger, StructLogOptions
+from samples.builder import ChainBuilder
 from tests.nodeapi.chain.test_branches import ALICE, Line, genesis
 from tests.support import chains, sample
 

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.sample import (
+from evm.forks import FORKS
+from evm.world import EMPTY_CODE_HASH
+from samples.contracts import contract
+from samples.sample import (
     FIRST_BLOCKS,
     build_sample_chain,
     sample_files,
     write_sample_chain,
 )
-from nodeapi.chain.sample_stake import ERIN, PUBLIC_KEY
-from nodeapi.chain.sample_work import EMPTY_ACCOUNTS
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.forks import FORKS
-from nodeapi.evm.world import EMPTY_CODE_HASH
+from samples.sample_stake import ERIN, PUBLIC_KEY
+from samples.sample_work import EMPTY_ACCOUNTS
+from samples.signers import Signer
 from tests.nodeapi.chain.verifying import verify_chain
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -164,7 +164,7 @@ def test_leading_zeros_are_counted(story):
 def test_self_destruct_spares_contracts_since_cancun(story):
     assert story.has_code(story["survivor"])
     assert not story.has_code(story["gone at birth again"])
-    assert not story.has_code(story["to nobody"])
+    assert not story.has_code(story["to a new account"])
 
 
 def test_the_proxy_keeps_its_own_storage(story):
@@ -174,7 +174,7 @@ def test_the_proxy_keeps_its_own_storage(story):
     assert story.chain.state.code(account.code_hash) == contract("proxy").runtime
 
 
-def test_the_readme_tells_every_block(story):
+def test_the_readme_describes_every_block(story):
     readme = sample_files(story)["README.md"].decode()
     for note, block in zip(story.notes, story.chain.blocks, strict=True):
         assert block.header.extra_data == note.text.encode()

@@ -1,9 +1,9 @@
 import pytest
 
-from nodeapi.chain.scenarios import SCENARIOS, branches
-from nodeapi.chain.scenarios.base import CYD, FACTORY, FRESH, SLOTS, child_of
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.requests import WITHDRAWAL_REQUEST_ADDRESS
+from evm.requests import WITHDRAWAL_REQUEST_ADDRESS
+from samples.scenarios import SCENARIOS, branches
+from samples.scenarios.base import CYD, FACTORY, FRESH, SLOTS, child_of
+from samples.signers import Signer
 from tests.nodeapi.chain.verifying import verify_blocks
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evm.state_trie import STATE_OWNER
 from nodeapi.chain import state_reader
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.state_reader import StoredNodes
-from nodeapi.evm.state_trie import STATE_OWNER
 from tests.support import chains
 
 ACCOUNTS = 300
@@ -43,10 +43,10 @@ def test_the_nodes_below_paths_are_those_of_their_subtrees_up_to_a_limit(
         )
         assert nodes.nodes_below(STATE_OWNER, [b"\x01" * 60]) == []
         assert nodes.nodes_below(b"\x11" * 32, [b""]) == []
-        monkeypatch.setattr(state_reader, "_BELOW_ONE_PATH", 10)
+        monkeypatch.setattr(state_reader, "BELOW_ONE_PATH", 10)
         inside = {path: node for path, node in rows.items() if path[:1] == b"\x07"}
         assert nodes.nodes_below(STATE_OWNER, [b"\x07"]) == [
             inside[path] for path in sorted(inside)[1:11]
         ]
-        monkeypatch.setattr(state_reader, "_BELOW_ALL_PATHS", 25)
+        monkeypatch.setattr(state_reader, "BELOW_ALL_PATHS", 25)
         assert len(nodes.nodes_below(STATE_OWNER, tops)) == 25

@@ -1,13 +1,12 @@
-"""An import that records nothing of what transactions do is the same import."""
+"""An import without trace records stores the same blocks and state."""
 
 from __future__ import annotations
 
 import pytest
 
+from evm.blocks import decode_block
 from nodeapi.chain.database import importer_connection
 from nodeapi.errors import TraceTooLarge
-from nodeapi.evm.blocks import decode_block
-from nodeapi.store.base import settled
 from tests.support import chains, sample
 from tests.support.serving import serving
 
@@ -27,7 +26,7 @@ def test_watching_changes_no_row_but_the_records() -> None:
     assert chains.audit_all("unwatched") == len(blocks) + 1
 
 
-def test_traces_of_what_nobody_watched_are_refused() -> None:
+def test_traces_without_records_are_rejected() -> None:
     blocks = sample.raw_blocks()
     chains.import_blocks("unwatched", sample.genesis(), blocks, record_limit_bytes=None)
     first = next(block for block in map(decode_block, blocks) if block.transactions)
@@ -37,9 +36,7 @@ def test_traces_of_what_nobody_watched_are_refused() -> None:
         store = running.service.store
 
         async def trace() -> object:
-            return await settled(
-                store.block_trace(network_id, first.header.hash, "calls")
-            )
+            return await store.block_trace(network_id, first.header.hash, "calls")
 
         with pytest.raises(TraceTooLarge):
             running.ask(trace)

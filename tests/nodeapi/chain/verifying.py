@@ -2,14 +2,14 @@
 
 from io import BytesIO
 
+from evm import rlp
+from evm.blocks import decode_block, encode_block
+from evm.chain_config import ChainConfig
+from evm.genesis import genesis_block
+from evm.header_rules import Generation
 from nodeapi.chain.genesis import genesis_state
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.verification import Parent, verify_block
-from nodeapi.evm import rlp
-from nodeapi.evm.blocks import decode_block, encode_block
-from nodeapi.evm.chain_config import ChainConfig
-from nodeapi.evm.genesis import genesis_block
-from nodeapi.evm.header_rules import Generation
 
 
 def verify_chain(genesis, chain_rlp):

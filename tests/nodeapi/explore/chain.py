@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from evm.blocks import Block
 from nodeapi.chain.abi import error_reason, word
-from nodeapi.chain.assembler import assemble
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.blocks import Block
+from samples.assembler import assemble
+from samples.builder import ChainBuilder
+from samples.signers import Signer
 
 ALICE = Signer("alice")
 COMPLAINER, WIDE, DEEP, MIXED, LOGGER = (bytes([0xA0 + n]) * 20 for n in range(1, 6))
 SCRIPT = "<script>alert(1)</script>"
 TURNED = "a\u202edlog\0"
 """With a character that turns the direction of writing, and one that is no text."""
+MARKED = "e" + "\u0301" * 240
+"""With a run of combining marks, between which no line breaks."""
 GAS_PRICE_WEI = 10**11
 BLOCK_GAS = 60_000_000
 FORKS = (
@@ -23,7 +25,7 @@ FORKS = (
 _PROGRAMS = {
     # Reverts with what it is called with.
     COMPLAINER: "CALLDATASIZE PUSH 0 DUP1 CALLDATACOPY CALLDATASIZE PUSH 0 REVERT",
-    # Calls an account without code as often as it is told.
+    # Calls an account without code; the input is the number of calls.
     WIDE: """
         PUSH 0 CALLDATALOAD
         again: DUP1 ISZERO PUSH @done JUMPI
@@ -31,7 +33,7 @@ _PROGRAMS = {
         PUSH 1 SWAP1 SUB PUSH @again JUMP
         done: STOP
     """,
-    # Calls itself with one less than it was told, then reverts with what follows.
+    # Calls itself with its input minus one, then reverts with the text below.
     DEEP: """
         CALLDATASIZE PUSH 0 DUP1 CALLDATACOPY
         PUSH 0 MLOAD DUP1 ISZERO PUSH @bottom JUMPI
@@ -94,6 +96,7 @@ def build() -> ChainBuilder:
     chain.send(ALICE, DEEP, word(300) + error_reason(SCRIPT), gas=15_000_000, **price)
     chain.send(ALICE, MIXED, error_reason("not today"), gas=2_000_000, **price)
     chain.deploy(ALICE, bytes.fromhex("60ee6000526001601ff3"), value=10**18, **price)
+    chain.send(ALICE, COMPLAINER, error_reason(MARKED), **price)
     chain.block()
     for number in range(150):
         chain.send(ALICE, bytes([number + 1]) * 20, gas=21_000, value=number, **price)

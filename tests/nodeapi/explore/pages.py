@@ -11,7 +11,7 @@ from django.test import Client
 from keys.models import User
 from nodeapi.models import Block, Transaction
 
-REVERTED, TURNED, OWN_ERROR, WIDE, DEEP, MIXED, CREATION = range(7)
+REVERTED, TURNED, OWN_ERROR, WIDE, DEEP, MIXED, CREATION, MARKED = range(8)
 """The transactions of block 1, in their order."""
 
 PASSWORD = "a password"

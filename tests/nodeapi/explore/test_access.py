@@ -28,7 +28,7 @@ from tests.nodeapi.explore.pages import (
 pytestmark = pytest.mark.usefixtures("hard_network")
 
 
-def test_whoever_is_not_logged_in_is_asked_to_whatever_the_address():
+def test_anonymous_users_are_redirected_to_the_login_from_any_path():
     absent = f"/explore/nothing/tx/0x{'00' * 32}"
     for path in (block_path(), transaction_path(0), absent):
         response = Client().get(path)
@@ -51,7 +51,7 @@ def test_logging_in_leads_to_the_page_and_logging_out_away(customer):
     assert client.get(block_path()).status_code == HTTPStatus.FOUND
 
 
-def test_a_wrong_password_logs_nobody_in(customer):
+def test_a_wrong_password_does_not_log_in(customer):
     client = Client()
     form = {"username": customer.email, "password": "another"}
     assert "No account has this address and this password" in text(
@@ -68,7 +68,7 @@ def test_logging_in_leads_to_no_other_site(customer):
 
 
 @pytest.mark.parametrize("path", [block_path, lambda: transaction_path(0)])
-def test_a_customer_sees_the_networks_that_his_key_may_trace(customer, path):
+def test_a_customer_sees_the_networks_that_their_key_may_trace(customer, path):
     assert see(customer, path()).status_code == HTTPStatus.NOT_FOUND
     hard = Network.objects.get(slug="hard")
     issue_key(owner=customer, networks=[hard], may_trace=True)
@@ -126,7 +126,7 @@ def test_a_key_that_may_not_trace_any_more_shows_nothing(customer, end):
     assert see(customer, transaction_path(0)).status_code == HTTPStatus.NOT_FOUND
 
 
-def test_somebody_elses_key_shows_nothing(customer):
+def test_another_customers_key_grants_no_access(customer):
     issue_key(owner=User.objects.create_user("somebody@example.org"), may_trace=True)
     assert see(customer, block_path()).status_code == HTTPStatus.NOT_FOUND
 
@@ -138,7 +138,7 @@ def test_somebody_elses_key_shows_nothing(customer):
         ("prestateTracer", 'id="changes"', 'id="calls"'),
     ],
 )
-def test_a_customer_sees_what_the_tracers_that_he_may_use_say(
+def test_a_customer_sees_what_the_tracers_that_they_may_use_say(
     customer, tracer, shown, hidden
 ):
     key = issue_key(owner=customer, may_trace=True).api_key

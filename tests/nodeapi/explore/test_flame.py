@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from evm.tracers.frames import CallFrame
 from nodeapi.explore.calls import in_order
 from nodeapi.explore.flame import MAX_BARS, MAX_ROWS, Flame, flame, own_gas
-from nodeapi.tracers.frames import CallFrame
 
 
 def call(gas_used: int, *calls: CallFrame, error: str | None = None) -> CallFrame:

@@ -1,4 +1,4 @@
-"""Values are read back as what they are."""
+"""Formatted values can be parsed to the same value."""
 
 from __future__ import annotations
 
@@ -44,3 +44,26 @@ def test_long_texts_are_cut():
 @pytest.mark.parametrize("timestamp", [2**63, -(2**63), 10**12])
 def test_times_that_no_calendar_has_stay_numbers(timestamp):
     assert words.moment(timestamp) == f"second {timestamp:,}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *((-5, "0 s"), (59.9, "59 s"), (60, "1 min"), (3599, "59 min")),
+        *((3600, "1 h"), (86_400, "1 d"), (86_400 * 1234, "1,234 d")),
+    ],
+)
+def test_ages_have_one_unit(seconds, text):
+    assert words.age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("wei", "text"),
+    [
+        *((0, "0 wei"), (7, "7 wei"), (999_999, "999,999 wei")),
+        *((10**6, "0.001 gwei"), (1_234_567_890, "1.235 gwei")),
+        (10**12, "1,000.000 gwei"),
+    ],
+)
+def test_short_gas_prices_are_rounded(wei, text):
+    assert words.short_gwei(wei) == text

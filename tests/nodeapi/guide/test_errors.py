@@ -1,4 +1,4 @@
-"""Pages that are made from the code say what the code does."""
+"""The generated page of errors matches the code."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ def test_each_error_says_when_it_is_raised() -> None:
         assert re.fullmatch(r"(When|For|Once|If|Where)\b.*\.", entry.when), entry.name
 
 
-def test_pages_tell_other_sites_nothing_and_their_own_forms_an_origin() -> None:
+def test_referrer_policy_hides_pages_from_other_sites_and_keeps_the_origin_of_forms() -> (
+    None
+):
     # Browsers send "Origin: null" from a page with no-referrer, which CSRF refuses.
     assert Client().get("/docs/errors")["Referrer-Policy"] == "same-origin"

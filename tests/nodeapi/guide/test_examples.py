@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from networks.models import Network
-from nodeapi.chain.builder import ChainBuilder
 from nodeapi.guide.examples import SEARCHED_ACCOUNTS, examples
+from samples.builder import ChainBuilder
 from tests.nodeapi.explore.chain import ALICE, GAS_PRICE_WEI, MIXED, genesis
 from tests.support import chains
 

@@ -1,4 +1,4 @@
-"""The documentation says what the code and the database say."""
+"""The documentation pages match the code and the database."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import re
 from itertools import pairwise
 
 import pytest
+from django.conf import settings as django_settings
 from django.test import Client
 from django.urls import reverse
 
+from keys.api.documentation import document
 from keys.api.problems import PROBLEMS
-from keys.api.schema import document
 from keys.models import Plan, Scope
 from nodeapi import conf
 from nodeapi.guide.contents import PAGES
@@ -62,6 +63,16 @@ def test_changelog_shows_code_as_code() -> None:
     assert "`" not in text
 
 
+def test_changelog_shows_every_entry_under_its_version_and_kind() -> None:
+    text = page("changelog")
+    source = (django_settings.BASE_DIR / "CHANGELOG.md").read_text()
+    headings = re.findall(r"<h[23]>(.+?)</h[23]>", text)
+    assert headings[:2] == ["Unreleased", "Added"]
+    assert headings.count("0.1.0, 2026-11-22") == 1
+    article = text.partition("<article>")[2]
+    assert article.count("<li>") == len(re.findall(r"^- ", source, re.M))
+
+
 def test_networks_and_plans_are_the_databases() -> None:
     make_network("alpha", tracers=["callTracer"])
     make_network("beta", tracers=[])
@@ -79,15 +90,17 @@ def test_snippets_name_the_host_that_was_asked() -> None:
 
 
 OPERATORS_ALONE = {
+    "NODEAPI_BATCHES_IN_PROGRESS_BYTES",
     "NODEAPI_CACHE_BYTES",
     "NODEAPI_DATABASE_CONNECTIONS",
     "NODEAPI_QUERY_TIMEOUT",
     "NODEAPI_SUPPORT_CONTACT",
     "NODEAPI_TRACE_MEMORY_BYTES",
     "NODEAPI_TRACE_SPOOL_BYTES",
+    "NODEAPI_TRACE_OWNER_BYTES",
     "NODEAPI_TRACE_WORKERS",
 }
-"""Settings that callers never meet; the README has all of them."""
+"""Settings that do not limit callers; docs/settings.md has all of them."""
 
 
 def test_every_setting_that_limits_callers_is_there(settings) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.signers import Signer
-from nodeapi.evm.blocks import Block
+from evm.blocks import Block
+from samples.builder import ChainBuilder
+from samples.signers import Signer
 
 ALICE = Signer("alice")
 LOOP, DEEP, WIDE, GREETING = (bytes([0xC0 + n]) * 20 for n in range(4))

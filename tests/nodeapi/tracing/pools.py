@@ -1,4 +1,4 @@
-"""Pools that tests run, and what is left of them: processes and open files."""
+"""Trace pools for tests, and checks for leftover processes and open files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from evm.tracers.struct_log import StructLogOptions
 from nodeapi.service import database_conninfo
-from nodeapi.tracers.struct_log import StructLogOptions
 from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing import chain
+from tests.support.waiting import wait_until
 
 BLOCKS = chain.blocks()
 LOOP, DEEP, WIDE, GREETINGS = (block.header.hash for block in BLOCKS)
@@ -65,8 +69,26 @@ def children() -> list[int]:
     return found
 
 
-async def answer(pool: TracePool, job: TraceJob, owner: object = "key") -> Any:
-    stream = await pool.trace(job, owner)
+def wait_until_executing(pid: int) -> None:
+    """Wait until a trace worker executes a job: it needs the processor for nothing else."""
+    process = psutil.Process(pid)
+    wait_until(lambda: NICENESS in map(niceness, process.threads()))
+    ready = process.cpu_times().user
+    wait_until(lambda: process.cpu_times().user > ready + 0.1)
+
+
+def niceness(thread: Any) -> int | None:
+    """Return the niceness of a thread, None when it has ended."""
+    try:
+        return os.getpriority(os.PRIO_PROCESS, thread.id)
+    except ProcessLookupError:
+        return None
+
+
+async def answer(
+    pool: TracePool, job: TraceJob, key: object = "key", owner: object = None
+) -> Any:
+    stream = await pool.trace(job, key, owner=owner)
     data = await stream.read()
     assert len(data) == stream.size
     return json.loads(data)

@@ -1,9 +1,10 @@
-"""What a pool of worker processes answers, to whom, and to how many at once."""
+"""Answers of a pool of trace workers, and its limits per owner."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import time
 from dataclasses import replace
@@ -13,16 +14,18 @@ from typing import Any
 import psutil
 import pytest
 
+from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.errors import ServiceUnavailable
-from nodeapi.tracers.struct_log import StructLogOptions
+from jsonrpc.stream import Stream
 from nodeapi.tracing.errors import (
     TooManyConcurrent,
+    TooMuchUnread,
     TraceFailed,
     TraceResultTooLarge,
 )
 from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.pool import TracePool
-from nodeapi.tracing.process import NICENESS
+from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing.pools import (
     BLOCKS,
     DEEP,
@@ -35,6 +38,7 @@ from tests.nodeapi.tracing.pools import (
     job,
     run,
 )
+from tests.support.waiting import until
 
 
 def test_a_job_survives_the_way_to_the_worker(network_id: int) -> None:
@@ -51,7 +55,8 @@ def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> N
         assert [entry["result"]["gas"] for entry in found] == [21_018] * 3
         assert found[0]["result"]["returnValue"] == "0x" + "00" * 31 + "2a"
         (pid,) = children()
-        assert os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
+        threads = os.listdir(f"/proc/{pid}/task")
+        assert NICENESS in [os.getpriority(os.PRIO_PROCESS, int(t)) for t in threads]
         part = await answer(pool, job(network_id, GREETINGS, first=1, last=1))
         assert part == found[1:2]
         single = job(network_id, GREETINGS, first=2, is_single=True)
@@ -61,7 +66,7 @@ def test_entries_stand_in_order_and_a_worker_is_used_again(network_id: int) -> N
     run(test, LIMITS)
 
 
-def test_what_can_not_be_traced_is_told_in_geth_s_words(network_id: int) -> None:
+def test_what_can_not_be_traced_has_geths_error_text(network_id: int) -> None:
     async def told(pool: TracePool, **options: Any) -> str:
         with pytest.raises(TraceFailed) as caught:
             await pool.trace(job(network_id, **options), "key")
@@ -142,17 +147,88 @@ def test_too_many_that_wait_are_turned_away(network_id: int) -> None:
     run(test, replace(LIMITS, waiting=1))
 
 
-def test_answers_that_nobody_reads_are_limited(network_id: int) -> None:
+def test_answers_that_are_not_read_are_limited(network_id: int) -> None:
     async def test(pool: TracePool) -> None:
         stream = await pool.trace(job(network_id, GREETINGS), "key")
         with pytest.raises(ServiceUnavailable):
-            await pool.trace(job(network_id, GREETINGS, first=1), "key")
+            await pool.trace(job(network_id, GREETINGS, first=1), "other")
         del stream
         await asyncio.sleep(0)  # the loop still refers to what woke this up
         gc.collect()
         assert len(await answer(pool, job(network_id, GREETINGS, first=1))) == 2
 
     run(test, replace(LIMITS, spool_bytes=1000))
+
+
+def test_unread_answers_of_all_keys_of_an_owner_have_a_share(network_id: int) -> None:
+    one, two, three = (job(network_id, GREETINGS, first=n) for n in range(3))
+
+    async def test(pool: TracePool) -> None:
+        first = await pool.trace(one, "key", owner="ann")
+        with pytest.raises(TooMuchUnread) as caught:
+            await pool.trace(two, "another key", owner="ann")
+        assert (caught.value.http_status, caught.value.code) == (429, -32005)
+        assert caught.value.data is not None
+        assert caught.value.data["reason"] == "too_much_unread"
+        assert caught.value.data["limit"] == 1000
+        others = await pool.trace(two, "third key", owner="bob")
+        await first.read()
+        assert len(json.loads(await others.read())) == 2
+        assert len(await answer(pool, two, "another key", owner="ann")) == 2
+        # Those that are begun at once are held against each other at their ends.
+        both = [pool.trace(each, each.first, owner="ann") for each in (two, three)]
+        streams = await asyncio.gather(*both, return_exceptions=True)
+        assert [type(found) for found in streams] == [Stream, TooMuchUnread]
+
+    run(test, replace(LIMITS, spool_bytes=2**30, owner_bytes=1000))
+
+
+def test_an_answer_that_owners_share_counts_for_each_of_them(network_id: int) -> None:
+    async def test(pool: TracePool) -> None:
+        same = job(network_id, GREETINGS)
+        asking = [pool.trace(same, n, owner=n % 2) for n in range(3)]
+        streams = await asyncio.gather(*asking)
+        assert len({id(stream) for stream in streams}) == 3
+        size = streams[0].size
+        assert pool.spooled.bytes == size
+        assert dict(pool.spooled.owners) == {0: size, 1: size}
+        for stream in streams[:2]:
+            await stream.read()
+        assert dict(pool.spooled.owners) == {0: size}
+        await streams[2].read()
+        assert not pool.spooled.owners
+        assert not pool.spooled.readers
+
+    run(test, LIMITS)
+
+
+def test_a_trace_counts_until_its_answer_has_been_read_or_dropped(
+    network_id: int,
+) -> None:
+    async def test(pool: TracePool) -> None:
+        one = job(network_id, GREETINGS)
+        first, second = [await pool.trace(one, "key") for _ in range(2)]
+        with pytest.raises(TooManyConcurrent):
+            await pool.trace(one, "key")
+        await first.read()
+        third = await pool.trace(one, "key")
+        with pytest.raises(TooManyConcurrent):
+            await pool.trace(one, "key")
+        await second.aclose()  # before anything was read
+        fourth = await pool.trace(one, "key")
+        await third.begin()
+        await third.aclose()  # in the middle
+        assert len(await answer(pool, one, "key")) == 3
+        # The calls of a request count as one.
+        await asyncio.gather(
+            *(pool.trace(one, "key", request="batch") for _ in range(5))
+        )
+        del fourth
+        gc.collect()
+        assert len(await answer(pool, one, "key")) == 3
+        assert not pool.requests
+
+    run(test, LIMITS)
 
 
 def test_no_worker_is_lost_while_answers_can_not_be_put_anywhere(
@@ -187,9 +263,7 @@ def test_equal_jobs_at_once_are_executed_once(network_id: int) -> None:
 
 
 async def first_child() -> int:
-    while not children():
-        await asyncio.sleep(0.01)
-    (pid,) = children()
+    (pid,) = await until(children)
     return pid
 
 
@@ -207,7 +281,7 @@ def test_who_stops_waiting_ends_the_job_only_for_himself(network_id: int) -> Non
 
 
 @pytest.mark.parametrize("delay", [0, 0.02, 0.3, 0.8, 1.2])
-def test_a_job_that_nobody_waits_for_gives_its_worker_back(
+def test_a_job_without_a_waiting_request_gives_its_worker_back(
     network_id: int, delay: float
 ) -> None:
     async def test(pool: TracePool) -> None:
@@ -230,7 +304,7 @@ def test_the_event_loop_goes_on(network_id: int) -> None:
     async def watch() -> None:
         nonlocal longest
         while True:
-            begun = time.thread_time()  # others may have the processor meanwhile
+            begun = time.thread_time()  # processor time, not wall time
             await asyncio.sleep(0.001)
             longest = max(longest, time.thread_time() - begun)
 

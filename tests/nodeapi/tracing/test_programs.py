@@ -1,4 +1,4 @@
-"""JavaScript tracers in the trace workers: an entry for each transaction, come what may."""
+"""JavaScript tracers in the trace workers: always one entry for each transaction."""
 
 from __future__ import annotations
 

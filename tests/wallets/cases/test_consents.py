@@ -1,4 +1,4 @@
-"""Cases 64–93: what the user says, and what the dapp's sockets hear of it."""
+"""Cases 64–93: the user's decisions, and the events that the dapp's sockets receive."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def accounts_of(session: Any) -> dict[str, list[str]]:
 
 
 async def told(*clients: WalletClient) -> Any:
-    """Return the scopes of the session that each of the clients is told of next."""
+    """Return the scopes in the clients' next `wallet_sessionChanged` events."""
     events = [await next_event(client) for client in clients]
     for event in events:
         assert set(event) == {"jsonrpc", "method", "params"}
@@ -87,8 +87,9 @@ async def test_accounts_are_the_same_on_all_chains_the_primary_one_first(
     async with sockets_apart(owner) as (s1, s2):
         params = asking("eip155:137", "eip155:1", "wallet:eip155")
         created = await owner.granted(s1, params, addresses={A2, A1})
-        answers = [created, await s2.call("wallet_getSession")]
-        answers.append({"sessionScopes": await told(s2)})
+        # After its own response, a socket gets no event of the same change.
+        event = {"sessionScopes": await told(s2)}
+        answers = [created, event, await s2.call("wallet_getSession")]
     for answer in answers:
         assert set(accounts_of(answer)) == {"eip155:1", "eip155:137", "wallet:eip155"}
         for name, accounts in accounts_of(answer).items():
@@ -102,7 +103,7 @@ async def test_accounts_are_the_same_on_all_chains_the_primary_one_first(
 
 @pytest.mark.case(73)
 @scenario
-async def test_rejection_is_told_and_leaves_nothing(owner: Owner) -> None:
+async def test_rejection_is_reported_and_leaves_nothing(owner: Owner) -> None:
     async with await owner.connect() as s1:
         call = await owner.asking(s1, ONE)
         await orm(owner.reject)
@@ -125,7 +126,7 @@ async def test_dapp_asks_one_thing_at_a_time_over_all_its_sockets(owner: Owner) 
 
 @pytest.mark.case(76)
 @scenario
-async def test_other_dapp_asks_meanwhile(owner: Owner) -> None:
+async def test_another_dapp_can_create_a_request_at_the_same_time(owner: Owner) -> None:
     token = await orm(owner.new_token, "Q")
     async with await owner.connect() as s1, await owner.connect(token=token) as q:
         first = await owner.asking(s1, ONE)
@@ -176,7 +177,7 @@ async def test_rejection_of_more_leaves_what_there_is(owner: Owner) -> None:
 
 @pytest.mark.case(80)
 @scenario
-async def test_same_session_again_is_asked_for_again_and_nobody_told(
+async def test_same_session_again_is_asked_for_again_and_no_event_is_sent(
     owner: Owner,
 ) -> None:
     async with sockets_apart(owner) as (s1, s2):
@@ -226,7 +227,7 @@ async def test_session_is_no_other_dapps_and_no_other_users(
 
 @pytest.mark.case(83)
 @scenario
-async def test_revocation_is_told_to_the_other_socket(owner: Owner) -> None:
+async def test_revocation_is_reported_to_the_other_socket(owner: Owner) -> None:
     async with sockets_apart(owner) as (s1, s2):
         await owner.granted(s1, ONE)
         await told(s2)
@@ -261,12 +262,12 @@ async def test_scopes_that_are_revoked(
             assert list(session["sessionScopes"]) == left
 
 
-# What the user changes in his wallet
+# Changes by the user in their wallet
 
 
 @pytest.mark.case(88, 93)
 @scenario
-async def test_network_that_is_taken_away_is_told_to_all(owner: Owner) -> None:
+async def test_network_that_is_taken_away_is_reported_to_all(owner: Owner) -> None:
     async with sockets_apart(owner) as (s1, s2):
         created = await owner.granted(s1, asking("eip155:1", "eip155:137"))
         await told(s2)
@@ -291,7 +292,7 @@ async def test_session_without_networks_or_accounts_is_over(
 
 @pytest.mark.case(90)
 @scenario
-async def test_nobody_is_told_when_nothing_has_changed(owner: Owner) -> None:
+async def test_no_event_is_sent_when_nothing_has_changed(owner: Owner) -> None:
     async with sockets_apart(owner) as (s1, s2):
         await owner.granted(s1, ONE)
         await told(s2)
@@ -302,7 +303,7 @@ async def test_nobody_is_told_when_nothing_has_changed(owner: Owner) -> None:
 
 @pytest.mark.case(91)
 @scenario
-async def test_other_primary_account_is_told_as_the_first(owner: Owner) -> None:
+async def test_other_primary_account_is_reported_as_the_first(owner: Owner) -> None:
     async with sockets_apart(owner) as (s1, s2):
         await owner.granted(s1, ONE, addresses=[A1, A2])
         await told(s2)
@@ -314,7 +315,7 @@ async def test_other_primary_account_is_told_as_the_first(owner: Owner) -> None:
 
 @pytest.mark.case(92)
 @scenario
-async def test_what_was_missed_is_not_told_again(owner: Owner) -> None:
+async def test_what_was_missed_is_not_reported_again(owner: Owner) -> None:
     async with await owner.connect() as s1:
         await owner.granted(s1, asking("eip155:1", "eip155:137"))
     await orm(owner.edit, "eip155:137")

@@ -194,7 +194,7 @@ async def test_token_socket_and_session_end_together(
 
 
 async def closed(client: WalletClient) -> int:
-    """Return the code with which a socket is closed, whatever it is told before."""
+    """Return the code with which a socket is closed, and ignore frames before it."""
     while True:
         try:
             event = await next_event(client)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.support.signing import (
     signer_of_data,
 )
 from tests.support.upstream_node import UpstreamNode, running_node
+from tests.support.waiting import until
 from tests.support.wallet import A1, M0
 from wallets.client import WalletClient
 from wallets.models import ConsentRequest, RequestState
@@ -52,13 +54,13 @@ def node() -> Iterator[UpstreamNode]:
     """Return a node that takes the transactions of eip155:1."""
     network = Network.objects.get(chain_id=1)
     with running_node() as running:
-        configure_network(network=network, upstream_url=running.url)
+        configure_network(network=network, upstream_urls=[running.url])
         yield running
-        configure_network(network=network, upstream_url="")
+        configure_network(network=network, upstream_urls=[])
 
 
 async def granted(owner: Owner, client: WalletClient, **choice: Any) -> Any:
-    """Return a session in which U has let P use his key, and A1."""
+    """Return a session that grants P the account with U's key, and A1."""
     return await owner.granted(client, ONE, addresses={SIGNER, A1}, **choice)
 
 
@@ -70,7 +72,7 @@ async def asked(owner: Owner, client: WalletClient, *call: Any) -> asyncio.Task[
 
 
 async def decide(owner: Owner, visit: Visit, decision: str) -> int:
-    """Decide on U's page, with his passphrase; return the status."""
+    """Decide on U's page with U's passphrase, and return the HTTP status."""
     path = f"/wallet/signatures/{(await orm(owner.pending)).pk}"
     seen = boxes((await orm(visit.get, path)).text)
     form = {**seen, "decision": decision, "passphrase": PASSPHRASE}
@@ -88,7 +90,7 @@ async def nothing_waits(owner: Owner) -> bool:
 async def test_sender_that_is_not_in_the_scope_is_refused(signing: Owner) -> None:
     async with await signing.connect() as s1:
         await granted(signing, s1)
-        for sender in ("0x" + "c0" * 20, A1):  # nobody's, and a watch-only one
+        for sender in ("0x" + "c0" * 20, A1):  # an unknown and a watch-only account
             transaction = {**TRANSFER, "from": sender}
             call = s1.invoke("eip155:1", "eth_sendTransaction", transaction)
             assert (await failure(call)).code == 4100
@@ -124,6 +126,82 @@ async def test_typed_data_for_another_chain_is_refused(signing: Owner) -> None:
         assert await nothing_waits(signing)
 
 
+HALF = "a\ud800"
+ODD_NAME = {
+    "types": {**MAIL["types"], "Mail": [{"name": HALF, "type": "string"}]},
+    "primaryType": "Mail",
+    "domain": MAIL["domain"],
+    "message": {HALF: "Hello"},
+}
+"""Typed data in which a member's name has a lone surrogate."""
+
+
+def invoked(method: str, *params: Any, **more: Any) -> tuple[str, dict[str, Any]]:
+    request = {"method": method, "params": list(params), **more}
+    return "wallet_invokeMethod", {"scope": "eip155:1", "request": request}
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (invoked("eth_signTypedData_v4", SIGNER, ODD_NAME), "has a lone surrogate"),
+        (
+            # As text, the frame itself has no escape in it.
+            invoked("eth_signTypedData_v4", SIGNER, json.dumps(ODD_NAME)),
+            "types.Mail: has a lone surrogate, which is no character",
+        ),
+        (invoked("personal_sign", HALF, SIGNER), "has a lone surrogate"),
+        (invoked("eth_getBalance", HALF, "latest"), "has a lone surrogate"),
+        (invoked("eth_chainId", **{HALF: 1}), "has a lone surrogate"),
+        (
+            ("wallet_createSession", {"optionalScopes": {HALF: M0}}),
+            "has a lone surrogate",
+        ),
+        (
+            ("wallet_createSession", {**ONE, "sessionProperties": {"expiry": HALF}}),
+            "has a lone surrogate",
+        ),
+        (("wallet_revokeSession", {"scopes": [HALF]}), "has a lone surrogate"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_lone_surrogate_is_refused_when_it_comes(
+    signing: Owner, call: Any, why: str
+) -> None:
+    @scenario
+    async def refused() -> None:
+        async with await signing.connect() as s1:
+            await granted(signing, s1)
+            error = await failure(s1.call(*call))
+            assert error.code == -32602
+            assert why in f"{error} {error.data}"
+            assert await nothing_waits(signing)
+
+    refused()
+
+
+@scenario
+async def test_structure_that_would_be_signed_as_a_number_is_refused(
+    signing: Owner,
+) -> None:
+    types = {
+        **{name: MAIL["types"][name] for name in ("EIP712Domain", "Person")},
+        "uint": MAIL["types"]["Mail"],
+        "Box": [{"name": "mail", "type": "uint"}],
+    }
+    data = {"types": types, "primaryType": "Box", "domain": MAIL["domain"]}
+    data["message"] = {"mail": MAIL["message"]}
+    async with await signing.connect() as s1:
+        await granted(signing, s1)
+        call = s1.invoke("eip155:1", "eth_signTypedData_v4", SIGNER, data)
+        error = await failure(call)
+        assert (error.code, error.message) == (
+            -32602,
+            "types: uint is an elementary type and can't be a structure",
+        )
+        assert await nothing_waits(signing)
+
+
 @pytest.mark.case(112)
 @scenario
 async def test_group_that_was_unticked_is_refused(
@@ -140,7 +218,7 @@ async def test_group_that_was_unticked_is_refused(
 
 
 @scenario
-async def test_answers_reach_whoever_asked_in_either_process(
+async def test_answers_reach_the_calling_socket_in_either_process(
     signing: Owner, visit: Visit
 ) -> None:
     async with sockets_apart(signing) as (s1, s2):
@@ -175,9 +253,7 @@ async def test_request_of_a_socket_that_closes_is_withdrawn(
         task = await asked(signing, s1, "personal_sign", HELLO, SIGNER)
         request = await orm(signing.pending)
     await asyncio.gather(task, return_exceptions=True)
-    async with asyncio.timeout(20):
-        while not await nothing_waits(signing):
-            await asyncio.sleep(0.05)
+    await until(lambda: nothing_waits(signing))
     await orm(request.refresh_from_db)
     assert request.state == RequestState.WITHDRAWN
     page = await orm(visit.get, f"/wallet/signatures/{request.pk}")

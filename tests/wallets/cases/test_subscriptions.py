@@ -96,7 +96,7 @@ async def test_subscriptions_end_with_their_socket(
 
 @pytest.mark.case(125)
 @scenario
-async def test_scope_tells_the_chains_apart(
+async def test_subscriptions_belong_to_the_chain_of_their_scope(
     owner: Owner, both: tuple[GrowingChain, GrowingChain]
 ) -> None:
     async with await owner.connect() as s1:

@@ -68,7 +68,7 @@ async def test_without_a_session(
     async with sockets_apart(owner) as (s1, s2):
         assert await s1.call(method, params) == expected
         await nothing_comes(s2, 0.2)
-        assert s1._events.empty()
+        assert s1.received.empty()
 
 
 @pytest.mark.case(19)
@@ -145,7 +145,7 @@ async def test_what_can_not_be_granted_is_refused_and_the_user_not_asked(
         assert await s1.call("wallet_getSession") == EMPTY
 
 
-# What is granted to whom asks like that
+# What such requests grant
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 
 from networks.models import Network
 from networks.services import configure_network
@@ -20,6 +21,7 @@ from tests.support.live import Live
 from tests.support.pages import Visit, boxes
 from tests.support.signing import KEY, PASSPHRASE, SIGNER, add_key, signer_of
 from tests.support.upstream_node import UpstreamNode, running_node
+from tests.support.waiting import until
 from tests.support.wallet import A1, BY_USER, M0
 from wallets import conf
 from wallets.client import CallFailed, WalletClient
@@ -45,7 +47,7 @@ def owner(live: Live) -> Owner:
 
 @pytest.fixture
 def visits(live: Live, owner: Owner) -> Iterator[list[Visit]]:
-    """Return his browsers; their connections are spread over both processes."""
+    """Return the user's browsers; their connections are spread over both processes."""
     found = [Visit(live.base_url, owner.user) for _ in range(AT_ONCE)]
     yield found
     for visit in found:
@@ -57,9 +59,9 @@ def node(live: Live) -> Iterator[UpstreamNode]:
     """Return a node that takes the transactions of eip155:1."""
     network = Network.objects.get(chain_id=1)
     with running_node() as running:
-        configure_network(network=network, upstream_url=running.url)
+        configure_network(network=network, upstream_urls=[running.url])
         yield running
-        configure_network(network=network, upstream_url="")
+        configure_network(network=network, upstream_urls=[])
 
 
 async def granted(owner: Owner, client: WalletClient) -> None:
@@ -89,7 +91,7 @@ async def all_approve(
 
 
 def signed(owner: Owner) -> int:
-    """Return how many signatures the user's log tells of."""
+    """Return the number of signatures in the user's log."""
     return Activity.objects.filter(user=owner.user, event=Event.SIGNED).count()
 
 
@@ -200,6 +202,10 @@ async def test_page_of_a_key_that_was_deleted_signs_nothing(
     assert await orm(signed, owner) == 0
 
 
+async def has(requests: QuerySet[ConsentRequest], count: int) -> bool:
+    return await orm(requests.count) == count
+
+
 @scenario
 async def test_two_requests_for_a_session_are_decided_one_upon_the_other(
     owner: Owner, visits: list[Visit]
@@ -217,8 +223,7 @@ async def test_two_requests_for_a_session_are_decided_one_upon_the_other(
             asyncio.create_task(client.call("wallet_createSession", more)),
         ]
         waiting = ConsentRequest.objects.pending().filter(dapp=owner.dapp)
-        while await orm(waiting.count) < len(tasks):
-            await asyncio.sleep(0.05)
+        await until(lambda: has(waiting, len(tasks)))
         paths = [
             f"/wallet/requests/{pk}"
             for pk in await orm(list, waiting.values_list("pk", flat=True))
@@ -247,7 +252,7 @@ async def test_two_requests_for_a_session_are_decided_one_upon_the_other(
 async def test_flood_of_what_is_confirmed_leaves_few_in_the_inbox(
     live: Live, owner: Owner
 ) -> None:
-    """Signatures and chains from ten sockets; somebody else is let in meanwhile."""
+    """Signatures and chains from ten sockets, while another dapp is connected."""
     stranger = await orm(Owner, live.base_url)
     clients = [await owner.connect() for _ in range(10)]
     await granted(owner, clients[0])
@@ -269,14 +274,12 @@ async def test_flood_of_what_is_confirmed_leaves_few_in_the_inbox(
         assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
     most = MAX_WAITING + 1
     assert most <= conf.max_pending_requests()
-    while sum(not call.done() for call in asking) > most:
-        await asyncio.sleep(0.05)
+    await until(lambda: sum(not call.done() for call in asking) <= most)
     pending = ConsentRequest.objects.pending().filter(dapp__user=owner.user)
     assert await orm(pending.count) == most
     refused = Counter(call.result() for call in asking if call.done())
     assert set(refused) <= {-32002, -32005}
     await asyncio.gather(*(client.close() for client in clients))
     await asyncio.gather(*asking, return_exceptions=True)
-    while await orm(pending.exists):
-        await asyncio.sleep(0.05)
+    await until(lambda: has(pending, 0))
     assert await orm(signed, owner) == 0

@@ -1,4 +1,4 @@
-"""Floods of what dapps may send: nobody else notices, and nothing is granted by it."""
+"""Floods of requests by a dapp: other clients are not affected, nothing is granted."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_flood_of_requests_fills_one_inbox_with_five(
 
 
 @scenario
-async def test_flood_of_guesses_pairs_nothing_and_locks_nobody_else_out(
+async def test_flood_of_guesses_pairs_nothing_and_locks_no_other_user_out(
     live: Live, owner: Owner, victim: Owner
 ) -> None:
     await orm(FailedPairing.objects.all().delete)
@@ -242,5 +242,5 @@ async def test_flood_of_frames_costs_its_sender_the_socket(
         while not sending.done():
             for one in calm:
                 assert await one.invoke("eip155:1", "eth_chainId") == "0x1"
-            await asyncio.sleep(0.1)
+            await asyncio.wait([sending], timeout=0.1)
     assert set(await sending) <= {4429, 4008}

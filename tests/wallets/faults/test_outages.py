@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connections
+from django.db.models import QuerySet
 from websockets.exceptions import InvalidStatus
 
-from config import env
+from config import variables
 from config.embedded.postgres import PostgresServer
 from tests.support.dapps import (
     Owner,
@@ -25,6 +26,7 @@ from tests.support.dapps import (
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import live_service
 from tests.support.redis_server import own_redis
+from tests.support.waiting import until
 from tests.support.wallet import A1, A2, M0, served_chains
 from wallets import internal_key
 from wallets.client import CallFailed, Disconnected, WalletClient
@@ -33,9 +35,6 @@ from wallets.models import ConsentRequest, RequestState
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MORE = {"optionalScopes": {"eip155:137": M0}}
-
-PATIENCE_SECONDS = 50
-"""For what is over in a moment where nobody else works."""
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def database() -> Iterator[PostgresServer]:
     """Return the server that holds the test database; it runs again afterwards."""
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
-    server = PostgresServer(env.var_dir())
+    server = PostgresServer(variables.var_dir())
     try:
         yield server
     finally:
@@ -140,14 +139,16 @@ def test_while_postgresql_is_away_calls_fail_and_what_waits_goes_on_waiting(
 
 async def answered(*clients: WalletClient) -> None:
     """Wait until calls of clients are answered again."""
+
+    async def is_answered(client: WalletClient) -> bool:
+        try:
+            assert (await client.call("wallet_getSession"))["sessionScopes"]
+        except CallFailed:
+            return False
+        return True
+
     for client in clients:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                try:
-                    assert (await client.call("wallet_getSession"))["sessionScopes"]
-                    break
-                except CallFailed:
-                    await asyncio.sleep(0.1)
+        await until(lambda client=client: is_answered(client))  # type: ignore[misc]
 
 
 def test_requests_of_a_killed_process_leave_the_inbox_and_no_others(
@@ -159,11 +160,11 @@ def test_requests_of_a_killed_process_leave_the_inbox_and_no_others(
             calls = [await owner.asking(clients[0], MORE)]
             calls.append(asyncio.create_task(ask(clients[1])))
             pending = ConsentRequest.objects.pending().filter(dapp__user=owner.user)
-            await until(pending, 2)
+            await until(lambda: has(pending, 2))
             os.kill(pids[0], signal.SIGKILL)
             done, left = await asyncio.wait(calls, return_when="FIRST_COMPLETED")
             assert isinstance(done.pop().exception(), Disconnected)
-            await until(pending, 1)
+            await until(lambda: has(pending, 1))
             request = await orm(owner.pending)
             await orm(owner.approve)
             assert list((await left.pop())["sessionScopes"]) == ["eip155:137"]
@@ -173,10 +174,8 @@ def test_requests_of_a_killed_process_leave_the_inbox_and_no_others(
     async def ask(client: WalletClient) -> object:
         return await client.call("wallet_createSession", MORE)
 
-    async def until(pending: object, count: int) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while await orm(pending.count) != count:  # type: ignore[attr-defined]
-                await asyncio.sleep(0.1)
+    async def has(pending: QuerySet[ConsentRequest], count: int) -> bool:
+        return await orm(pending.count) == count
 
     with live_service(workers=2) as live:
         run(scenario(Owner(live.base_url), live.server.pids))

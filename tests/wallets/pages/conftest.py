@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext
 
-from config.server import Server
+from server.supervisor import Server
 from tests.support.browser import log_in, running_chromium
 from tests.support.service import run_service
 from tests.support.signing import add_key

@@ -1,4 +1,4 @@
-"""A page of somebody else with connect.js on it, for tests that are about the script.
+"""A third-party page with connect.js, for tests of the script.
 
 The wallet's end of the socket, and the address where a code becomes a token, are played
 where a test is about what the script makes of each frame; else the service has them.
@@ -124,7 +124,7 @@ class Stage:
         self.page.evaluate("frame => ask(frame)", frame)
 
     def heard(self, number: object) -> dict[str, Any]:
-        """Return the answer that the dapp has heard."""
+        """Return the answer that the dapp has received."""
 
         def find() -> dict[str, Any] | None:
             frames = self.page.evaluate("heard")
@@ -168,7 +168,7 @@ class Stage:
     def pair(self) -> str:
         """Pair the dapp on the wallet's page; a wallet_createSession then waits."""
         window = self.window()
-        window.get_by_role("button", name="Let it ask").click()
+        window.get_by_role("button", name="Connect").click()
         token = self.exchange()
         self.answer("wallet_getSession", NO_SESSION)
         return token

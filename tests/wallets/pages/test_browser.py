@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from config.server import Server
 from keys.models import User
+from server.supervisor import Server
 from tests.support.browser import log_in, needs_chromium, until
 from tests.support.sites import SiteHandler, running_site
 from tests.support.wallet import BY_USER
@@ -29,19 +29,21 @@ def test_request_appears_in_the_open_inbox_and_is_approved(context, inhabited: P
     faults: list[str] = []
     page = page_of(context, faults)
     page.goto("/wallet/")
-    expect(page.get_by_text("Nobody is waiting for you")).to_be_visible()
+    expect(page.get_by_text("There are no pending requests")).to_be_visible()
     request = inhabited.asked("eip155:1", "eip155:137")
     page.get_by_role("link", name="Look at it").click()  # waits until it is there
     page.get_by_role("checkbox", name="Polygon").uncheck()
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("status")).to_contain_text("may now do what you have left")
+    expect(page.get_by_role("status")).to_contain_text(
+        "may now do what you have ticked"
+    )
     assert list(Session.objects.get(dapp=inhabited.dapp).scopes) == ["eip155:1"]
     request.refresh_from_db()
     assert request.state == RequestState.APPROVED
     assert faults == []
 
 
-def test_inbox_shows_what_comes_and_goes_as_it_is_told(context, inhabited: Person):
+def test_inbox_shows_what_comes_and_goes_as_it_is_reported(context, inhabited: Person):
     faults: list[str] = []
     page = page_of(context, faults)
     looks: list[str] = []
@@ -124,7 +126,7 @@ def test_return_key_says_no(context, inhabited: Person):
     page = page_of(context, [])
     page.goto(f"/wallet/requests/{request.pk}")
     page.get_by_role("checkbox", name="Main").press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("was told no")
+    expect(page.get_by_role("status")).to_contain_text("was informed")
     request.refresh_from_db()
     assert request.state == RequestState.REJECTED
 
@@ -153,7 +155,7 @@ def test_pages_fit_on_a_phone(
 
 
 class Framing(SiteHandler):
-    """A page of somebody else with the wallet in a frame."""
+    """A third-party page with the wallet in a frame."""
 
     framed = ""
 

@@ -1,4 +1,4 @@
-"""connect.js on a page of somebody else, in a real browser: what it makes of each frame."""
+"""connect.js on a third-party page in a real browser: how it handles each frame."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECT_ANEW = """() => {
     const kept = { token: "next", tokenSince: Date.now() };
     localStorage.setItem(name, JSON.stringify(kept));
 }"""
-"""Has another page keep a new token, of which this one will hear a moment later."""
+"""Lets another page store a new token, about which this page gets an event later."""
 
 REFUSE_AND_REPLACE = """(isSeenBefore) => {
     const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
@@ -54,7 +54,7 @@ IS_OLD = """() => {
 }"""
 
 
-def test_wallet_is_announced_at_once_and_whenever_somebody_asks(stage: Stage):
+def test_wallet_is_announced_at_once_and_on_each_request(stage: Stage):
     stage.page.evaluate("dispatchEvent(new Event('caip294:wallet_prompt'))")
     first, second = stage.page.evaluate("announced")
     assert first == second
@@ -65,7 +65,7 @@ def test_wallet_is_announced_at_once_and_whenever_somebody_asks(stage: Stage):
     assert len(params["uuid"]) == 36
 
 
-def test_without_a_token_nobody_is_asked(stage: Stage):
+def test_without_a_token_the_user_is_not_asked(stage: Stage):
     stage.ask(7, "wallet_getSession")
     assert stage.heard(7) == {"jsonrpc": "2.0", "id": 7, "result": NO_SESSION}
     stage.ask("a", "wallet_revokeSession")
@@ -77,7 +77,7 @@ def test_without_a_token_nobody_is_asked(stage: Stage):
     assert stage.sockets == []
 
 
-def test_session_is_told_at_once_and_kept_true_by_events(stage: Stage):
+def test_session_is_reported_at_once_and_kept_true_by_events(stage: Stage):
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
@@ -92,7 +92,7 @@ def test_session_is_told_at_once_and_kept_true_by_events(stage: Stage):
     assert stage.heard(3)["result"]["sessionScopes"] == changed
 
 
-def test_consent_that_came_late_is_told_as_an_event_too(stage: Stage):
+def test_consent_that_came_late_is_reported_as_an_event_too(stage: Stage):
     """Dapps that were written for MetaMask give up an answer after 30 s."""
     stage.pair()
     stage.page.evaluate("const now = Date.now; Date.now = () => now() + 31_000")
@@ -121,7 +121,7 @@ def test_calls_of_several_askers_find_back_to_each(stage: Stage):
     assert stage.page.evaluate("own")["result"] == "second"
 
 
-def test_lost_socket_is_opened_again_and_what_was_missed_is_told(stage: Stage):
+def test_lost_socket_is_opened_again_and_what_was_missed_is_reported(stage: Stage):
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
@@ -155,8 +155,8 @@ def test_token_that_was_revoked_is_forgotten(stage: Stage):
     assert len(stage.sockets) == 1
 
 
-def test_page_that_hears_late_of_a_revoked_token_keeps_the_next_one(stage: Stage):
-    """Another page has heard of it first, and its user has connected anew there."""
+def test_page_that_learns_late_of_a_revoked_token_keeps_the_next_one(stage: Stage):
+    """Another page has got the event first, and the user has connected again there."""
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
@@ -166,7 +166,7 @@ def test_page_that_hears_late_of_a_revoked_token_keeps_the_next_one(stage: Stage
     assert stage.page.evaluate(TOKEN) == "next"
 
 
-def test_token_that_was_revoked_while_nobody_looked_opens_nothing(stage: Stage):
+def test_token_that_was_revoked_while_the_page_was_closed_is_rejected(stage: Stage):
     stage.pair()
     stage.answer("wallet_createSession", SESSION)
     stage.heard(1)
@@ -184,7 +184,7 @@ def test_old_token_is_renewed_by_one_page_and_used_by_all(stage: Stage):
     """Ten pages come back at once after two days, over the service's own addresses."""
     stage.is_played = False
     window = stage.window()
-    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Connect").click()
     of_user = {"dapp__user": stage.person.user}
     stage.until(ConsentRequest.objects.pending().filter(**of_user).exists)
     tokens = DappToken.objects.filter(**of_user)

@@ -14,11 +14,11 @@ from wallets.models import Dapp
 pytestmark = needs_chromium
 
 
-def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
+def test_dapp_is_let_in_reads_the_chain_and_gets_events(stage: Stage):
     """All of it: paired, consented to, called, edited, revoked, with every click."""
     stage.is_played = False
     window = stage.window()
-    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Connect").click()
     window.get_by_role("checkbox", name="Polygon").uncheck()  # it was led there
     window.get_by_role("button", name="Approve").click()
     assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1"]
@@ -43,12 +43,12 @@ def test_dapp_is_let_in_reads_the_chain_and_hears_of_changes(stage: Stage):
     assert stage.heard(5)["error"]["code"] == 4100
 
 
-def test_user_is_led_to_what_he_is_to_sign(stage: Stage):
-    """To the request itself; a call that is refused at once opens no window."""
+def test_user_is_led_to_the_signature_request(stage: Stage):
+    """The window shows the request itself. A call that is refused at once opens none."""
     account = add_key(stage.person.user)
     stage.is_played = False
     window = stage.window()
-    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Connect").click()
     window.get_by_role("checkbox", name=account.address).check()
     window.get_by_role("button", name="Approve").click()
     assert (
@@ -98,7 +98,7 @@ def deny_the_first(stage: Stage) -> None:
     """Have a page paired with the wallet itself, and its first request denied."""
     stage.is_played = False
     window = stage.window()
-    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Connect").click()
     window.get_by_role("button", name="Deny", exact=True).click()
     assert stage.heard(1)["error"]["code"] == 4001
 
@@ -123,7 +123,7 @@ def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     window = stage.window()
     window.get_by_text(str(stage.person.user)).first.wait_for()
     assert "localhost" in window.locator("h1").inner_text()
-    window.get_by_role("button", name="Let it ask").click()
+    window.get_by_role("button", name="Connect").click()
     stage.exchange()
     window.wait_for_url(re.compile(r"/wallet/\?of="))  # which leads to the request
     stage.answer("wallet_getSession", NO_SESSION)
@@ -134,7 +134,7 @@ def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     assert dapp.tokens.count() == 1
 
 
-def test_page_that_is_denied_hears_that_the_user_said_no(stage: Stage):
+def test_page_that_is_denied_learns_that_the_user_rejected(stage: Stage):
     window = stage.window()
     window.get_by_role("button", name="Deny").click()
     assert stage.heard(1)["error"] == {
@@ -154,7 +154,7 @@ def test_window_that_is_closed_is_a_no(stage: Stage):
 
 def test_code_from_elsewhere_is_not_taken(stage: Stage):
     window = stage.window()
-    window.get_by_role("button", name="Let it ask").wait_for()
+    window.get_by_role("button", name="Connect").wait_for()
     forged = {"type": "portcullis:answer", "code": "stolen", "state": "x"}
     stage.page.evaluate("message => postMessage(message, '*')", forged)
     window.evaluate("message => opener.postMessage(message, '*')", forged)

@@ -42,19 +42,20 @@ def scopes_of(person: Person) -> list[str]:
     return list(Session.objects.get(dapp=person.dapp).scopes)
 
 
-def test_list_tells_what_each_dapp_may_do(person: Person):
+def test_list_shows_the_permissions_of_each_dapp(person: Person):
     granted(person, "eip155:1", "eip155:137")
     person.pair("https://other.example")
     text = person.client.get("/wallet/connections").content.decode()
     assert "Main, Polygon" in text
-    assert "read chain data, live notifications" in text
+    titles = "read chain data, ask you to send transactions, live notifications"
+    assert titles in text
     assert f"Savings <code>{A1}</code>" in text
     assert A2 not in text
     assert "nothing" in text
     assert "other.example" in text
 
 
-def test_list_tells_who_is_connected_now(person: Person, stranger: Person):
+def test_list_shows_connected_dapps(person: Person, stranger: Person):
     def page() -> str:
         return person.client.get("/wallet/connections").content.decode()
 
@@ -122,7 +123,7 @@ def test_session_of_nothing_is_over(person: Person, left_out):
     assert response.status_code == HTTPStatus.FOUND
     assert scopes_of(person) == []
     page = person.client.get(response["Location"]).content.decode()
-    assert "The session is over." in page
+    assert "The session has ended." in page
 
 
 @pytest.mark.parametrize("version", [0, 99, "x", "", "9" * 40])
@@ -169,7 +170,7 @@ def test_disconnect_all_leaves_other_users_alone(person: Person, stranger: Perso
     assert scopes_of(stranger) == ["eip155:1"]
 
 
-def test_log_tells_what_was_done_and_by_whom(person: Person, stranger: Person):
+def test_log_shows_changes_with_their_authors(person: Person, stranger: Person):
     granted(person)
     text = person.client.get("/wallet/activity").content.decode()
     assert "session granted" in text

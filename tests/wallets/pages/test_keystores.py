@@ -37,7 +37,7 @@ def file_of(document: object) -> SimpleUploadedFile:
 def test_account_is_created_and_its_keystore_saved(person: Person):
     account = created(person)
     page = f"/wallet/accounts/{account.pk}/key"
-    assert "The account is there" in person.client.get(page).content.decode()
+    assert "The account was added" in person.client.get(page).content.decode()
     response = person.client.post(page, {"passphrase": PASSPHRASE})
     name = account.address.removeprefix("0x")
     assert re.fullmatch(
@@ -49,7 +49,7 @@ def test_account_is_created_and_its_keystore_saved(person: Person):
     assert address_of(key) == account.address
 
 
-def test_accounts_tell_which_of_them_can_sign(person: Person):
+def test_accounts_page_shows_which_accounts_can_sign(person: Person):
     account = created(person)
     page = person.client.get("/wallet/accounts").content.decode()
     assert page.count('<span class="badge">watch-only</span>') == 2
@@ -62,7 +62,7 @@ def test_accounts_tell_which_of_them_can_sign(person: Person):
         ({"again": "something else"}, "This is another passphrase."),
         ({"passphrase": "", "again": ""}, "This field is required."),
         ({"passphrase": "password", "again": "password"}, "too common"),
-        ({"passphrase": "a password", "again": "a password"}, "log-in&#x27;s password"),
+        ({"passphrase": "a password", "again": "a password"}, "login&#x27;s password"),
         ({"label": "x" * 61}, "at most 60 characters"),
     ],
 )
@@ -118,7 +118,7 @@ def test_what_is_no_key_is_refused_and_not_repeated(person: Person, given, answe
     assert not Keystore.objects.exists()
 
 
-def test_wrong_passphrase_is_told_with_what_is_left(person: Person):
+def test_wrong_passphrase_is_reported_with_what_is_left(person: Person):
     place = f"/wallet/accounts/{created(person).pk}/key"
     for left in range(MAX_TRIES - 1, 0, -1):
         response = person.client.post(place, {"passphrase": "wrong"})
@@ -131,7 +131,7 @@ def test_wrong_passphrase_is_told_with_what_is_left(person: Person):
 
 
 @pytest.mark.parametrize("way", ["key/delete", "remove"])
-def test_key_is_deleted_by_whoever_means_it(person: Person, way):
+def test_key_is_deleted_after_confirmation(person: Person, way):
     account = created(person)
     place = f"/wallet/accounts/{account.pk}/{way}"
     response = person.client.post(place, follow=True)

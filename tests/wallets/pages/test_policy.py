@@ -20,7 +20,7 @@ ROUTES = {
 
 
 def address(name: str, person: Person) -> str:
-    """Return the address of a page, about something of a person's."""
+    """Return the path of a wallet page that shows an object of this user."""
     route = str(ROUTES[name].pattern)
     if "<int:pk>" not in route:
         return reverse(f"wallet:{name}")

@@ -50,10 +50,13 @@ def state(request: ConsentRequest) -> str:
     return ConsentRequest.objects.get(pk=request.pk).state
 
 
-def test_inbox_shows_who_waits_and_nobody_elses(person: Person, stranger: Person):
+def test_inbox_shows_the_users_own_requests_only(person: Person, stranger: Person):
     request = person.asked()
     assert address(request) in person.client.get("/wallet/").content.decode()
-    assert "Nobody is waiting" in stranger.client.get("/wallet/").content.decode()
+    assert (
+        "There are no pending requests"
+        in stranger.client.get("/wallet/").content.decode()
+    )
 
 
 def test_inbox_leads_to_what_a_page_has_asked_for_last(
@@ -85,7 +88,7 @@ def test_decision_in_a_window_of_a_page_leads_to_what_else_that_asks(person: Per
     decided = person.client.post(led, {"decision": "reject"}).headers["Location"]
     shown = person.client.get(decided)
     assert shown.status_code == HTTPStatus.OK
-    assert "was told no" in shown.content.decode()
+    assert "was informed" in shown.content.decode()
 
 
 def test_page_says_who_asks_whom_for_what(person: Person):
@@ -101,7 +104,7 @@ def test_page_says_who_asks_whom_for_what(person: Person):
     assert "less than a day" in page
 
 
-def test_page_tells_which_accounts_can_not_sign(person: Person):
+def test_page_shows_which_accounts_can_not_sign(person: Person):
     address_with_key = person.with_key().address
     page = person.client.get(address(person.asked())).content.decode()
     labels = re.findall(r'name="account" value="eip155:(\w+)".*?</label>', page, re.S)
@@ -129,7 +132,7 @@ def test_what_was_left_ticked_is_granted(person: Person):
     assert state(request) == RequestState.APPROVED
 
 
-def test_what_was_allowed_before_is_told_apart(person: Person):
+def test_what_was_allowed_before_is_distinguished(person: Person):
     first = person.asked("eip155:1")
     approve(person, first, seen(person, first))
     page = person.client.get(address(person.asked("eip155:137"))).content.decode()
@@ -164,7 +167,7 @@ def test_deny_and_block(person: Person):
 
 
 @pytest.mark.parametrize("left_out", ["scope", "account"])
-def test_nothing_ticked_is_told_and_the_request_waits(person: Person, left_out):
+def test_nothing_ticked_is_reported_and_the_request_waits(person: Person, left_out):
     request = person.asked("eip155:1", "eip155:137")
     given = seen(person, request) | {left_out: [], "group": ["read"]}
     response = approve(person, request, given)
@@ -222,7 +225,7 @@ def test_consent_needs_the_csrf_token(person: Person):
     assert state(request) == RequestState.PENDING
 
 
-def test_nobody_else_sees_or_decides(person: Person, stranger: Person):
+def test_other_users_can_not_see_or_decide_a_request(person: Person, stranger: Person):
     request = person.asked()
     given = seen(person, request)
     assert stranger.client.get(address(request)).status_code == HTTPStatus.NOT_FOUND
@@ -236,7 +239,7 @@ def test_second_decision_is_refused(person: Person):
     approve(person, request, given)
     again = person.client.post(address(request), {"decision": "reject"})
     assert again.status_code == HTTPStatus.CONFLICT
-    assert b"was let in" in again.content
+    assert b"was connected" in again.content
     assert "eip155:1" in scopes_of(person)
 
 
@@ -245,7 +248,7 @@ def test_dapp_that_has_gone_gets_nothing(person: Person):
     given = seen(person, request)
     ConsentRequest.objects.filter(pk=request.pk).update(socket="s1")
     withdraw_requests(socket="s1")
-    assert b"has gone" in person.client.get(address(request)).content
+    assert b"disconnected, or withdrew" in person.client.get(address(request)).content
     assert approve(person, request, given).status_code == HTTPStatus.CONFLICT
     assert scopes_of(person) == {}
 
@@ -257,9 +260,12 @@ def test_request_whose_time_is_over_can_not_be_approved(person: Person):
     ConsentRequest.objects.filter(pk=request.pk).update(expires_at=late)
     response = approve(person, request, given)
     assert response.status_code == HTTPStatus.CONFLICT
-    assert b"waited too long" in response.content
+    assert b"no answer in time" in response.content
     assert scopes_of(person) == {}
-    assert "Nobody is waiting" in person.client.get("/wallet/").content.decode()
+    assert (
+        "There are no pending requests"
+        in person.client.get("/wallet/").content.decode()
+    )
 
 
 def test_old_log_in_has_to_be_made_anew(person: Person):
@@ -334,9 +340,7 @@ def test_page_does_not_warn_of_others(person: Person, origin):
         ("http://[::1]:80", ("http://", "[::1]", ":80")),
     ],
 )
-def test_page_shows_the_domain_that_somebody_has_registered(
-    person: Person, origin, shown
-):
+def test_page_shows_the_registrable_domain(person: Person, origin, shown):
     before, domain, after = shown
     page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
     rest = '<span class="rest">{}</span>'

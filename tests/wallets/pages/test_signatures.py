@@ -88,14 +88,14 @@ def test_message_is_shown_and_signed(signing: Person):
 
 def test_bytes_that_are_no_text_are_called_so(signing: Person):
     page = page_of(signing, asked(signing, b"\xff\x00" * 16))
-    assert "The message is no text" in page
+    assert "The message is not text" in page
     assert "ff00" * 16 in page
 
 
 def test_hidden_characters_are_shown(signing: Person):
     page = page_of(signing, asked(signing, "pay \u202e100"))
     assert "pay ⟨U+202E⟩100" in page
-    assert "can&#x27;t be seen" in page or "can't be seen" in page
+    assert "characters that are invisible" in page
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_log_in_elsewhere_is_warned_of(signing: Person, host, warns):
     text = f"{host} wants you to sign in with your Ethereum account:\n{SIGNER}\n"
     page = page_of(signing, asked(signing, text))
     assert f"logs you in to <strong>{host}</strong>" in page
-    assert ("another one asks for it" in page) == warns
+    assert ("another page asks for it" in page) == warns
 
 
 def test_typed_data_is_shown_as_a_tree_with_its_domain(signing: Person):
@@ -153,16 +153,16 @@ def test_function_that_is_known_is_named_with_its_arguments(signing: Person):
     assert "approve(address,uint256)" in page
     assert "0x" + "c0" * 20 in page
     assert "(unlimited)" in page
-    assert "somebody else may dispose of what is yours" in page
+    assert "lets another account use your assets" in page
 
 
 def test_function_that_is_unknown_is_called_so(signing: Person):
     page = page_of(signing, asked_to_send(signing, data=b"\x12\x34\x56\x78"))
-    assert "a function that is not known here" in page
+    assert "an unknown function" in page
     assert "<code>0x12345678</code>, unknown" in page
     created = page_of(signing, asked_to_send(signing, to=None, data=b"\x12" * 8))
-    assert "nobody: it creates a contract" in created
-    assert "not known here" not in created
+    assert "none: it creates a contract" in created
+    assert "an unknown function" not in created
 
 
 def test_transaction_is_not_sent_where_no_node_takes_it(signing: Person):
@@ -182,7 +182,7 @@ def test_whatever_is_not_approved_is_refused(signing: Person, decision):
     assert blocked == (decision == "block")
 
 
-def test_wrong_passphrase_is_told_and_the_request_waits(signing: Person):
+def test_wrong_passphrase_is_reported_and_the_request_waits(signing: Person):
     waiting = asked(signing)
     response = approve(signing, waiting, "a wrong one")
     assert response.status_code == HTTPStatus.BAD_REQUEST
@@ -200,7 +200,10 @@ def test_case_131_stale_digest_signs_nothing(signing: Person, digest):
     waiting = asked(signing)
     response = approve(signing, waiting, digest=digest)
     assert response.status_code == HTTPStatus.CONFLICT
-    assert "What is asked has changed meanwhile" in response.content.decode()
+    assert (
+        "The request has changed since you opened this page"
+        in response.content.decode()
+    )
     assert state(waiting) == RequestState.PENDING
     assert Keystore.objects.get().tries == 0
 
@@ -232,10 +235,10 @@ def test_case_131_another_user_finds_nothing(signing: Person, stranger: Person):
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (lambda person: approve(person, ConsentRequest.objects.get()), "has got your"),
+        (lambda person: approve(person, ConsentRequest.objects.get()), "received your"),
         (
             lambda person: revoke_session(dapp_id=person.dapp.pk, cause=BY_USER),
-            "may not ask for it any more",
+            "may no longer ask for it",
         ),
         (lambda person: withdraw_requests(socket=""), "Nothing was signed"),
     ],
@@ -254,7 +257,7 @@ def test_request_that_is_over_is_signed_no_more(signing: Person, end, words):
     assert (after.state, after.outcome) == (before.state, before.outcome)
 
 
-def test_key_that_was_deleted_is_told_of(signing: Person):
+def test_key_that_was_deleted_is_reported(signing: Person):
     waiting = asked(signing)
     delete_key(account=signing.account3, cause=BY_USER)
     assert "Nothing was signed" in page_of(signing, waiting)

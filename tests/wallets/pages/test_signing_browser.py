@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from config.server import Server
 from networks.models import Network
 from networks.services import configure_network
+from server.supervisor import Server
 from tests.support.browser import log_in, needs_chromium
 from tests.support.signing import (
     MAIL,
@@ -39,9 +39,9 @@ def node(inhabited: Person) -> Iterator[UpstreamNode]:
     """Return a node that takes the transactions of eip155:1."""
     with running_node() as running:
         network = Network.objects.get(chain_id=1)
-        configure_network(network=network, upstream_url=running.url)
+        configure_network(network=network, upstream_urls=[running.url])
         yield running
-        configure_network(network=network, upstream_url="")
+        configure_network(network=network, upstream_urls=[])
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_button_that_says_no_needs_no_passphrase(
     message = program.invoke("personal_sign", "0x01", account.address)
     look_at(page, "asks you to sign a message")
     page.get_by_role("button", name="Deny", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("was told no")
+    expect(page.get_by_role("status")).to_contain_text("was informed")
     with pytest.raises(CallFailed, match="4001"):
         message.result(30)
 

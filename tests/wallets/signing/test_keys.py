@@ -150,7 +150,7 @@ def test_keystores_that_are_none_or_cost_too_much_are_refused(text):
 
 
 def test_derivations_are_limited_in_number(monkeypatch):
-    monkeypatch.setattr(keys, "PATIENCE", 0.05)
+    monkeypatch.setattr(keys, "TURN_SECONDS", 0.05)
     outcomes: list[str] = []
 
     def work() -> None:
@@ -165,6 +165,6 @@ def test_derivations_are_limited_in_number(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert outcomes.count("opened") >= keys.DERIVATIONS_AT_ONCE
+    assert outcomes.count("opened") >= keys.MAX_DERIVATIONS
     assert outcomes.count("busy") >= 1
     decrypt(encrypt(b"\1" * 32, "x", scrypt_n=2, owner=1), "x", owner=1)

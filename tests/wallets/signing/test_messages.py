@@ -4,6 +4,7 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
+from legible.text import hides_something, visible
 from wallets.signing.messages import (
     MAX_BYTES,
     login_host,
@@ -11,7 +12,6 @@ from wallets.signing.messages import (
     readable,
     sign_message,
 )
-from wallets.signing.text import hides_something, visible
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from nodeapi.evm.transactions import decode_transaction
+from evm.transactions import decode_transaction
 from wallets.signing.functions import describe_call
 from wallets.signing.transactions import (
     MAX_DATA_BYTES,
-    Market,
-    filled,
+    GasPrices,
+    complete,
     from_json,
     read_transaction,
     sign_transaction,
@@ -18,8 +18,8 @@ KEY = b"F" * 32
 SENDER = "0x" + "9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f"
 TO = "0x" + "35" * 20
 PLAIN = {"from": SENDER, "to": TO}
-LONDON = Market(base_fee=10 * 10**9, price=10**9)
-FRONTIER = Market(base_fee=None, price=20 * 10**9)
+LONDON = GasPrices(base_fee=10 * 10**9, price=10**9)
+FRONTIER = GasPrices(base_fee=None, price=20 * 10**9)
 
 
 def test_signature_is_that_of_the_standards_example():
@@ -27,7 +27,7 @@ def test_signature_is_that_of_the_standards_example():
     wanted = read_transaction(
         {**PLAIN, "value": hex(10**18), "gasPrice": hex(20 * 10**9), "gas": "0x5208"}
     )
-    signed = sign_transaction(filled(wanted, FRONTIER, 1, wanted.gas or 0), 9, KEY)
+    signed = sign_transaction(complete(wanted, FRONTIER, 1, wanted.gas or 0), 9, KEY)
     assert signed.raw.hex() == (
         "f86c098504a817c800825208943535353535353535353535353535353535353535880d"
         "e0b6b3a76400008025a028ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1"
@@ -37,7 +37,7 @@ def test_signature_is_that_of_the_standards_example():
 
 
 @pytest.mark.parametrize(
-    ("more", "market", "kind", "fee", "tip"),
+    ("more", "prices", "kind", "fee", "tip"),
     [
         ({}, LONDON, 2, 21 * 10**9, 10**9),
         ({}, FRONTIER, 0, 20 * 10**9, 20 * 10**9),
@@ -56,14 +56,14 @@ def test_signature_is_that_of_the_standards_example():
         ),
     ],
 )
-def test_what_is_left_out_is_filled_in(more, market, kind, fee, tip):
-    transaction = filled(read_transaction({**PLAIN, **more}), market, 7, 30_000)
+def test_what_is_left_out_is_filled_in(more, prices, kind, fee, tip):
+    transaction = complete(read_transaction({**PLAIN, **more}), prices, 7, 30_000)
     assert from_json(to_json(transaction)) == transaction
     found = decode_transaction(sign_transaction(transaction, 3, KEY).raw)
     assert (found.type, found.chain_id, found.nonce, found.gas) == (kind, 7, 3, 30_000)
     assert (found.max_fee_per_gas, found.max_priority_fee_per_gas) == (fee, tip)
     assert "0x" + found.sender.hex() == SENDER
-    assert transaction.most == 30_000 * fee
+    assert transaction.max_cost == 30_000 * fee
 
 
 def test_everything_that_is_given_is_signed():
@@ -84,7 +84,7 @@ def test_everything_that_is_given_is_signed():
             "unknown": "ignored",
         }
     )  # fmt: skip
-    transaction = filled(wanted, LONDON, 7, 65536)
+    transaction = complete(wanted, LONDON, 7, 65536)
     assert transaction.nonce == 42
     found = decode_transaction(sign_transaction(transaction, 42, KEY).raw)
     assert (found.value, found.data, "0x" + found.to.hex()) == (
@@ -98,7 +98,7 @@ def test_everything_that_is_given_is_signed():
 def test_contract_is_created_where_no_recipient_is_named():
     wanted = read_transaction({"from": SENDER, "to": None, "data": "0x6000"})
     found = decode_transaction(
-        sign_transaction(filled(wanted, LONDON, 1, 60_000), 0, KEY).raw
+        sign_transaction(complete(wanted, LONDON, 1, 60_000), 0, KEY).raw
     )
     assert (found.to, found.data) == (b"", b"\x60\0")
 
@@ -160,7 +160,9 @@ def test_malformed_transactions_are_refused_with_the_member(given, place):
 
 def test_dynamic_fees_need_a_network_with_a_base_fee():
     with pytest.raises(ValueError, match=r"^maxFeePerGas"):
-        filled(read_transaction({**PLAIN, "maxFeePerGas": "0x1"}), FRONTIER, 1, 21_000)
+        complete(
+            read_transaction({**PLAIN, "maxFeePerGas": "0x1"}), FRONTIER, 1, 21_000
+        )
 
 
 def word(value: int) -> str:

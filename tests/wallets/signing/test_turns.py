@@ -10,7 +10,7 @@ from wallets.signing.turns import TooBusy, Turns
 
 
 class Worker(Thread):
-    """Asks for a turn and keeps it until told to end."""
+    """Takes a turn and keeps it until it is stopped."""
 
     def __init__(self, turns: Turns, owner: str) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Crowd:
     """Workers at two turns, with three places to wait."""
 
     def __init__(self) -> None:
-        self.turns = Turns(at_once=2, waiting_at_most=3)
+        self.turns = Turns(max_working=2, max_waiting=3)
         self.workers: list[Worker] = []
 
     def ask(self, owners: str) -> None:
@@ -55,8 +55,8 @@ class Crowd:
         return [i for i, worker in enumerate(self.workers) if worker.state == state]
 
     def _is_settled(self) -> bool:
-        """Return whether each worker knows what became of him."""
-        return len(self.all_in("waits")) == len(self.turns._waiting)
+        """Return whether each worker has a result."""
+        return len(self.all_in("waits")) == len(self.turns.waiting)
 
 
 @pytest.fixture
@@ -97,10 +97,10 @@ def test_newcomer_takes_the_last_place_of_who_has_most(crowd: Crowd) -> None:
     assert crowd.all_in("refused") == [3, 4, 6, 8]
 
 
-def test_nobody_waits_longer_than_he_has_patience(crowd: Crowd) -> None:
+def test_no_user_waits_longer_than_the_timeout(crowd: Crowd) -> None:
     crowd.ask("ab")
-    with pytest.raises(TooBusy), crowd.turns.turn("c", patience=0.01):
+    with pytest.raises(TooBusy), crowd.turns.turn("c", timeout_seconds=0.01):
         pass
     crowd.end(0)
-    with crowd.turns.turn("c", patience=0):
+    with crowd.turns.turn("c", timeout_seconds=0):
         pass

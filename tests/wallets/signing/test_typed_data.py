@@ -133,7 +133,7 @@ def test_a_structure_may_hold_its_own_kind_and_null_ends_it():
         },
     )
     read = read_typed_data(data)
-    assert read.fields()[1].fields[1] == Field("answers", "It", None)
+    assert read.fields()[1].fields[1] == Field("answers", "It", "null")
     signed = Account.sign_message(encode_typed_data(full_message=data), COW)
     assert sign_typed_data(read, COW) == bytes(signed.signature)
 

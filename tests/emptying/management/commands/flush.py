@@ -30,13 +30,15 @@ class Command(flush.Command):
             cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
             if cursor.fetchone() == (True,):
                 found = connection.introspection.django_table_names(only_existing=True)
-                _empty(cursor, [f'"{name}"' for name in sorted({*found} - KEPT)])
+                # Transactions lock the outbox last, at their commit.
+                order = sorted({*found} - KEPT, key=lambda n: ("outbox" in n, n))
+                _empty(cursor, [f'"{name}"' for name in order])
                 return
         super().handle(**options)
 
 
 def _empty(cursor: CursorWrapper, tables: list[str]) -> None:
-    # Whoever has written and not yet committed is waited for.
+    # Waits for transactions that have written and not committed yet.
     cursor.execute(f"LOCK TABLE {', '.join(tables)} IN SHARE ROW EXCLUSIVE MODE")
     cursor.execute(
         "SELECT " + ", ".join(f"EXISTS (SELECT FROM {table})" for table in tables)

@@ -1,0 +1,118 @@
+"""Each load of the benchmark `worst` spends its gas on its own instruction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from bench.worst_chain import LOADS, add_block, genesis
+from bench.worst_loads import Load
+from bench.worst_transactions import COLD_CODE, CONTRACTS, TRANSACTIONS
+from evm.opcodes import OPCODE_NAMES
+from nodeapi.chain.replay import Origin, Replay
+from samples.builder import ChainBuilder
+
+LEAST_SHARE = 0.8
+STIPEND = 2300
+LEAST_GAS = 600_000
+LARGE_INPUTS = "1 MiB of input"
+LARGE_INPUT_GAS = 14_000_000
+"""Its memory costs 2.2 million gas."""
+
+
+def gas_for(load: Load) -> int:
+    """Return enough gas for several turns of the load's program."""
+    if load.case.endswith(LARGE_INPUTS):
+        return LARGE_INPUT_GAS
+    return LEAST_GAS + 6 * load.gas
+
+
+class GasByOpcode:
+    """A tracer that counts the gas of each opcode, without that of the frames below.
+
+    A call of a precompile, which has no instructions, counts as part of the CALL.
+    """
+
+    wants_steps = wants_frames = True
+
+    def __init__(self) -> None:
+        self.spent: Counter[str] = Counter()
+        self._steps: list[int] = []
+        self._count = 0
+
+    def start(self, transaction: Any) -> None:
+        pass
+
+    def step(self, step: Any) -> None:
+        self._count += 1
+        if step.error is None:
+            self.spent[OPCODE_NAMES[step.op]] += step.cost
+
+    def fault(self, step: Any) -> None:
+        pass
+
+    def enter(self, frame: Any) -> None:
+        self._steps.append(self._count)
+
+    def exit(self, frame: Any) -> None:
+        has_no_steps = self._steps.pop() == self._count
+        if frame.type.startswith("CREATE") or frame.type == "SELFDESTRUCT":
+            return
+        stipend = STIPEND if frame.type in ("CALL", "CALLCODE") and frame.value else 0
+        self.spent[frame.type] -= frame.gas - stipend
+        if has_no_steps:
+            self.spent[frame.type] += frame.gas_used
+
+    def log(self, address: bytes, topics: Any, data: bytes) -> None:
+        pass
+
+    def end(self, frame: Any, gas_used: int) -> None:
+        pass
+
+    def result(self) -> bytes:
+        return b""
+
+
+@pytest.fixture(scope="module")
+def chain() -> ChainBuilder:
+    return ChainBuilder(genesis())
+
+
+PROGRAMS = [load for load in LOADS if load.opcodes]
+
+
+@pytest.mark.parametrize("load", PROGRAMS, ids=lambda load: load.case)
+def test_gas_is_spent_on_what_the_load_names(load: Load, chain: ChainBuilder) -> None:
+    twin = chain.fork()
+    # It raises if the transaction fails, which it does if a precompile's call fails.
+    add_block(twin, load, gas=gas_for(load))
+    fork = chain.next_fork()
+    origin = Origin(
+        twin.blocks[0], fork, chain.config, chain.state, [chain.genesis.header.hash]
+    )
+    counter = GasByOpcode()
+    Replay(origin).trace(counter, timeout=60)
+    total = sum(counter.spent.values())
+    named = sum(counter.spent[op] for op in load.opcodes)
+    prepares = sum(counter.spent[op] for op in load.prepares - load.opcodes)
+    assert named + prepares >= LEAST_SHARE * total, counter.spent
+    # What prepares an instruction is never a class of its own.
+    assert named >= prepares / 3
+
+
+@pytest.mark.parametrize("load", TRANSACTIONS, ids=lambda load: load.case)
+def test_gas_is_spent_on_transactions(load: Load, chain: ChainBuilder) -> None:
+    add_block(chain.fork(), load, gas=LEAST_GAS)
+
+
+def test_the_cold_contracts_are_enough_for_their_load(chain: ChainBuilder) -> None:
+    twin = chain.fork()
+    add_block(twin, COLD_CODE)
+    called = COLD_CODE.gas_limit // COLD_CODE.gas
+    assert CONTRACTS - 40 < called < CONTRACTS
+
+
+def test_loads_have_names_of_their_own() -> None:
+    assert len({load.case for load in LOADS}) == len(LOADS)

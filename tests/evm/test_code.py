@@ -1,0 +1,64 @@
+import random
+import tracemalloc
+
+from eth.vm.code_stream import CodeStream
+
+from evm.code import Code, JumpDestinations
+
+
+def positions(code: bytes) -> set[int]:
+    # In any order: what is known of one position must not decide about another.
+    order = random.Random(len(code)).sample(range(len(code) + 40), len(code) + 40)
+    found = JumpDestinations(code)
+    first = {position for position in order if position in found}
+    assert {position for position in order if position in found} == first
+    return first
+
+
+def test_jump_destinations_are_those_of_py_evm():
+    choose = random.Random(7)
+    for _ in range(200):
+        code = bytes(
+            choose.choice([0x5B, 0x5B, 0x60, 0x61, 0x65, 0x7F, 0x00, 0x5F, 0x80])
+            for _ in range(choose.randrange(choose.choice([120, 5000])))
+        )
+        stream = CodeStream(code)
+        expected = {
+            position
+            for position, byte in enumerate(code)
+            if byte == 0x5B and stream.is_valid_opcode(position)
+        }
+        assert positions(code) == expected, code.hex()
+
+
+def test_push_data_at_the_very_end_is_no_destination():
+    assert positions(b"\x7f\x5b\x5b") == set()
+    assert positions(b"\x60\x5b\x5b") == {2}
+
+
+def test_finding_destinations_takes_linear_time():
+    assert positions(b"\x60" * 49_151 + b"\x00") == set()
+
+
+def test_reading_ends_with_a_stop_and_seeks_come_back():
+    code = Code(b"\x01\x02\x03")
+    assert list(code) == [1, 2, 3, 0]
+    code.program_counter = 1
+    with code.seek(0):
+        assert code.read(2) == b"\x01\x02"
+    assert (code.peek(), len(code), code[2]) == (2, 3, 3)
+    code.program_counter = 9
+    assert code.peek() == 0
+    assert code.read(3) == b""
+
+
+def test_destinations_take_little_more_memory_than_the_code():
+    # 1,024 of them are kept: a set of positions would have 3 MB for each.
+    code = b"\x5b" * 49_152
+    tracemalloc.start()
+    try:
+        found = JumpDestinations(code)
+        assert all(position in found for position in range(len(code)))
+        assert tracemalloc.get_traced_memory()[0] < 60_000
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,212 @@
+"""Transactions around their calls: whether they may run, what they pay, what remains."""
+
+from dataclasses import replace
+
+import pytest
+
+from evm.chain_config import LADDER
+from evm.delegations import DELEGATION_PREFIX
+from evm.errors import InvalidTransaction
+from tests.evm.frames import COINBASE, CONTRACT, ETHER
+from tests.evm.signed import ALICE, REVERT, run, signed, state_of
+
+OTHER = b"\x99" * 20
+BURN = b"\xfe"
+
+
+# Validity
+
+
+@pytest.mark.parametrize(
+    ("fork", "fields", "reason"),
+    [
+        ("london", {"type": 3}, "transaction type 3 is not known in london"),
+        ("cancun", {"type": 4}, "type 4"),
+        ("homestead", {"gas": 21_000}, "no chain id"),
+        ("prague", {"chain_id": 2}, "chain id is 2, not 1"),
+        ("prague", {"nonce": 1}, "nonce is 1, not 0"),
+        ("prague", {"gas": 20_999}, "below the intrinsic gas 21000"),
+        ("prague", {"data": b"\x01" * 100, "gas": 24_999}, "floor 25000"),
+        ("prague", {"gas_price": 6}, "below the base fee 7"),
+        ("prague", {"type": 2, "max_priority_fee_per_gas": 11}, "priority fee 11"),
+        ("prague", {"value": 10 * ETHER}, "needs up to"),
+        ("osaka", {"gas": 2**24 + 1}, "above the cap 16777216"),
+        ("prague", {"type": 3, "blob_versioned_hashes": []}, "no blobs"),
+        ("prague", {"type": 3, "blob_versioned_hashes": [b"\x02" * 32]}, "version"),
+        ("prague", {"type": 3, "max_fee_per_blob_gas": 6}, "blob base fee 7"),
+        ("osaka", {"type": 3, "blob_versioned_hashes": [b"\x01" * 32] * 7}, "7 blobs"),
+        ("prague", {"type": 4, "authorization_list": []}, "no authorizations"),
+        (
+            "prague",
+            {"to": b"", "data": bytes(49_153), "gas": 10**6},
+            "init code is 49153 bytes",
+        ),
+    ],
+)
+def test_an_invalid_transaction_is_refused_with_its_reason(fork, fields, reason):
+    with pytest.raises(InvalidTransaction, match=reason) as caught:
+        run(state_of(fork), signed(**fields))
+    assert caught.value.index == 3
+
+
+@pytest.mark.parametrize(
+    ("fork", "fields"),
+    [
+        ("shanghai", {"data": b"\x01" * 100, "gas": 22_600}),
+        ("prague", {"data": b"\x01" * 100, "gas": 25_000}),
+        ("prague", {"gas": 2**24 + 1}),
+        ("osaka", {"gas": 2**24}),
+        ("osaka", {"type": 3, "blob_versioned_hashes": [b"\x01" * 32] * 6}),
+        ("prague", {"type": 3, "blob_versioned_hashes": [b"\x01" * 32] * 7}),
+        ("paris", {"to": b"", "data": bytes(49_153), "gas": 10**6}),
+        ("homestead", {"chain_id": None}),
+    ],
+)
+def test_what_lies_just_within_a_rule_is_accepted(fork, fields):
+    assert run(state_of(fork), signed(**fields))[0].is_success
+
+
+def test_a_high_s_is_refused_from_homestead_on():
+    transaction = signed(chain_id=None)
+    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+    high = replace(
+        transaction,
+        s=order - transaction.s,
+        y_parity=1 - transaction.y_parity,
+        _sender=transaction.sender,
+    )
+    assert run(state_of("frontier"), high)[0].is_success
+    with pytest.raises(InvalidTransaction, match="high s"):
+        run(state_of("homestead"), high)
+
+
+def test_the_value_counts_beside_the_highest_price_of_gas_and_blobs():
+    transaction = signed(type=3, value=5, gas=21_000)
+    cost = 21_000 * 10 + 131_072 * 1000 + 5
+    state = state_of("prague")
+    state.set_balance(ALICE.address, cost - 1)
+    with pytest.raises(InvalidTransaction, match=f"needs up to {cost}"):
+        run(state, transaction)
+    state.set_balance(ALICE.address, cost)
+    assert run(state, transaction)[0].is_success
+
+
+def test_a_sender_with_code_is_refused_unless_it_delegates():
+    state = state_of("prague")
+    state.set_code(ALICE.address, b"\x00")
+    with pytest.raises(InvalidTransaction, match="a contract"):
+        run(state, signed())
+    state.set_code(ALICE.address, DELEGATION_PREFIX + CONTRACT)
+    assert run(state, signed())[0].is_success
+
+
+def test_the_last_nonce_can_not_be_spent():
+    state = state_of("prague")
+    state._account_db.set_nonce(ALICE.address, 2**64 - 1)
+    with pytest.raises(InvalidTransaction, match="used up"):
+        run(state, signed(nonce=2**64 - 1))
+
+
+# Payment
+
+
+def test_the_tip_goes_to_the_coinbase_and_the_base_fee_burns():
+    state = state_of("prague")
+    _, gas_used = run(state, signed(type=2, value=5, gas=50_000))
+    assert gas_used == 21_000
+    assert state.get_balance(COINBASE) == 21_000 * 2
+    assert state.get_balance(ALICE.address) == 10 * ETHER - 5 - 21_000 * 9
+    assert state.get_balance(CONTRACT) == 5
+    assert state.get_nonce(ALICE.address) == 1
+
+
+def test_blobs_are_paid_for_at_the_block_s_price_even_when_the_call_fails():
+    state = state_of("prague")
+    state.set_code(CONTRACT, REVERT)
+    frame, gas_used = run(state, signed(type=3, value=5))
+    assert frame.is_error
+    paid = gas_used * 9 + 131_072 * state.blob_base_fee
+    assert state.get_balance(ALICE.address) == 10 * ETHER - paid
+
+
+@pytest.mark.parametrize(("fork", "quotient"), [("berlin", 2), ("london", 5)])
+def test_refunds_are_limited_to_a_fraction_of_the_gas(fork, quotient):
+    state = state_of(fork)
+    slots = b"".join(bytes([0x60, 0, 0x60, slot, 0x55]) for slot in range(10))
+    state.set_code(CONTRACT, slots)
+    for slot in range(10):
+        state.set_storage(CONTRACT, slot, 1)
+    gas = 21_000 + 10 * (3 + 3 + 5000)
+    _, gas_used = run(state, signed())
+    assert gas_used == gas - gas // quotient
+
+
+def test_the_data_s_floor_is_paid_after_refunds():
+    state = state_of("prague")
+    data = b"\x01" * 1000
+    assert run(state, signed(data=data))[1] == 21_000 + 40 * 1000
+    assert run(state_of("cancun"), signed(data=data))[1] == 21_000 + 16 * 1000
+
+
+def test_selfdestruct_refunds_until_london():
+    for fork, refund in (("istanbul", 24_000), ("berlin", 24_000), ("london", 0)):
+        state = state_of(fork)
+        state.set_code(CONTRACT, b"\x33\xff")
+        _, gas_used = run(state, signed())
+        gas = 21_000 + 2 + 5000
+        assert gas_used == gas - min(refund, gas // 2)
+        assert not state.account_exists(CONTRACT)
+
+
+# Access lists
+
+
+def test_what_is_on_the_access_list_is_warm():
+    state = state_of("berlin")
+    state.set_code(CONTRACT, bytes.fromhex("60075450"))
+    cold = run(state, signed())[1]
+    listed = signed(type=1, nonce=1, access_list=[(CONTRACT, (7,))])
+    assert run(state, listed)[1] == cold - 2000 + 2400 + 1900
+
+
+def test_the_coinbase_is_warm_from_shanghai_on():
+    gas = {}
+    for fork in ("paris", "shanghai"):
+        state = state_of(fork)
+        state.set_code(CONTRACT, b"\x41\x31")
+        gas[fork] = run(state, signed())[1]
+    assert gas["paris"] - gas["shanghai"] == 2500
+
+
+# Empty accounts
+
+
+def test_touched_empty_accounts_go_from_spurious_dragon_on():
+    for fork, remains in (("tangerine_whistle", True), ("spurious_dragon", False)):
+        state = state_of(fork)
+        run(state, signed(to=OTHER, gas_price=0, chain_id=None))
+        assert state.account_exists(OTHER) is remains
+        assert state.account_exists(COINBASE) is remains
+
+
+def test_an_empty_account_stays_when_the_call_that_touched_it_fails():
+    ripemd160 = (3).to_bytes(20, "big")
+    for address, remains in ((OTHER, True), (ripemd160, False)):
+        state = state_of("byzantium")
+        state.touch_account(address)
+        call_it = (
+            bytes.fromhex("60008080808073") + address + bytes.fromhex("620f4240f1")
+        )
+        state.set_code(CONTRACT, call_it + BURN)
+        frame, _ = run(state, signed(gas=2 * 10**6))
+        assert frame.is_error
+        assert state.account_exists(address) is remains
+
+
+def test_every_fork_runs_a_plain_transfer():
+    for fork in LADDER.values():
+        state = state_of(fork)
+        chain_id = 1 if fork.has_replay_protection else None
+        _, gas_used = run(state, signed(value=9, chain_id=chain_id))
+        assert gas_used == 21_000
+        assert state.get_balance(CONTRACT) == 9

@@ -1,0 +1,73 @@
+"""The stepping loop against the plain one, and every cost against what was taken."""
+
+import random
+
+import pytest
+
+from evm.chain_config import LADDER
+from evm.gas import SELFDESTRUCT_REFUND_GAS
+from tests.evm.frames import CONTRACT, call, new_state
+from tests.evm.test_interpreter import WORDS, observe, push
+from tests.evm.tracers.stepper import (
+    CostChecker,
+    stepped_state,
+)
+
+LIKELY = bytes.fromhex(
+    "50515253545556575a5b5c5d5e20313537393b3c3e3fa0a2a4f1f0f5f4faf2fdf3ff"
+    "808182839091929394"
+)
+
+
+def run_both(fork, code, data=b"", **message):
+    """Run code in both loops, hold them against each other, return what was seen."""
+    checker = CostChecker()
+    plain, stepped = new_state(fork), stepped_state(fork, checker)
+    for state in (plain, stepped):
+        state.set_balance(CONTRACT, 10)
+        state.set_storage(CONTRACT, 1, 7)
+        state.set_storage(CONTRACT, 2, 7)
+    expected = observe(plain, call(plain, code, data, **message))
+    frame = call(stepped, code, data, **message)
+    assert observe(stepped, frame) == expected, code.hex()
+    checker.finish()
+    if frame.is_error:
+        assert checker.faults or checker.entries[-1]["error"]
+        return checker
+    refund, destroyed = frame.get_gas_refund(), frame.get_accounts_for_deletion()
+    if LADDER[fork].has_selfdestruct_refund:
+        refund += SELFDESTRUCT_REFUND_GAS * len(destroyed)
+        assert set(stepped.stepping.destroyed) == set(destroyed)
+    assert stepped.stepping.refund == refund
+    return checker
+
+
+@pytest.mark.parametrize("fork", LADDER)
+def test_every_opcode_costs_what_was_reported(fork):
+    choose = random.Random(fork)
+    checked = 0
+    for opcode in range(256):
+        words = WORDS[:7] if 0xF0 <= opcode <= 0xFA else WORDS[:9]
+        for _ in range(4):
+            operands = b"".join(push(choose.choice(words)) for _ in range(8))
+            code = operands + bytes([opcode]) + b"\x5b\x58\x5a"
+            checked += run_both(fork, code, bytes(range(40))).checked
+    assert checked > 5000
+
+
+@pytest.mark.parametrize("fork", LADDER)
+def test_random_programs_cost_what_was_reported(fork):
+    choose = random.Random(fork)
+    for _ in range(200):
+        code = b"".join(push(choose.choice(WORDS[:6])) for _ in range(6))
+        for _ in range(40):
+            kind = choose.random()
+            if kind < 0.4:
+                word = choose.choice([*WORDS[:7], WORDS[-1], choose.randrange(120)])
+                code += push(word)
+            elif kind < 0.9:
+                code += bytes([choose.choice(LIKELY)])
+            else:
+                code += bytes([choose.randrange(256)])
+        gas = choose.choice([100, 3000, 60_000, 400_000])
+        run_both(fork, code, choose.randbytes(50), gas=gas)

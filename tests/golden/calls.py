@@ -1,0 +1,236 @@
+"""The requests whose responses are recorded, made from a chain's blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evm.blocks import Block
+from tests.golden.chains import Chain
+from tests.golden.options import CHEAP, EXECUTED, INVALID
+from tests.golden.recording import Call
+from tests.nodeapi.chain.verifying import verify_chain
+
+_TAGS = ("latest", "earliest", "safe", "finalized")
+"""Not `pending`, because geth makes that block at the time of the call."""
+_UNKNOWN = "0x" + "12" * 32
+_ADDRESS = "0x" + "34" * 20
+_SLOTS_PER_BLOCK = 4
+_TRANSACTIONS_PER_BLOCK = 6
+"""More of a block differ in little but their nonces."""
+_EXECUTED_GAS = 3_000_000
+"""Blocks with more gas are not executed again, because that takes long."""
+
+_MALFORMED_HASHES = ["0x", "0x12", _UNKNOWN[2:], "0x" + "zz" * 32, _UNKNOWN + "12", 1]
+_MALFORMED_NUMBERS = ["", "0x", "1", "0x01", "0xg", "0x" + "f" * 17, "newest", 1, True]
+_MALFORMED: dict[str, list[Any]] = {
+    "hash": [*_MALFORMED_HASHES, "0X" + "12" * 32, None, [], {}],
+    "number": [*_MALFORMED_NUMBERS, "0x8000000000000000", None, {}],
+    "block": [
+        *(*_MALFORMED_NUMBERS, *_MALFORMED_HASHES, None, {}, []),
+        {"blockHash": "0x12"},
+        {"blockHash": _UNKNOWN, "blockNumber": "0x1"},
+        {"blockHash": _UNKNOWN, "requireCanonical": 1},
+        {"blockNumber": 1},
+        {"blockHash": None},
+    ],
+    "index": [*_MALFORMED_NUMBERS, "0xfffffffff", None, {}],
+    "flag": ["true", 1, None, {}],
+    "address": ["0x12", _ADDRESS[2:], _ADDRESS + "1", "0x" + "zz" * 20, 1, None],
+    "slot": ["", "0x", "1", "0x1", "0x" + "1" * 65, "0xzz", "zz", 1, None, {}],
+    "slots": [
+        *("", [], {}, None, {_ADDRESS: None}, {_ADDRESS: []}, {_ADDRESS: ["0x1"]}),
+        *({"0x12": [_UNKNOWN]}, {_ADDRESS: _UNKNOWN}, {_ADDRESS: [_UNKNOWN] * 1025}),
+    ],
+    "data": ["", "0x", "12", "0x1", "0xzz", "0X12", 1, None, {}],
+    "options": INVALID,
+}
+"""Values that a parameter of a kind does not take, or barely takes."""
+
+_KINDS = {
+    "eth_chainId": "",
+    "eth_blockNumber": "",
+    "eth_syncing": "",
+    "net_version": "",
+    "net_listening": "",
+    "web3_sha3": "data",
+    "eth_getBlockByHash": "hash flag",
+    "eth_getBlockByNumber": "number flag",
+    "eth_getBlockReceipts": "block",
+    "eth_getBlockTransactionCountByHash": "hash",
+    "eth_getBlockTransactionCountByNumber": "number",
+    "eth_getUncleCountByBlockHash": "hash",
+    "eth_getUncleCountByBlockNumber": "number",
+    "eth_getUncleByBlockHashAndIndex": "hash index",
+    "eth_getUncleByBlockNumberAndIndex": "number index",
+    "eth_getTransactionByHash": "hash",
+    "eth_getTransactionByBlockHashAndIndex": "hash index",
+    "eth_getTransactionByBlockNumberAndIndex": "number index",
+    "eth_getTransactionReceipt": "hash",
+    "eth_getStorageAt": "address slot block",
+    "eth_getStorageValues": "slots block",
+    "debug_getRawBlock": "block",
+    "debug_getRawHeader": "block",
+    "debug_getRawTransaction": "hash",
+    "debug_traceBlockByHash": "hash options",
+    "debug_traceBlockByNumber": "number options",
+    "debug_traceTransaction": "hash options",
+}
+"""The kinds of parameters of each method that both sides have."""
+
+
+GROUPS = ("blocks", "storage", "by tag", "malformed", *CHEAP, *EXECUTED)
+"""The groups that responses are compared in."""
+
+
+def calls_to(chain: Chain) -> Iterator[Call]:
+    """Yield every request to a chain, in an order that is always the same."""
+    for block in chain.blocks:
+        yield from _block(block)
+        yield from _traces(block)
+    yield from _storage(chain)
+    yield from _tags(len(chain.blocks))
+    yield from _malformed(chain.blocks)
+
+
+def _block(block: Block) -> Iterator[Call]:
+    """Yield the requests for a block, its uncles and its transactions."""
+    number, block_hash = hex(block.header.number), _hex(block.header.hash)
+    transactions = range(_count(block) + 1)
+    calls: list[tuple[str, *tuple[Any, ...]]] = [
+        ("eth_getBlockByHash", block_hash, True),
+        ("eth_getBlockByNumber", number, False),
+        ("eth_getBlockReceipts", block_hash),
+        ("eth_getBlockReceipts", {"blockHash": block_hash, "requireCanonical": True}),
+        ("debug_getRawBlock", number),
+        ("debug_getRawHeader", block_hash),
+    ]
+    for name, way in ((block_hash, "Hash"), (number, "Number")):
+        calls += [
+            (f"eth_getBlockTransactionCountBy{way}", name),
+            (f"eth_getUncleCountByBlock{way}", name),
+        ]
+        for index in range(len(block.uncles) + 1):
+            calls.append((f"eth_getUncleByBlock{way}AndIndex", name, hex(index)))
+        for index in transactions:
+            calls.append((f"eth_getTransactionByBlock{way}AndIndex", name, hex(index)))
+    for transaction in block.transactions[:_TRANSACTIONS_PER_BLOCK]:
+        for method in (
+            "eth_getTransactionByHash",
+            "eth_getTransactionReceipt",
+            "debug_getRawTransaction",
+        ):
+            calls.append((method, _hex(transaction.hash)))
+    for method, *params in calls:
+        yield Call("blocks", method, params)
+
+
+def _traces(block: Block) -> Iterator[Call]:
+    """Yield traces of a block: all tracers by number, some by hash and transaction."""
+    number, block_hash = hex(block.header.number), _hex(block.header.hash)
+    is_short = _count(block) <= _TRANSACTIONS_PER_BLOCK
+    options = dict(CHEAP)
+    if is_short and block.header.gas_used <= _EXECUTED_GAS:
+        options |= EXECUTED
+    for group, given in options.items():
+        yield Call(group, "debug_traceBlockByNumber", [number, given])
+        if block.header.number % 8 == 0:
+            yield Call(group, "debug_traceBlockByHash", [block_hash, given])
+            for transaction in block.transactions[:1]:
+                params = [_hex(transaction.hash), given]
+                yield Call(group, "debug_traceTransaction", params)
+
+
+def _storage(chain: Chain) -> Iterator[Call]:
+    """Yield changed slots before and after the block that changed them."""
+    verified, _ = verify_chain(chain.genesis, b"".join(chain.raw))
+    for block, result in zip(chain.blocks, verified, strict=True):
+        number = block.header.number
+        after = {"blockHash": _hex(block.header.hash)}
+        slots = sorted(
+            (account, slot)
+            for account, values in result.changes.storage.items()
+            for slot in values
+        )
+        for account, slot in slots[:_SLOTS_PER_BLOCK]:
+            address, word = _hex(account), f"0x{slot:064x}"
+            for method, *params in (
+                ("eth_getStorageAt", address, hex(slot), hex(number - 1)),
+                ("eth_getStorageAt", address, word, after),
+                ("eth_getStorageValues", {address: [word]}, hex(number)),
+            ):
+                yield Call("storage", method, params)
+
+
+def _tags(height: int) -> Iterator[Call]:
+    """Yield requests by tag, and for what does not exist."""
+    values: dict[str, list[Any]] = {
+        "hash": [_UNKNOWN],
+        "number": [*_TAGS, hex(height + 1), "0x7fffffffffffffff"],
+        "block": [
+            *(*_TAGS, hex(height + 1), _UNKNOWN),
+            *({"blockHash": _UNKNOWN}, {"blockNumber": hex(height + 1)}),
+            {"blockHash": _UNKNOWN, "requireCanonical": True},
+            {"blockNumber": "latest"},
+        ],
+        "index": ["0x0"],
+        "flag": [False],
+        "address": [_ADDRESS],
+        "slot": ["0x0"],
+        "slots": [{_ADDRESS: [_UNKNOWN]}],
+        "data": ["0x1234"],
+        "options": [{"tracer": "callTracer"}],
+    }
+    for method, text in _KINDS.items():
+        kinds = text.split()
+        if not kinds:
+            yield Call("by tag", method, [])
+        for place, kind in enumerate(kinds):
+            for value in values[kind]:
+                params = [values[kind][0] for kind in kinds]
+                params[place] = value
+                yield Call("by tag", method, params)
+
+
+def _malformed(blocks: list[Block]) -> Iterator[Call]:
+    """Yield each method with malformed, missing and surplus parameters.
+
+    The block has a single transaction, which calls a contract.
+    """
+    block = next(
+        block
+        for block in reversed(blocks)
+        if _count(block) == 1 and block.transactions[0].data
+    )
+    transaction = block.transactions[0]
+    valid: dict[str, Any] = {
+        "hash": _hex(block.header.hash),
+        "number": hex(block.header.number),
+        "block": "latest",
+        "index": "0x0",
+        "flag": False,
+        "address": _ADDRESS,
+        "slot": "0x0",
+        "slots": {_ADDRESS: [_UNKNOWN]},
+        "data": "0x1234",
+        "options": {"tracer": "noopTracer"},
+    }
+    for method, text in _KINDS.items():
+        kinds = text.split()
+        good = [valid[kind] for kind in kinds]
+        if "Transaction" in method and kinds[0] == "hash" and "Block" not in method:
+            good[0] = _hex(transaction.hash)
+        given = [good[:count] for count in range(len(good))] + [[*good, None]]
+        for place, kind in enumerate(kinds):
+            for value in _MALFORMED[kind]:
+                given.append([*good[:place], value, *good[place + 1 :]])
+        for params in given:
+            yield Call("malformed", method, params)
+
+
+def _count(block: Block) -> int:
+    return len(block.transactions)
+
+
+def _hex(value: bytes) -> str:
+    return "0x" + value.hex()

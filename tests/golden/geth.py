@@ -1,0 +1,128 @@
+"""A geth process that has imported a chain and answers JSON-RPC on loopback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.support.ports import free_port
+
+VERSION = "1.17.2"
+"""Of geth, whose responses are checked in."""
+
+_START_SECONDS = 60
+
+_CONFIG = """
+[Node.P2P]
+ListenAddr = ""
+MaxPeers = 0
+NoDiscovery = true
+"""
+"""geth has no flag that disables its peer-to-peer listener."""
+
+
+class GethError(Exception):
+    """Raised if there is no usable geth, or if geth rejects a chain."""
+
+
+class Geth:
+    """Calls to a running geth."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._client = httpx.Client(base_url=url, timeout=60, trust_env=False)
+
+    def call(self, method: str, params: list[Any]) -> dict[str, Any]:
+        """Return the response's member: `{"result": …}` or `{"error": …}`."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        response: dict[str, Any] = self._client.post("/", json=body).json()
+        return {
+            name: response[name] for name in ("result", "error") if name in response
+        }
+
+    def is_ready(self) -> bool:
+        """Return whether geth answers and has indexed all transactions.
+
+        A geth that has only block 0 reports that it is syncing.
+        """
+        try:
+            return self.call("eth_blockNumber", []) == {"result": "0x0"} or self.call(
+                "eth_syncing", []
+            ) == {"result": False}
+        except httpx.TransportError:
+            return False
+
+
+def find_geth() -> str:
+    """Return the path of the `geth` on the PATH.
+
+    Raises: GethError if there is none, or if it is another version.
+    """
+    install = (
+        f"go install github.com/ethereum/go-ethereum/cmd/geth@v{VERSION}\n"
+        "and add Go's bin folder to the PATH."
+    )
+    path = shutil.which("geth")
+    if path is None:
+        raise GethError(f"There is no geth on the PATH. Install it with\n{install}")
+    text = _run(path, "version")
+    if f"\nVersion: {VERSION}-" not in text:
+        raise GethError(f"{path} is not geth {VERSION}. Install that with\n{install}")
+    return path
+
+
+@contextmanager
+def running_geth(
+    binary: str, genesis: Any, chain: bytes, folder: Path
+) -> Iterator[Geth]:
+    """Start geth on a new chain, and give calls to it.
+
+    genesis: geth's genesis.json. chain: the RLP of the blocks after the genesis block.
+    folder: an empty folder for geth's files. Raises: GethError.
+    """
+    paths = {name: folder / name for name in ("genesis.json", "chain.rlp", "geth.toml")}
+    paths["genesis.json"].write_text(json.dumps(genesis))
+    paths["chain.rlp"].write_bytes(chain)
+    paths["geth.toml"].write_text(_CONFIG)
+    data = ("--datadir", str(folder / "data"), "--state.scheme", "hash")
+    archive = ("--gcmode", "archive")
+    _run(binary, "init", *data, str(paths["genesis.json"]))
+    if chain:
+        _run(binary, "import", *data, *archive, str(paths["chain.rlp"]))
+    port = free_port()
+    arguments = [
+        *(binary, *data, *archive, "--config", str(paths["geth.toml"])),
+        *("--syncmode", "full", "--ipcdisable", "--authrpc.port", str(free_port())),
+        *("--http", "--http.addr", "127.0.0.1", "--http.port", str(port)),
+        *("--http.api", "eth,debug,net,web3"),
+    ]
+    log_file = folder / "geth.log"
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(arguments, stdout=log, stderr=log)
+    try:
+        geth = Geth(f"http://127.0.0.1:{port}")
+        deadline = time.monotonic() + _START_SECONDS
+        while not geth.is_ready():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise GethError(f"geth did not start:\n{log_file.read_text()[-3000:]}")
+            time.sleep(0.1)
+        yield geth
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _run(*arguments: str) -> str:
+    """Run a command of geth's to its end and return what it prints."""
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GethError(f"{' '.join(arguments)} failed:\n{done.stderr[-3000:]}")
+    return done.stdout

@@ -1,0 +1,96 @@
+"""geth's responses as they are checked in: one compressed file for each chain.
+
+The first line of a file names geth's version and the chain's newest block. Each other line
+is one call: `group`, `method`, `params`, and `result` or `error`.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request, and the group of requests whose responses are compared together."""
+
+    group: str
+    method: str
+    params: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A request with geth's response: `{"result": …}` or `{"error": …}`."""
+
+    call: Call
+    response: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """All recorded calls to one chain.
+
+    geth: its version. head: the hash of the chain's newest block, 0x-prefixed.
+    """
+
+    geth: str
+    head: str
+    calls: list[Recorded]
+
+    def group(self, name: str) -> list[Recorded]:
+        """Return the recorded calls of a group."""
+        return [each for each in self.calls if each.call.group == name]
+
+    def find(self, method: str, *params: Any) -> dict[str, Any]:
+        """Return geth's response to a recorded call. Raises: KeyError."""
+        return self._responses[method, json.dumps(params)]
+
+    @cached_property
+    def _responses(self) -> dict[tuple[str, str], dict[str, Any]]:
+        return {
+            (each.call.method, json.dumps(each.call.params)): each.response
+            for each in self.calls
+        }
+
+
+def write(name: str, recording: Recording) -> bool:
+    """Write a chain's recording; return False if the file has the same content.
+
+    A file with the same content is left alone, because another version of liblzma may
+    compress it to other bytes.
+    """
+    lines: list[dict[str, Any]] = [{"geth": recording.geth, "head": recording.head}]
+    for recorded in recording.calls:
+        call = recorded.call
+        request = {"group": call.group, "method": call.method, "params": call.params}
+        lines.append({**request, **recorded.response})
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    content, path = text.encode(), _path(name)
+    if path.exists() and lzma.decompress(path.read_bytes()) == content:
+        return False
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME))
+    return True
+
+
+def read(name: str) -> Recording:
+    """Return a chain's recording."""
+    first, *lines = lzma.decompress(_path(name).read_bytes()).splitlines()
+    head = json.loads(first)
+    calls = []
+    for line in lines:
+        fields = json.loads(line)
+        names = (fields.pop("group"), fields.pop("method"), fields.pop("params"))
+        calls.append(Recorded(Call(*names), fields))
+    return Recording(head["geth"], head["head"], calls)
+
+
+def _path(name: str) -> Path:
+    return FOLDER / f"{name}.jsonl.xz"

@@ -1,0 +1,218 @@
+"""The service follows `geth --dev` and answers everything as geth does.
+
+The tests share one geth and may run in any order. Each leaves the service at geth's head.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.live.comparing import Comparison
+from tests.live.conftest import Followed
+from tests.live.nodes import RpcError
+from tests.live.service import Reorganisation
+from tests.support.waiting import wait_until
+
+DEPTHS = (1, 2, 20)
+ROUNDS = 6
+"""Rounds of transactions to send at least, however slow the machine is."""
+PLACE = ("blockHash", "blockNumber", "blockTimestamp", "transactionIndex")
+"""Members of a transaction that are null while it is pending."""
+ATTEMPTS = 5
+"""Of a reorganisation, because geth may add a block between two calls."""
+
+
+@pytest.fixture(autouse=True)
+def consistent(followed: Followed) -> Iterator[None]:
+    """Check after each test that the subscriber has geth's chain, and nothing else."""
+    yield
+    agree(followed)
+    mirror = followed.mirror
+    assert mirror.mistakes == []
+
+
+def agree(followed: Followed) -> int:
+    """Wait until geth, service and subscriber have one head, and compare their chains.
+
+    Return its number.
+    """
+    geth, service, mirror = followed.geth, followed.service, followed.mirror
+
+    def common() -> Any:
+        head = service.call("eth_getBlockByNumber", "latest", False)
+        number = head["number"]
+        found = geth.call("eth_getBlockByNumber", number, False)
+        is_same = found is not None and found["hash"] == head["hash"]
+        return head if is_same and mirror.head()[1] == head["hash"] else None
+
+    head = wait_until(common)
+    number = int(head["number"], 16)
+    with mirror.lock:
+        hashes = {n: h for n, h in mirror.hashes.items() if n <= number}
+        logs = [log for log in mirror.logs if int(log["blockNumber"], 16) <= number]
+    assert list(hashes) == list(range(min(hashes), number + 1))
+    blocks = geth.batch(("eth_getBlockByNumber", hex(n), False) for n in hashes)
+    assert list(hashes.values()) == [block["result"]["hash"] for block in blocks]
+    receipts = geth.batch(("eth_getBlockReceipts", hex(n)) for n in hashes)
+    wanted = [log for each in receipts for one in each["result"] for log in one["logs"]]
+    assert logs == wanted
+    return number
+
+
+def test_every_response_is_geths(followed: Followed, live_blocks: int) -> None:
+    geth, service, traffic = followed.geth, followed.service, followed.traffic
+    comparison = Comparison(service, geth)
+    first = geth.next_block()
+    sent: list[str] = []
+    rounds = 0
+    while geth.head() < first + live_blocks or rounds < ROUNDS:
+        sent += traffic.send_round()
+        rounds += 1
+        geth.next_block()
+    receipts = [traffic.receipt(each) for each in sent]
+    last = max(int(receipt["blockNumber"], 16) for receipt in receipts)
+    comparison.compare(0, max(last, first + live_blocks))
+    assert comparison.blocks > live_blocks
+    assert all(comparison.kinds[kind] >= 2 for kind in range(5)), comparison.kinds
+    assert comparison.failed >= rounds // 2
+    assert comparison.created > rounds // 5
+    assert comparison.logs >= rounds
+    wait_until(lambda: set(sent) <= followed.mirror.pending)
+    print(comparison.summary())
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_reorganisation_is_followed(followed: Followed, depth: int) -> None:
+    for _ in range(ATTEMPTS):
+        made = reorganise(followed, depth)
+        if made.depth == depth:
+            return
+    raise AssertionError(f"geth is faster than its tests: {made}")
+
+
+def reorganise(followed: Followed, depth: int) -> Reorganisation:
+    """Let geth go back some blocks and continue; check what the service makes of it.
+
+    Its depth may be greater, by the blocks that geth has added meanwhile.
+    """
+    geth, service, mirror = followed.geth, followed.service, followed.mirror
+    lowest = followed.traffic.prepared
+    wait_until(lambda: geth.head() - depth > max(lowest, finalized(followed)))
+    before = service.reorganisations()
+    removed = len(mirror.removed)
+    followed.traffic.forget_nonces()
+    sent = followed.traffic.transfer()
+    number = int(followed.traffic.receipt(sent)["blockNumber"], 16)
+    wait_until(lambda: mirror.head()[0] >= number)
+    with mirror.lock:
+        hashes, logs = dict(mirror.hashes), list(mirror.logs)
+    fork = max(hashes) - depth
+    geth.call("debug_setHead", hex(fork))
+    made = wait_until(lambda: service.reorganisations()[len(before) :])[0]
+    assert made.fork_number == fork
+    assert made.depth >= depth
+    if made.depth == depth:
+        assert made.old_hash == hashes[max(hashes)]
+    # The service goes on at the next block at the latest.
+    geth.next_block()
+    wait_until(lambda: service.head() > fork)
+    agree(followed)
+    assert service.reorganisations() == [*before, made]
+    demoted = {each for number, each in hashes.items() if number > fork}
+    wanted = [{**log, "removed": True} for log in logs if log["blockHash"] in demoted]
+    assert wanted, "a block without logs was demoted"
+    with mirror.lock:
+        found = [log for log in mirror.removed[removed:] if log["blockHash"] in demoted]
+    # The newest block comes first; the logs of a block keep their order.
+    wanted.sort(key=lambda log: -int(log["blockNumber"], 16))
+    assert found == wanted
+    for each in demoted:
+        assert service.call("eth_getBlockByHash", each, False)["hash"] == each
+    followed.traffic.forget_nonces()
+    after = followed.traffic.receipt(followed.traffic.transfer())
+    Comparison(service, geth).compare(fork, int(after["blockNumber"], 16))
+    return made
+
+
+def finalized(followed: Followed) -> int:
+    """Return the number of the service's finalized block; geth begins with block 0."""
+    try:
+        found = followed.service.call("eth_getBlockByNumber", "finalized", False)
+    except RpcError:
+        return 0
+    return int(found["number"], 16)
+
+
+def test_geth_is_killed_and_comes_back(followed: Followed) -> None:
+    geth, service, traffic = followed.geth, followed.service, followed.traffic
+    before = traffic.receipt(traffic.transfer())
+    geth.kill()
+    # The service goes on with what it has.
+    assert traffic_receipt(followed, before["transactionHash"]) == before
+    wait_until(lambda: service.call("eth_syncing"))
+    geth.start()
+    geth.next_block()
+    traffic.forget_nonces()
+    after = traffic.receipt(traffic.transfer())
+    wait_until(lambda: service.call("eth_syncing") is False)
+    agree(followed)
+    first, last = (int(each["blockNumber"], 16) for each in (before, after))
+    Comparison(service, geth).compare(first, last)
+
+
+def traffic_receipt(followed: Followed, transaction: str) -> Any:
+    return followed.service.call("eth_getTransactionReceipt", transaction)
+
+
+def test_safe_and_finalized_are_geths(followed: Followed) -> None:
+    geth, service = followed.geth, followed.service
+    for tag in ("safe", "finalized", "latest"):
+        for full in (False, True):
+            call = ("eth_getBlockByNumber", tag, full)
+            wait_until(lambda call=call: service.batch([call]) == geth.batch([call]))
+
+
+def test_pending_is_geths(followed: Followed) -> None:
+    geth, service, traffic = followed.geth, followed.service, followed.traffic
+    first, second = traffic.gap()
+    waiting = traffic.send_raw(second)
+    found = service.call("eth_getTransactionByHash", waiting)
+    assert found == geth.call("eth_getTransactionByHash", waiting)
+    assert [found[name] for name in PLACE] == [None] * 4
+    assert traffic_receipt(followed, waiting) is None
+    traffic.send_raw(first)
+    receipt = traffic.receipt(waiting)
+    found = service.call("eth_getTransactionByHash", waiting)
+    assert found["blockHash"] == receipt["blockHash"]
+    assert found == geth.call("eth_getTransactionByHash", waiting)
+    wait_until(lambda: waiting in followed.mirror.pending)
+
+    def has_geths_block() -> bool:
+        calls = [("eth_getBlockByNumber", "pending", full) for full in (False, True)]
+        wanted = [pending(answer["result"]) for answer in geth.batch(calls)]
+        return [answer["result"] for answer in service.batch(calls)] == wanted
+
+    wait_until(has_geths_block)
+
+
+def pending(block: dict[str, Any]) -> dict[str, Any]:
+    """Return geth's pending block with null for what isn't known, as docs/sending.md."""
+    transactions = [
+        each if isinstance(each, str) else {**each, **dict.fromkeys(PLACE)}
+        for each in block["transactions"]
+    ]
+    nulls = dict.fromkeys(("hash", "logsBloom", "nonce", "number"))
+    return {**block, **nulls, "transactions": transactions}
+
+
+def test_block_0_and_the_status_are_right(followed: Followed) -> None:
+    geth, service = followed.geth, followed.service
+    call = ("eth_getBlockByNumber", "0x0", True)
+    assert service.batch([call]) == geth.batch([call])
+    status = service.status()
+    assert status["following"] in ("following", "catching up")
+    assert "Geth/v1.17.2" in json.dumps(status)

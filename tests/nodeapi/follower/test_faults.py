@@ -1,0 +1,335 @@
+"""Upstreams that fail: scenarios 13 to 20, and failures of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import connection as django_connection
+from psycopg import sql
+
+from networks.services import add_upstream
+from nodeapi.chain.database import importer_connection
+from tests.nodeapi.follower.conftest import StartNode
+from tests.nodeapi.follower.net import SLUG, Net
+from tests.support import chains, upstream_server
+from tests.support.simulator import genesis_of, grow, small_chain
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_13_missed_and_duplicate_heads(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 2)
+    node = start_node(chain)
+    net = Net(node, scheme="ws")
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        net.wait(lambda: node.announce() == 1)
+        for block_count in (5, 1, 3):
+            grow(chain, block_count)
+            node.show(chain)
+            for _ in range(3):
+                node.announce()
+            net.wait_for(chain.blocks[-1])
+
+
+def test_14_silent_socket(start_node: StartNode) -> None:
+    """Heads without notifications are found by polling."""
+    chain = grow(small_chain(), 2)
+    node = start_node(chain)
+    net = Net(node, scheme="ws")
+    with net.followed():
+        net.wait(lambda: node.announce() == 1)
+        net.wait_for(chain.blocks[-1])
+        for _ in range(2):
+            grow(chain, 1)
+            net.wait_for(node.show(chain, notifies=False))
+
+
+def test_14_lost_socket(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 2)
+    node = start_node(chain)
+    net = Net(node, scheme="ws")
+    with net.followed():
+        net.wait(lambda: node.announce() == 1)
+        node.server.drop()
+        grow(chain, 1)
+        net.wait_for(node.show(chain))
+        net.wait(lambda: node.announce() == 1)
+
+
+def test_15_backend_70_behind(start_node: StartNode) -> None:
+    """The head stays if a load balancer returns an older block for a moment."""
+    chain = grow(small_chain(), 80)
+    balanced, other = start_node(chain), start_node(chain)
+    net = Net(balanced, other)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        balanced.show(chain, 10)
+        net.wait_for_looks(balanced, 6)
+        assert net.head()[0] == 80
+        grow(chain, 1)
+        net.wait_for(other.show(chain))
+        net.wait_for(balanced.show(grow(chain, 1)))
+        assert net.reorganisations() == []
+
+
+def test_16_block_unknown_by_hash_yet(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 3)
+    node = start_node(chain)
+    net = Net(node)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        block = grow(chain, 1).blocks[-1]
+        node.unknown.add(block.header.hash)
+        node.show(chain)
+        wanted = ["0x" + block.header.hash.hex()]
+        net.wait(lambda: ("debug_getRawBlock", wanted) in node.server.calls)
+        node.unknown.clear()
+        net.wait_for(block)
+
+
+FAULTS = {
+    "429": upstream_server.status(429, b"slow down", Retry_After="0"),
+    "503": upstream_server.status(503, b"Service Unavailable"),
+    "HTML": upstream_server.body(b"<html>maintenance</html>"),
+    "cut": upstream_server.cut,
+    "hung up": upstream_server.hang_up,
+    "too long": upstream_server.status(200, b"", Content_Length=str(2**40)),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_17_responses_that_are_none(start_node: StartNode, name: str) -> None:
+    """The upstream is backed off, another one is used, and it is used again later."""
+    chain = grow(small_chain(), 3)
+    faulty, other = start_node(chain), start_node(chain)
+    net = Net(faulty, other)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        faulty.server.fault = FAULTS[name]
+        net.wait(
+            lambda: (status := net.upstream_status(0)) and status.backing_off_until
+        )
+        grow(chain, 1)
+        faulty.show(chain)
+        net.wait_for(other.show(chain))
+        other.server.fault = FAULTS[name]
+        net.wait_for_alarm("no upstream")
+        faulty.server.fault = None
+        net.wait_for(faulty.show(grow(chain, 1)))
+        net.wait_for_alarm("")
+
+
+def test_18_slow_upstream(start_node: StartNode) -> None:
+    """A block that is not sent in time is fetched from another upstream."""
+    chain = grow(small_chain(), 3)
+    slow, other = start_node(chain), start_node(chain)
+    net = Net(slow, other)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        grow(chain, 1)
+        slow.server.fault = upstream_server.hold
+        net.wait_for(other.show(chain))
+        slow.server.release()
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "extra", "reason"),
+    [(5, b"", "chain id 0x5 instead of 0x539"), (1337, b"other", "genesis 0x")],
+)
+def test_19_wrong_chain_or_genesis(
+    start_node: StartNode, chain_id: int, extra: bytes, reason: str
+) -> None:
+    chain = grow(small_chain(), 3)
+    stranger = grow(small_chain(chain_id, extra_data=extra), 9)
+    node, wrong = start_node(chain), start_node(stranger)
+    net = Net(wrong, node)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        net.wait_for_error(0, reason)
+        assert wrong.server.count("debug_getRawBlock") == 0
+        # An operator corrects it.
+        wrong.chain_id = 1337
+        wrong.show(grow(chain, 1))
+        net.wait_for(chain.blocks[-1])
+
+
+def test_20_pruned(start_node: StartNode) -> None:
+    """A block that one upstream has deleted is fetched from another one."""
+    chain = grow(small_chain(), 40)
+    pruned, archive = start_node(chain), start_node(chain)
+    pruned.pruned = 30
+    net = Net(pruned)
+    with net.followed():
+        net.wait_for_error(0, "pruned")
+        add_upstream(network=net.row(), url=archive.server.url("http"))
+        net.wait_for(chain.blocks[-1])
+
+
+def test_20_no_debug_namespace(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 40)
+    node = start_node(chain)
+    node.has_debug = False
+    net = Net(node)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        assert node.server.count("debug_getRawBlock") <= 20, "it is remembered"
+
+
+def test_all_upstreams_down_and_up_again(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 3)
+    nodes = [start_node(chain) for _ in range(2)]
+    net = Net(*nodes)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        for node in nodes:
+            node.server.fault = upstream_server.hang_up
+        net.wait_for_alarm("no upstream is usable")
+        assert net.head()[0] == 3
+        grow(chain, 5)
+        for node in nodes:
+            node.server.fault = None
+            node.show(chain)
+        net.wait_for(chain.blocks[-1])
+        net.wait_for_alarm("")
+
+
+def test_upstreams_are_changed_while_following(start_node: StartNode) -> None:
+    chain, other = grow(small_chain(), 3), grow(small_chain(), 5)
+    nodes = [start_node(chain), start_node(other)]
+    net = Net(nodes[0])
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        add_upstream(network=net.row(), url=nodes[1].server.url("http"))
+        net.wait_for(other.blocks[-1])
+        net.set_upstream(0, is_enabled=False)
+        count = nodes[0].server.calls
+
+        def is_left() -> bool:
+            before = len(count)
+            net.wait_for_looks(nodes[1], 3)
+            return len(count) == before
+
+        net.wait(is_left)
+
+
+def test_the_lock_is_lost(start_node: StartNode) -> None:
+    """The follower continues after each of its connections was cut."""
+    chain = grow(small_chain(), 3)
+    node = start_node(chain)
+    net = Net(node)
+    with net.followed():
+        for _ in range(3):
+            net.wait_for(chain.blocks[-1])
+            with importer_connection() as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid IN"
+                    " (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+                )
+            node.show(grow(chain, 1))
+        net.wait_for(chain.blocks[-1])
+    chains.import_blocks("straight", genesis_of(), chain.blocks)
+    assert chains.rows(SLUG) == chains.rows("straight")
+
+
+def test_a_fork_that_this_version_lacks(start_node: StartNode) -> None:
+    """The blocks before it are imported, and no upstream is blamed."""
+    chain = grow(small_chain(), 8)
+    genesis = genesis_of()
+    genesis["config"]["amsterdamTime"] = chain.blocks[5].header.timestamp
+    net = Net(start_node(chain), genesis=genesis)
+    with net.followed():
+        net.wait_for_alarm("block 6 needs amsterdam, which is not supported")
+        net.wait_for(chain.blocks[4])
+        assert net.quarantined() == []
+
+
+def test_fork_schedules_are_compared(
+    start_node: StartNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Differences are logged, and the upstream is followed nevertheless."""
+    chain = grow(small_chain(), 2)
+    nodes = [start_node(chain) for _ in range(3)]
+    fork = {"activationTime": 2_000_000_000, "blobSchedule": None, "chainId": "0x539"}
+    fork |= {"precompiles": {}, "systemContracts": {}}
+    nodes[0].server.methods["eth_config"] = {"current": fork}
+    nodes[1].server.methods["eth_config"] = {"current": "soon"}
+    net = Net(*nodes)
+    net.set(agree=3)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        status = net.wait(
+            lambda: (found := net.upstream_status(0)) and found.fork_warnings and found
+        )
+    first, second = status.fork_warnings.splitlines()
+    assert first.startswith("The upstream has a fork at 2033-05-18 03:33:20 UTC")
+    assert second.startswith("The fork without a known name at 2033-05-18")
+    assert status.unsupported_fork_time == 2_000_000_000
+    for index in (1, 2):
+        assert net.upstream_status(index).fork_warnings == ""
+    for text in (first, second):
+        assert f"upstream {net.upstreams[0].pk}: {text}" in caplog.messages
+
+
+@contextmanager
+def database_unavailable() -> Iterator[None]:
+    """Cut all connections but the test's, and refuse new ones during the block."""
+    parameters = django_connection.get_connection_params()
+    for name in ("cursor_factory", "context"):
+        parameters.pop(name, None)
+    with django_connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        own = cursor.fetchone()[0]
+    database = sql.Identifier(parameters["dbname"])
+    allow = sql.SQL("ALTER DATABASE {} WITH ALLOW_CONNECTIONS {}")
+    with psycopg.connect(
+        **{**parameters, "dbname": "postgres"}, autocommit=True
+    ) as server:
+        server.execute(allow.format(database, sql.SQL("false")))
+        try:
+            server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = %s AND pid <> %s",
+                (parameters["dbname"], own),
+            )
+            yield
+        finally:
+            server.execute(allow.format(database, sql.SQL("true")))
+
+
+def test_the_database_is_unavailable_for_a_while(
+    start_node: StartNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    chain = grow(small_chain(), 200)
+    node = start_node(chain)
+    net = Net(node)
+    with net.followed():
+        net.wait(lambda: net.head()[0] >= 1)  # while it catches up
+        for _ in range(2):
+            caplog.clear()
+            with database_unavailable():
+                wait_until(lambda: caplog.text.count("the database failed") >= 3)
+                node.show(grow(chain, 2))
+            net.wait_for(chain.blocks[-1])
+    chains.import_blocks("straight", genesis_of(), chain.blocks)
+    assert chains.rows(SLUG) == chains.rows("straight")
+    assert net.reorganisations() == []
+
+
+def test_old_side_blocks_are_deleted(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 3)
+    other = grow(chain.fork(), 2, "other")
+    node = start_node(grow(chain, 1))
+    net = Net(node)
+    net.set(keep_side_blocks=2)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        net.wait_for(node.show(other))
+        assert chains.rows(SLUG)["side diffs"].startswith("1 rows")
+        net.wait_for(node.show(grow(other, 6)))
+        net.wait(lambda: chains.rows(SLUG)["side diffs"].startswith("0 rows"))

@@ -1,0 +1,69 @@
+"""Backoff, latency and score of an upstream, as properties."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeapi.follower.health import (
+    FIRST_PAUSE_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    Health,
+)
+
+shares = st.floats(0, 1)
+latencies = st.floats(0.0001, 60)
+
+
+def failing(count: int, jitter: float = 1.0) -> Health:
+    health = Health()
+    for _ in range(count):
+        health = health.failed(100.0, "timeout", jitter)
+    return health
+
+
+@given(st.integers(1, 2000), shares)
+def test_the_pause_doubles_up_to_a_limit(count: int, jitter: float) -> None:
+    health = failing(count, jitter)
+    whole = min(FIRST_PAUSE_SECONDS * 2.0 ** min(count - 1, 30), LONGEST_PAUSE_SECONDS)
+    pause = health.backing_off_until - 100.0
+    assert whole / 2 - 1e-6 <= pause <= whole + 1e-6
+    assert health.is_backing_off(100.0)
+    assert not health.is_backing_off(100.0 + whole + 1e-6)
+    assert (health.requests, health.errors, health.failures) == (count, count, count)
+
+
+@given(st.integers(0, 50), latencies)
+def test_a_success_ends_the_backoff(count: int, latency: float) -> None:
+    health = failing(count).succeeded(latency)
+    assert not health.is_backing_off(0.0)
+    assert health.failures == 0
+    assert health.errors == count
+    assert health.last_error == ("timeout" if count else "")
+
+
+@given(st.lists(latencies, min_size=1))
+def test_the_average_lies_within_the_latencies(found: list[float]) -> None:
+    health = Health()
+    for latency in found:
+        health = health.succeeded(latency)
+    assert health.latency_seconds is not None
+    assert min(found) - 1e-9 <= health.latency_seconds <= max(found) + 1e-9
+
+
+def test_the_average_follows_a_change() -> None:
+    health = Health().succeeded(0.01)
+    for _ in range(30):
+        health = health.succeeded(1.0)
+    assert health.latency_seconds is not None
+    assert health.latency_seconds > 0.99
+
+
+@given(latencies, latencies, st.integers(0, 1000))
+def test_failures_lag_and_latency_make_the_score_worse(
+    latency: float, more: float, lag: int
+) -> None:
+    health = Health().succeeded(latency)
+    assert Health().succeeded(latency + more).score(lag) > health.score(lag)
+    assert health.score(lag + 1) > health.score(lag)
+    assert health.failed(0.0, "", 0.5).score(lag) > health.score(lag)

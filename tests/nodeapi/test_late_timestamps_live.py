@@ -1,0 +1,147 @@
+"""Blocks with timestamps up to 2**64 - 1, from the import to every way of reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import DataError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+
+from evm.errors import InvalidBlock
+from keys.models import User
+from nodeapi.models import Block
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
+from tests.support import chains, web
+from tests.support.live import Live, live_service
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALICE = Signer("alice")
+CLOCK = b"\x0c" * 20
+CLOCK_CODE = "42435560006000a000"
+"""Stores TIMESTAMP in the slot with the block's number, and logs nothing."""
+
+GENESIS_TIME = 2**63
+BLOCK_TIMES = (2**63 + 12, 2**64 - 1)
+CANCUN_TIME = 2**64 - 1
+"""The second block is the first of its fork."""
+
+
+def genesis() -> dict[str, Any]:
+    made = make_genesis(
+        chain_id=7,
+        first_blocks=from_genesis("shanghai"),
+        alloc={
+            f"0x{ALICE.address.hex()}": {"balance": hex(10**21)},
+            f"0x{CLOCK.hex()}": {"balance": "0x0", "code": f"0x{CLOCK_CODE}"},
+        },
+    )
+    made["config"]["cancunTime"] = CANCUN_TIME
+    return {**made, "timestamp": hex(GENESIS_TIME)}
+
+
+def build() -> ChainBuilder:
+    chain = ChainBuilder(genesis())
+    for time in BLOCK_TIMES:
+        chain.send(ALICE, CLOCK)
+        chain.block(timestamp=time)
+    return chain
+
+
+@pytest.fixture
+def live(transactional_db: None) -> Iterator[Live]:
+    with live_service() as live:
+        yield live
+
+
+def text(value: bytes) -> str:
+    return f"0x{value.hex()}"
+
+
+def test_late_blocks_are_imported_and_read_in_every_way(live: Live) -> None:
+    chain = build()
+    headers = [chain.genesis.header, *(block.header for block in chain.blocks)]
+    assert [header.blob_gas_used is None for header in headers] == [True, True, False]
+    chains.import_blocks("late", genesis(), chain.blocks)
+    assert chains.audit_all("late") == 3
+
+    with live.api("late", live.new_key(may_trace=True)) as api:
+        for header in headers:
+            for full in (False, True):
+                found = api.result("eth_getBlockByHash", text(header.hash), full)
+                assert found["timestamp"] == hex(header.timestamp)
+        for block in chain.blocks:
+            header, (transaction,) = block.header, block.transactions
+            slot, when = hex(header.number), hex(header.timestamp)
+            stored = api.result("eth_getStorageAt", text(CLOCK), slot, "latest")
+            assert int(stored, 16) == header.timestamp
+            receipt = api.result("eth_getTransactionReceipt", text(transaction.hash))
+            assert receipt["logs"][0]["blockTimestamp"] == when
+            traced = api.result("debug_traceTransaction", text(transaction.hash), {})
+            after_timestamp = traced["structLogs"][1]
+            assert after_timestamp["stack"] == [when]
+    ready = web.get(f"{live.base_url}/readyz").json()
+    assert ready["networks"]["late"] == {"head": 2, "head_age_seconds": 0.0}
+
+    client = Client()
+    client.force_login(User.objects.create_superuser("staff@example.org"))
+    for block in chain.blocks:
+        header, (transaction,) = block.header, block.transactions
+        for path in (f"block/{text(header.hash)}", f"tx/{text(transaction.hash)}"):
+            page = client.get(f"/explore/late/{path}")
+            assert page.status_code == 200
+            assert f"second {header.timestamp:,}" in page.content.decode()
+        row = Block.objects.get(hash=header.hash)
+        page = client.get(f"/admin/nodeapi/block/{row.pk}/change/")
+        assert str(header.timestamp) in page.content.decode()
+
+
+def test_no_block_follows_the_last_second() -> None:
+    chain = build()
+    last = chain.blocks[-1]
+    header = replace(last.header, number=3, parent_hash=last.header.hash)
+    with pytest.raises(InvalidBlock, match=f"timestamp: {2**64 - 1} is not after"):
+        chains.import_blocks(
+            "late", genesis(), [*chain.blocks, replace(last, header=header)]
+        )
+
+
+BEFORE = [("nodeapi", "0007_lz4_documents")]
+
+
+def timestamps() -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT timestamp FROM nodeapi_block ORDER BY number")
+        return [row[0] for row in cursor.fetchall()]
+
+
+def test_the_column_of_old_is_filled_when_the_migration_is_reversed() -> None:
+    early = {**genesis(), "timestamp": "0x5"}
+    chain = ChainBuilder(early)
+    chain.block(timestamp=2**63 - 1)
+    chains.import_blocks("early", early, chain.blocks)
+    try:
+        MigrationExecutor(connection).migrate(BEFORE)
+        assert timestamps() == [5, 2**63 - 1]
+    finally:
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+    assert [row.timestamp for row in Block.objects.order_by("number")] == [5, 2**63 - 1]
+
+
+def test_the_migration_is_not_reversed_for_what_the_column_cannot_hold() -> None:
+    chains.import_blocks("late", genesis(), build().blocks)
+    try:
+        with pytest.raises(DataError, match="out of range"):
+            MigrationExecutor(connection).migrate(BEFORE)
+    finally:
+        # Later migrations were reversed before.
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+    assert Block.objects.count() == 3

@@ -1,9 +1,0 @@
-from nodeapi.evm.chain_config import LADDER
-from nodeapi.tracers.precompile_addresses import FORK_NAMES, precompile_addresses
-
-
-def test_they_are_those_that_the_forks_run():
-    assert tuple(LADDER) == FORK_NAMES
-    for name, fork in LADDER.items():
-        run = fork.state_class.computation_class.get_precompiles()
-        assert precompile_addresses(name) == frozenset(run), name
