@@ -1,4 +1,7 @@
-"""Run the benchmarks, all or the ones that are named: `python -m bench [PART …]`."""
+"""Run all benchmarks, or only the named parts: `python -m bench [PART …]`.
+
+`python -m bench soak` is a test of hours, and none of the parts (`bench.soak`).
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import report
+from bench import report, soak
 from bench.part import say
 from bench.plot import plot
 from bench.rows import Row, machine
 
 PARTS = (
     *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
-    *("beside", "limits", "records", "sockets", "admin"),
+    *("beside", "limits", "records", "sockets", "worst", "admin", "live"),
+    "storage",
 )
 
 RESULTS = Path(__file__).parent / "results.json"
@@ -24,10 +28,12 @@ PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
 
 
 def main(names: list[str]) -> int:
-    """Measure, print and write the figures.
+    """Run the named parts, print their figures, and write them to files.
 
-    Returns 1 when one is not enough, or a part has come to no figures.
+    Return the exit status: 1 if a figure misses its requirement or a part failed.
     """
+    if names[:1] == ["soak"]:
+        return soak.main(names[1:])
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         print(f"bench: no part {unknown[0]!r}; there are {', '.join(PARTS)}")
@@ -50,10 +56,10 @@ def main(names: list[str]) -> int:
 
 
 def measure(name: str) -> list[Row] | None:
-    """Return a part's rows, None when it has failed.
+    """Return the rows of one part, or None if the part failed.
 
-    Each part has a process and services of its own: it finds nothing that another one
-    has left, and takes nobody's figures along when it fails.
+    Each part runs in its own process with its own database, so that parts do not share
+    data and the failure of one does not affect the others.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.json"
@@ -62,7 +68,7 @@ def measure(name: str) -> list[Row] | None:
         try:
             status = process.wait()
         except KeyboardInterrupt:
-            process.wait()  # it has heard of it, too, and tidies up
+            process.wait()  # it received SIGINT, too, and cleans up
             raise
         return report.read_json(path)[0] if status == 0 else None
 

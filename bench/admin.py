@@ -1,7 +1,7 @@
-"""How soon staff see each page of the admin, beside very many keys and rows of usage.
+"""Response times of the admin's pages with very many keys and usage rows.
 
-A person who is logged in asks a server process for one page after the other. The first
-answers count as the later ones do: nothing of a page is kept between two of them.
+A logged-in superuser requests the pages one after the other. The first responses count
+like later ones, because the service caches no pages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STATES = ("active", "expiring", "expired", "revoked", "unrevealed", "disabled")
 
 
 def admin(folder: Path, say: Say) -> list[Row]:
-    """Return the time to the last byte of each page; the middle of some rounds."""
+    """Return the median time to the last byte of each page."""
     for number in range(NETWORKS):
         create_network(
             slug=f"network-{number}",
@@ -59,12 +59,12 @@ def admin(folder: Path, say: Say) -> list[Row]:
 
 
 def _required(name: str) -> str | None:
-    """Return what is required of a page; a file of 60,000 lines is none."""
+    """Return the requirement of a page; None for the CSV file of 60,000 lines."""
     return None if name == CSV else REQUIRED
 
 
 def pages() -> dict[str, str]:
-    """Return the addresses of what staff look at, by what it is."""
+    """Return a dict from the description of each measured page to its URL."""
     owner = f"owner{admin_rows.OWNERS // 2}@customers.example"
     version = KeyVersion.objects.latest("id")
     event = KeyEvent.objects.latest("id")
@@ -114,7 +114,7 @@ def pages() -> dict[str, str]:
 
 
 def staff(port: int) -> httpx.Client:
-    """Return the browser of somebody who may do everything and owns the busy key."""
+    """Return the HTTP client of a superuser, who owns the busy key."""
     person = User.objects.create_superuser(email="bench-staff@example.org")
     ApiKey.objects.filter(pk=admin_rows.BUSY).update(owner=person)
     session = SessionStore()
@@ -129,7 +129,7 @@ def staff(port: int) -> httpx.Client:
 
 
 def milliseconds(person: httpx.Client, address: str) -> float:
-    """Return how long a page takes."""
+    """Request a page, and return the time to its last byte in milliseconds."""
     began = time.perf_counter()
     answer = person.get(address)
     took = 1000 * (time.perf_counter() - began)

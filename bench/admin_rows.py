@@ -1,4 +1,4 @@
-"""Keys and usage of a large provider, made by PostgreSQL itself in a few minutes."""
+"""Fills the database with the keys and usage rows of a large provider, using SQL."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ Say = Callable[[str], None]
 
 
 def fill(say: Say) -> None:
-    """Write all rows."""
+    """Insert all keys and usage rows. This takes a few minutes."""
     start = time.monotonic()
 
     def run(what: str, statement: str, **values: object) -> None:

@@ -1,6 +1,7 @@
-"""Foundry's anvil as a neighbour, with a chain of the same shape as ours.
+"""Runs Foundry's anvil for comparison, with a chain of the same shape as ours.
 
-It is used where it is on the PATH, or where ANVIL names it, and left out elsewhere.
+The program is named by the environment variable ANVIL or found on the PATH. Without it,
+the comparison is skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from bench.questions import (
 )
 from bench.token_chain import SUPPLY_EACH, TOKEN, TRANSFER_GAS
 from nodeapi.chain.abi import call_data, mapping_slot
-from nodeapi.chain.contracts import contract
+from samples.contracts import contract
 
 START_SECONDS = 20
 
@@ -35,19 +36,19 @@ TOKEN_HEX = f"0x{TOKEN.hex()}"
 
 
 class AnvilFailed(RuntimeError):
-    """Raised when anvil does not come up or does not do as it is told."""
+    """Raised when anvil does not start or returns an unexpected result."""
 
 
 def find() -> str | None:
-    """Return anvil's path, None where there is none."""
+    """Return the path of the `anvil` program, or None if it is not installed."""
     return os.environ.get("ANVIL") or shutil.which("anvil")
 
 
 @contextmanager
 def running(program: str) -> Iterator[tuple[int, int]]:
-    """Run anvil for the time of a `with` block; give its port and process id.
+    """Run anvil during a `with` block. Yield its port and its process id.
 
-    Raises: AnvilFailed, OSError.
+    Raises: AnvilFailed if it does not start in time; OSError if it can't be executed.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -78,9 +79,10 @@ def running(program: str) -> Iterator[tuple[int, int]]:
 
 
 def build_chain(port: int) -> Subject:
-    """Make blocks of token transfers as the endpoint's chain has them.
+    """Make anvil mine the same blocks of token transfers as in our chain.
 
-    Raises: AnvilFailed.
+    Return the blocks, transactions and slots that requests can name.
+    Raises: AnvilFailed if anvil returns an unexpected result.
     """
     client = _Client(port)
     accounts: list[str] = client.call("eth_accounts")

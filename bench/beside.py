@@ -1,7 +1,7 @@
-"""What traces that are executed on demand cost everybody else.
+"""The cost of traces on demand for imports and for requests without traces.
 
-All trace workers are kept busy, or left alone, in laps that take turns; in each lap
-blocks are imported, and then others are read by their hashes.
+In every other lap, all trace workers are kept busy. In each lap, blocks are imported and
+then blocks are requested by hash. The laps with and without traces are compared.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ MOST = 1.2
 """What takes a second alone may take that long beside traces."""
 
 TRACER = "opcountTracer"
-"""A JavaScript tracer that is told of every instruction and answers with a number."""
+"""A JavaScript tracer that observes every instruction and returns a number."""
 
 
 def beside(folder: Path, say: Say) -> list[Row]:
-    """Compare importing and reading beside busy trace workers with the same alone."""
+    """Measure imports and reads with and without busy trace workers."""
     say("beside: builds and imports its chains")
     traced = folder / SLUG
     blocks = [f"{TRACED_BLOCKS}x{TRACED_TRANSFERS}"]
@@ -79,7 +79,7 @@ def beside(folder: Path, say: Say) -> list[Row]:
             with _tracing(target.port, paths) as finished:
                 busy.append(_lap(ours, generator, job))
             done += len(finished)
-    say(f"beside: {done} blocks of {TRACED_TRANSFERS} transfers were traced meanwhile")
+    say(f"beside: {done} blocks of {TRACED_TRANSFERS} transfers traced concurrently")
     return [
         *_rows(
             "import", [lap[0] for lap in alone], [lap[0] for lap in busy], "ms/block"

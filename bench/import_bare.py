@@ -1,4 +1,4 @@
-"""Bare py-evm as a racer: a chain in memory, nothing written anywhere.
+"""Import by py-evm alone, as a racer (`bench.racers`). The chain is only in memory.
 
     python -m bench.import_bare FOLDER
 
@@ -31,9 +31,9 @@ from eth_keys.backends import CoinCurveECCBackend
 
 from bench.racers import serve
 from bench.token_chain import CHAIN_ID, in_folder
+from evm.chain_config import ChainConfig
+from evm.genesis import genesis_accounts
 from nodeapi.chain.genesis import verified_genesis
-from nodeapi.evm.chain_config import ChainConfig
-from nodeapi.evm.genesis import genesis_accounts
 
 
 class PragueChain(Chain):
@@ -44,9 +44,9 @@ class PragueChain(Chain):
 
 
 def open_chain(genesis: dict[str, Any]) -> Any:
-    """Return py-evm's chain at a genesis; its block 0 is the same as ours.
+    """Return a py-evm chain that contains only the genesis block.
 
-    Raises: ValueError when py-evm gives the genesis another state root than we do.
+    Raises: ValueError if py-evm computes another state root than our code.
     """
     verified, _ = verified_genesis(genesis, ChainConfig.from_genesis(genesis))
     header = rlp.decode(verified.block.header.encode(), PragueBlockHeader)
@@ -72,7 +72,7 @@ def open_chain(genesis: dict[str, Any]) -> Any:
 
 
 def main(folder: Path) -> None:
-    """Race on the chain in a folder."""
+    """Run the racer on the chain in a folder, until standard input ends."""
     assert isinstance(KeyAPI().backend, CoinCurveECCBackend)
     token_chain = in_folder(folder)
     chain = open_chain(token_chain.genesis())

@@ -1,10 +1,10 @@
-"""Our importer as a racer: decoding, verification, execution, and every row written.
+"""Our importer as a racer (`bench.racers`), including all writes to PostgreSQL.
 
     python -m bench.import_ours FOLDER BATCH
 
-BATCH: blocks a commit; what a lap imports is committed before its clock stops.
-The database is the one of VAR_DIR, whose services must run; the chain becomes a network
-named as its folder.
+BATCH: number of blocks in one commit. The measured time of a lap includes its commits.
+The database is that of VAR_DIR, whose services must run. The new network has the name of
+the folder.
 """
 
 # ruff: noqa: E402 (Django and hash backends must be set up before what uses them)
@@ -24,20 +24,20 @@ django.setup()
 
 from bench.racers import serve
 from bench.token_chain import in_folder
-from nodeapi.chain.database import import_lock, importer_connection, questions
+from evm.tracers.record import RECORD_LIMIT_BYTES
+from nodeapi.chain.database import import_lock, importer_connection, pipeline
 from nodeapi.chain.importer import Importer, spare_garbage_collector
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
-from nodeapi.tracers.record import RECORD_LIMIT_BYTES
 
 
 def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
-    """Race on the chain in a folder; watches: record what transactions do."""
+    """Import the chain of a folder. watches: whether to store trace records."""
     chain = in_folder(folder)
     with (
         importer_connection() as connection,
         importer_connection() as writer,
-        questions() as asking,
+        pipeline() as reader,
         chain.blocks() as raw_blocks,
     ):
         network_id = open_network(connection, folder.name, genesis=chain.genesis())
@@ -48,7 +48,7 @@ def main(folder: Path, batch_blocks: int, *, watches: bool = True) -> None:
                 stored_config(network_id),
                 batch_blocks=batch_blocks,
                 writer=writer,
-                questions=asking,
+                pipeline=reader,
                 record_limit_bytes=RECORD_LIMIT_BYTES if watches else None,
             )
             spare_garbage_collector()

@@ -1,9 +1,9 @@
-"""The importer that records nothing of what transactions do: what `watching` compares.
+"""The importer without trace records, as a racer for `bench.watching`.
 
     python -m bench.import_unwatched FOLDER BATCH
 
-As `bench.import_ours`, but for that: receipts are stored on both sides, in rows of the
-same table, because they are answered whether or not anybody watched.
+Apart from the trace records, it equals `bench.import_ours`. Both store receipts, in rows
+of the same table.
 """
 
 from __future__ import annotations

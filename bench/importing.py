@@ -1,7 +1,7 @@
-"""How fast blocks come in: beside bare py-evm, and as the state grows.
+"""Import speed: compared with py-evm alone, and as the state grows.
 
-Both are races in laps: each side imports the next few blocks in turn, so that what the
-machine does meanwhile meets both.
+Both comparisons alternate: each side imports a few blocks in turn, so that other load on
+the machine affects both.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Say = Callable[[str], None]
 
 
 def chain_folder(folder: Path, *, holders: int, blocks: int) -> Path:
-    """Build a chain of token transfers, and return where it stands."""
+    """Build a chain of token transfers, and return its folder."""
     target = folder / f"holders-{holders}"
     build_in_process(target, holders=holders, blocks=[f"{blocks}x{TRANSFERS}"])
     return target
 
 
 def speed(folder: Path, say: Say) -> list[Row]:
-    """Race our importer, with everything verified and stored, against bare py-evm."""
+    """Compare our importer, which verifies and stores everything, with py-evm alone."""
     say(f"import: {SPEED_LAPS * LAP_BLOCKS} blocks of {TRANSFERS} token transfers")
     chain = chain_folder(folder, holders=SPEED_HOLDERS, blocks=SPEED_LAPS * LAP_BLOCKS)
     with (
@@ -74,7 +74,7 @@ def speed(folder: Path, say: Say) -> list[Row]:
 
 
 def growth(folder: Path, say: Say) -> list[Row]:
-    """Compare the cost of the same blocks on a small and on a large state."""
+    """Compare the import of the same blocks on a small state and on a large one."""
     say(f"growth: the same blocks on {FEW_HOLDERS} and on {MANY_HOLDERS} accounts")
     blocks = GROWTH_WARM_BLOCKS + GROWTH_LAPS * GROWTH_LAP_BLOCKS
     few, many = (

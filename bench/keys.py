@@ -1,4 +1,4 @@
-"""Keys for benchmarks: of the plan that limits nothing, with terms of their own."""
+"""API keys for benchmarks, on a plan without limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from keys.services.limits import set_limits
 
 
 def new_key(*, may_trace: bool = False, **terms: int) -> str:
-    """Return a new key's secret; terms: as `set_limits` takes them."""
+    """Create a key, and return its secret.
+
+    terms: limits of this key, as keyword arguments of `keys.services.limits.set_limits`.
+    """
     owner = get_or_create_customer(email="bench@example.org")
     issued = issue_key(owner=owner, name="bench", may_trace=may_trace)
     plan = Plan.objects.get(slug="custom")

@@ -1,6 +1,6 @@
-"""What limits cost: the same requests with a key that has none and with keys that do.
+"""The cost of rate limits: the same requests with unlimited and with limited keys.
 
-Redis runs where there is room, as PostgreSQL does; the server has a core for itself.
+The server has a core of its own. Redis and PostgreSQL are not pinned to a core.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ smaller the leases."""
 
 
 def limits(folder: Path, say: Say) -> list[Row]:
-    """Compare keys with limits with one that has none."""
+    """Compare the throughput of keys with limits with that of an unlimited key."""
     prepare(folder, say)
     paths = {name: f"/{SLUG}/v3/{new_key(**terms)}" for name, terms in LIMITS.items()}
     case = next(

@@ -1,8 +1,8 @@
-"""Thousands of dapps in one process: raw WebSockets, as little Python per event as it takes.
+"""Thousands of WebSocket clients in one process, with as little Python per event as possible.
 
-It reads orders as lines of JSON on standard input and answers each with a line;
-`Listeners` is its other end. Of what a server sends it looks at the frames' heads alone,
-and answers pings.
+The process reads commands as lines of JSON on standard input, and answers each with one
+line. `Listeners` controls it from the parent process. It parses only the headers of
+WebSocket frames, and answers pings.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ import uvloop
 from config import env
 
 CHAIN_ID = 5_152
-"""Whose heads they are told of. No other part's chain has it: a wallet knows one network
-of each chain id."""
+"""Chain id of the network whose heads are sent. No other part of the benchmark uses it,
+because a wallet has one network for each chain id."""
 
 SCOPE = f"eip155:{CHAIN_ID}"
 
 _AT_ONCE = 256
-"""Handshakes that are under way."""
+"""Maximum number of concurrent handshakes."""
 
 _TRIES = 20
 _PATIENCE_SECONDS = 60
@@ -39,24 +39,25 @@ _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 
 
 class SocketsFailed(Exception):
-    """Raised when sockets are refused, closed, or not told of something."""
+    """Raised when a socket is refused or closed, or does not receive an event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """Where sockets are opened, and with what."""
+class Opening:
+    """The address of the sockets to open, with their headers and first frame."""
 
     port: int
     path: str
     headers: list[str]
     """One for each socket: `Authorization: Bearer …`."""
     first_frame: str | None = None
-    """Is sent when a socket is open, and has to be answered before the next is opened."""
+    """Text frame sent on an open socket. Its answer has to arrive before the socket
+    counts as open. None: no frame."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """When sockets were told of something: seconds of the machine's monotonic clock."""
+class Arrivals:
+    """Times at which an event reached the sockets, in seconds of `time.monotonic`."""
 
     first: float
     median: float
@@ -64,21 +65,22 @@ class Heard:
 
 
 class _Socket(asyncio.Protocol):
-    """One WebSocket, which counts the text frames that it gets."""
+    """One WebSocket, which notes when each text frame arrives."""
 
-    def __init__(self, door: Door, header: str, arrivals: list[float]) -> None:
+    def __init__(self, opening: Opening, header: str, arrivals: list[float]) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._door = door
+        self._opening = opening
         self._header = header
         self._arrivals = arrivals
         self._waiting = b""
         self._is_upgraded = False
-        self._answers = 1 if door.first_frame is not None else 0
+        self._answers = 1 if opening.first_frame is not None else 0
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
+        opening = self._opening
         request = (
-            f"GET {self._door.path} HTTP/1.1\r\nHost: 127.0.0.1:{self._door.port}\r\n"
+            f"GET {opening.path} HTTP/1.1\r\nHost: 127.0.0.1:{opening.port}\r\n"
             "Upgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
             f"Sec-WebSocket-Version: 13\r\n{self._header}\r\n\r\n"
@@ -97,10 +99,10 @@ class _Socket(asyncio.Protocol):
                 self._fail(head.partition(b"\r\n")[0].decode())
                 return
             self._is_upgraded = True
-            if self._door.first_frame is None:
+            if self._opening.first_frame is None:
                 self.opened.set_result(None)
             else:
-                self._send(_TEXT, self._door.first_frame.encode())
+                self._send(_TEXT, self._opening.first_frame.encode())
         while len(data) >= 2:
             size, start = data[1], 2
             if size == 126 and len(data) >= 4:
@@ -154,8 +156,8 @@ class _Crowd:
         self._sockets: list[_Socket] = []
         self._arrivals: list[float] = []
 
-    async def open(self, door: Door) -> float:
-        """Open sockets; return the seconds that it took."""
+    async def open(self, opening: Opening) -> float:
+        """Open sockets, and return how many seconds that took."""
         start = time.monotonic()
         gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -163,50 +165,53 @@ class _Crowd:
             async with gate:
                 for turn in range(_TRIES):
                     try:
-                        self._sockets.append(await self._connect(door, header))
+                        self._sockets.append(await self._connect(opening, header))
                         return
                     except SocketsFailed as error:
                         if "503" not in str(error) or turn == _TRIES - 1:
                             raise
                         await asyncio.sleep(0.1 * turn)
 
-        await asyncio.gather(*map(one, door.headers))
+        await asyncio.gather(*map(one, opening.headers))
         return time.monotonic() - start
 
-    async def _connect(self, door: Door, header: str) -> _Socket:
+    async def _connect(self, opening: Opening, header: str) -> _Socket:
         _, socket = await asyncio.get_running_loop().create_connection(
-            lambda: _Socket(door, header, self._arrivals), "127.0.0.1", door.port
+            lambda: _Socket(opening, header, self._arrivals),
+            "127.0.0.1",
+            opening.port,
         )
         async with asyncio.timeout(_PATIENCE_SECONDS):
             await socket.opened
         return socket
 
-    async def hear(self) -> Heard:
-        """Wait until as many events have come as there are sockets."""
-        count = len(self._sockets)
+    async def receive(self, each: int) -> Arrivals:
+        """Wait until `each` times as many events have arrived as there are sockets."""
+        count = each * len(self._sockets)
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while len(self._arrivals) < count:
             if time.monotonic() > deadline:
-                raise SocketsFailed(f"{len(self._arrivals)} of {count} were told")
+                received = len(self._arrivals)
+                raise SocketsFailed(f"{received} of {count} received the event")
             await asyncio.sleep(0.02)
         times = sorted(self._arrivals)
         self._arrivals.clear()
-        return Heard(times[0], times[count // 2], times[-1])
+        return Arrivals(times[0], times[count // 2], times[-1])
 
 
 class Listeners:
-    """The process, from the outside."""
+    """Controls the client process from its parent process."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def open(self, door: Door) -> float:
-        """Open sockets, and have each send its first frame; return the seconds."""
-        return float(self._order({"open": asdict(door)}))
+    def open(self, opening: Opening) -> float:
+        """Open sockets and send their first frames; return how many seconds that took."""
+        return float(self._order({"open": asdict(opening)}))
 
-    def hear(self) -> Heard:
-        """Return when each of the sockets was told of one more event."""
-        return Heard(**self._order({"hear": True}))
+    def receive(self, each: int = 1) -> Arrivals:
+        """Wait until every socket has received so many more events."""
+        return Arrivals(**self._order({"receive": each}))
 
     def _order(self, order: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
@@ -221,7 +226,7 @@ class Listeners:
 
 @contextmanager
 def listeners(cores: Sequence[int] | set[int]) -> Iterator[Listeners]:
-    """Run a process that opens sockets, on some cores."""
+    """Run the client process on the given processor cores."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.listeners"],
         stdin=subprocess.PIPE,
@@ -246,9 +251,9 @@ async def _serve() -> None:
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         order = json.loads(line)
         if "open" in order:
-            answer: Any = await crowd.open(Door(**order["open"]))
+            answer: Any = await crowd.open(Opening(**order["open"]))
         else:
-            answer = asdict(await crowd.hear())
+            answer = asdict(await crowd.receive(order["receive"]))
         print(json.dumps(answer), flush=True)
 
 

@@ -1,13 +1,13 @@
-"""A load generator: one process, raw sockets, as little Python per request as it takes.
+"""A load generator: one process with raw sockets and little Python code per request.
 
-Closed loop: each connection has one request in flight and sends the next when the
-answer is complete. It reads jobs as lines of JSON on standard input and answers each
-with a line; `Loadgen` is its other end.
+It is a closed loop: each connection has one request in flight, and sends the next one
+when the response is complete. The process reads jobs as lines of JSON on standard input,
+and prints one line for each result. `Loadgen` controls it from the parent process.
 
-Before a server's first load every request is sent once and its answer looked at: it
-must be JSON-RPC with a result. Under load each answer must have status 200 and the length
-that the first one had, so that an error can't pass as an answer. What each connection's
-first answer takes is not counted: accepting it is part of that.
+Before a server's first load, every request is sent once. Its response must be JSON-RPC
+with a result. Under load, each response must have status 200 and the same length as the
+first one, so that errors are detected. The first response on each connection is not
+counted, because its time includes accepting the connection.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _BUFFER_BYTES = 2**18
 _STATUS_LINE = b"HTTP/1.1 200 "
 _LENGTH = b"content-length: "
 _PATIENCE_SECONDS = 10
-"""After which an answer that does not come counts as failure."""
+"""Timeout of a request, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A load."""
+    """A load to run: the server's port, the requests, and how they are sent."""
 
     port: int
     requests: list[str]
@@ -49,7 +49,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a load came to."""
+    """The result of one load."""
 
     requests: int
     seconds: float
@@ -58,12 +58,12 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Requests a second."""
+        """Completed requests per second."""
         return self.requests / self.seconds
 
 
 class LoadFailed(RuntimeError):
-    """Raised when an answer is not what it must be, or does not come."""
+    """Raised when a response is wrong or does not arrive in time."""
 
 
 # In its own process
@@ -97,9 +97,9 @@ class _Connection:
 
 
 def begin_answer(data: bytes, expected: int | None = None) -> tuple[int, int]:
-    """Read an answer's head; return where its body begins and how long that is.
+    """Parse a response's headers; return the offset and the length of its body.
 
-    Raises: LoadFailed.
+    Raises: LoadFailed if the status is not 200 or the length is not the expected one.
     """
     body = data.find(b"\r\n\r\n") + 4
     at = data.find(_LENGTH, 0, body)
@@ -113,9 +113,9 @@ def begin_answer(data: bytes, expected: int | None = None) -> tuple[int, int]:
 
 
 def probe(job: Job, requests: Iterable[bytes]) -> list[int]:
-    """Send each request once; return the lengths of the answers' bodies.
+    """Send each request once, and return the lengths of the response bodies.
 
-    Raises: LoadFailed when one is not JSON-RPC with a result.
+    Raises: LoadFailed if a body is not JSON-RPC with a result.
     """
     connection = _Connection(job.port)
     lengths = []
@@ -135,7 +135,10 @@ _probed: dict[tuple[int, tuple[str, ...]], list[int]] = {}
 
 
 def run(job: Job) -> Load:
-    """Put a load on a server. Raises: LoadFailed, OSError."""
+    """Run a load on a server.
+
+    Raises: LoadFailed for a wrong or late response; OSError for a failed connection.
+    """
     requests = [request.encode("latin-1") for request in job.requests]
     key = (job.port, tuple(job.requests))
     if key not in _probed:
@@ -217,7 +220,7 @@ def _drive(
 
 
 def main(cores: set[int]) -> None:
-    """Do jobs until standard input ends."""
+    """Run the jobs from standard input, until it ends."""
     os.sched_setaffinity(0, cores)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -232,13 +235,13 @@ def main(cores: set[int]) -> None:
 
 
 class Loadgen:
-    """The load generator as the benchmark sees it."""
+    """Controls a load generator process from its parent process."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def load(self, job: Job) -> Load:
-        """Have a load run. Raises: LoadFailed."""
+        """Run a load, and return its result. Raises: LoadFailed if a response is wrong."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(job)) + "\n")
@@ -254,7 +257,7 @@ class Loadgen:
 
 @contextmanager
 def loadgen(cores: set[int]) -> Iterator[Loadgen]:
-    """Run a load generator on some cores."""
+    """Run a load generator on the given processor cores during a `with` block."""
     with subprocess.Popen(
         [sys.executable, "-m", "bench.loadgen", *map(str, cores)],
         stdin=subprocess.PIPE,

@@ -8,9 +8,9 @@ from pathlib import Path
 from django.core.management import call_command
 
 from bench.token_chain import genesis_of
-from nodeapi.chain.assembler import assemble
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.signers import Signer
+from samples.assembler import assemble
+from samples.builder import ChainBuilder
+from samples.signers import Signer
 
 LONG_SLUG = "bench-long-trace"
 CALLS = 160

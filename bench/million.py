@@ -1,4 +1,4 @@
-"""Storage rows of contracts that nobody asks about, to see what a large table costs."""
+"""Storage rows of contracts that are not queried, to measure the cost of a large table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VERSIONS = 5
 
 
 def add_storage_rows(slug: str, count: int) -> None:
-    """Add storage versions to a network."""
+    """Insert `count` storage versions of unused contracts into a network."""
     chance = random.Random(count)
     addresses = [chance.randbytes(20) for _ in range(CONTRACTS)]
     with importer_connection() as connection, connection.cursor() as cursor:

@@ -1,6 +1,7 @@
-"""How fast transactions are executed for tracers that see every instruction.
+"""Execution speed with tracers that receive every instruction.
 
-One process, no database: what a trace worker does with a block that it has read.
+The benchmark runs in one process without a database. It measures the work of a trace
+worker after the worker has read a block.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.rows import Row
-from nodeapi.chain.builder import ChainBuilder
+from evm.tracers.javascript import JavaScriptTracer, tracer_source
+from evm.tracers.steps import StepTracer
+from evm.tracers.struct_log import StructLogger, StructLogOptions
 from nodeapi.chain.replay import Origin, Replay
-from nodeapi.chain.signers import Signer
-from nodeapi.tracers.javascript import JavaScriptTracer, tracer_source
-from nodeapi.tracers.steps import StepTracer
-from nodeapi.tracers.struct_log import StructLogger, StructLogOptions
+from samples.builder import ChainBuilder
+from samples.signers import Signer
 
 Say = Callable[[str], None]
 
@@ -35,7 +36,7 @@ READS = (
 
 
 def on_demand(folder: Path, say: Say) -> list[Row]:
-    """Trace a transaction that does nothing but compute."""
+    """Measure each tracer on a transaction that executes a loop of cheap instructions."""
     say(f"on demand: {GAS / 1e6:.0f} Mgas, {ROUNDS} times for each tracer")
     origin = _origin()
     steps = int(_trace(origin, _program("opcountTracer"))[1])

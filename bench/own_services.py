@@ -1,4 +1,4 @@
-"""A PostgreSQL and a Redis of the benchmark's own, in a folder that goes with them."""
+"""A temporary PostgreSQL and Redis for the benchmark."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 @contextmanager
 def own_services() -> Iterator[Path]:
-    """Run new embedded services with the tables made, and give their VAR_DIR.
+    """Run new embedded services during a `with` block, and yield their VAR_DIR.
 
-    Django is set up with them, so this may be entered only once in a process.
+    Django is set up and all migrations are applied. Use this only once in a process.
     """
     folder = Path(tempfile.mkdtemp(prefix="portcullis-bench-"))
     for name in ("DATABASE_URL", "REDIS_URL"):

@@ -1,6 +1,6 @@
-"""Measure one part on services of its own: `python -m bench.part PART FILE`.
+"""Run one part of the benchmarks with its own database: `python -m bench.part PART FILE`.
 
-The file is written as `report.write_json` does.
+The rows are written to FILE in the format of `report.write_json`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from bench.rows import Row, machine
 
 
 def main(name: str, path: Path) -> None:
-    """Measure a part and write its rows."""
+    """Run a part, and write its rows to a file."""
     with own_services() as folder:
         rows = _measurement(name)(folder, say)
     report.write_json(path, rows, machine())
 
 
 def say(text: str) -> None:
-    """Tell what is being done."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -34,11 +34,14 @@ def _measurement(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]
         endpoint,
         importing,
         limits,
+        live,
         on_demand,
         records,
         sockets,
+        storage,
         traces,
         watching,
+        worst,
     )
 
     return {
@@ -53,7 +56,10 @@ def _measurement(name: str) -> Callable[[Path, Callable[[str], None]], list[Row]
         "sockets": sockets.sockets,
         "limits": limits.limits,
         "records": records.records,
+        "worst": worst.worst,
         "admin": admin.admin,
+        "live": live.live,
+        "storage": storage.storage,
     }[name]
 
 

@@ -1,4 +1,4 @@
-"""The results as a picture: bars in plain SVG, light and dark."""
+"""The results as an SVG bar chart, with colours for light and dark pages."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One line of a panel."""
+    """One bar of a panel, with its label."""
 
     label: str
     length: float
     text: str
     is_ours: bool
     limit: float | None = None
-    """Where the required value stands, in the unit of the length."""
+    """The required value, drawn as a line; in the unit of the bar length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Bars on one scale."""
+    """A group of bars that share one scale."""
 
     title: str
     bars: Sequence[Bar]

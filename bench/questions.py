@@ -1,6 +1,7 @@
-"""What the endpoint is asked: the requests of each case, for a chain of token transfers.
+"""The requests of each benchmark case, for a chain of token transfers.
 
-The requests of a case rotate, so that no single row or cache entry is measured.
+Each case has many different requests, which are sent in rotation, so that the result
+does not depend on a single row or cache entry.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BATCH_CALLS = 100
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Calls of one kind."""
+    """The calls of one measured case."""
 
     name: str
     bodies: list[bytes]
@@ -32,15 +33,15 @@ class Case:
     calls: int = 1
     """Calls in each request."""
     is_named: bool = False
-    """Whether each request has an X-Request-Id, by which its head is never a known one."""
+    """Whether each request has an X-Request-Id of its own."""
 
     @property
     def is_bound(self) -> bool:
-        """Whether the ceiling binds it: one call a request, as clients send them."""
-        return self.calls == 1 and not self.is_named
+        """Whether the case has a required ratio to the ceiling: one call per request."""
+        return self.calls == 1
 
     def requests(self, path: str) -> list[str]:
-        """Return the HTTP requests to a path."""
+        """Return the case's HTTP requests as text. path: the URL path with the key."""
         return [
             http_request(path, body, *([f"X-Request-Id: {i}"] if self.is_named else []))
             for i, body in enumerate(self.bodies)
@@ -48,7 +49,7 @@ class Case:
 
 
 def http_request(path: str, body: bytes, *headers: str) -> str:
-    """Return a whole HTTP request, as the load generator wants it."""
+    """Return a complete HTTP request as text, in the load generator's format."""
     lines = [
         f"POST {path} HTTP/1.1",
         "Host: 127.0.0.1",
@@ -61,7 +62,7 @@ def http_request(path: str, body: bytes, *headers: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What of a chain is asked about; hashes and slots in hex."""
+    """The blocks, transactions and slots of a chain that requests name, in hex."""
 
     contract: str
     slots: list[str]
@@ -75,7 +76,7 @@ class Subject:
 
 
 def our_subject(slug: str) -> Subject:
-    """Return what there is to ask about in a network of the database."""
+    """Return the blocks, transactions and slots of a stored network for requests."""
     blocks = Block.objects.filter(network__slug=slug, is_canonical=True)
     return Subject(
         contract=f"0x{TOKEN.hex()}",
@@ -87,7 +88,7 @@ def our_subject(slug: str) -> Subject:
 
 
 def cases(subject: Subject) -> list[Case]:
-    """Return all cases for a chain; the names are the same for each."""
+    """Return all cases for a chain. The names of the cases do not depend on the chain."""
     chance = random.Random(1)
     contract, small, full = subject.contract, subject.small, subject.full
     by_hash = "eth_getBlockByHash"

@@ -1,8 +1,8 @@
-"""Racers: child processes that import the same blocks in turns, and say how long it took.
+"""Racers: child processes that import the same blocks in turns and report the time.
 
-A racer of its own process has its own heap, garbage collector and caches. It says
-"ready" when it stands at the genesis, then imports as many blocks as it is told and
-answers with the seconds.
+Each racer has its own heap, garbage collector and caches. It prints "ready" when the
+genesis block is stored. For each number on standard input, it imports that many blocks
+and prints a `Lap` as JSON.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from config import env
 
 @dataclass(frozen=True, slots=True)
 class Lap:
-    """A few blocks' import."""
+    """The import of a few blocks."""
 
     seconds: float
     peak_memory_bytes: int
-    """The most that the process has had in memory so far."""
+    """Peak memory of the process since its start."""
     began: float = 0.0
-    """On the machine's monotonic clock."""
+    """Start of the import, in seconds of `time.monotonic`."""
 
 
 class Racer:
-    """One side of a race, from the outside."""
+    """Controls a racer from its parent process."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def run(self, blocks: int) -> Lap:
-        """Have the next blocks imported. Raises: RuntimeError when the racer fails."""
+        """Let the racer import the next blocks. Raises: RuntimeError if it fails."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{blocks}\n")
         self._process.stdin.flush()
-        return Lap(**json.loads(self.hear()))
+        return Lap(**json.loads(self.read_line()))
 
-    def hear(self) -> str:
-        """Return the racer's next line."""
+    def read_line(self) -> str:
+        """Return the next line that the racer prints. Raises: RuntimeError at its end."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -65,7 +65,7 @@ def racer(module: str, folder: Path, *options: str) -> Iterator[Racer]:
     )
     try:
         one = Racer(process)
-        one.hear()
+        one.read_line()
         yield one
         assert process.stdin is not None
         process.stdin.close()
@@ -79,9 +79,10 @@ def racer(module: str, folder: Path, *options: str) -> Iterator[Racer]:
 
 
 def serve(prepare: Callable[[int], Callable[[], None]]) -> None:
-    """Be a racer until standard input ends.
+    """Serve the parent's requests until standard input ends.
 
-    prepare: makes the next blocks ready, and returns what the clock is to measure.
+    prepare: takes a number of blocks, prepares their import without measuring, and
+        returns the function whose time is measured.
     """
     print("ready", flush=True)
     for line in sys.stdin:

@@ -1,7 +1,8 @@
-"""What it costs to put requests on record: REQUEST_LOG, and metrics that are asked for.
+"""The cost of the request log (REQUEST_LOG) and of regular requests for metrics.
 
-The services run side by side and take turns. Figures by method are counted always, for
-usage: the hot path has no others, so asking for metrics is all that they can cost.
+Services with different settings run at the same time and get the same load in turn.
+Usage is counted by method with all settings, so metrics cost nothing until they are
+requested.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SERVICES = {
 
 
 def records(folder: Path, say: Say) -> list[Row]:
-    """Compare services that put down more or less of the same requests."""
+    """Compare services that log all requests, some requests or none."""
     path = prepare(folder, say)
     case = next(
         case for case in cases(our_subject(SLUG)) if case.name.endswith("hashes")
@@ -77,7 +78,7 @@ def records(folder: Path, say: Say) -> list[Row]:
 
 @contextmanager
 def _asked_for_metrics(target: Target) -> Iterator[None]:
-    """Ask a service for its metrics every now and then, if it tells them."""
+    """Scrape the metrics of a service regularly, if it has any."""
     over = threading.Event()
 
     def ask() -> None:

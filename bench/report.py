@@ -1,4 +1,4 @@
-"""The figures as a table, as JSON and as a plot."""
+"""Output of the benchmark rows as a text table and as JSON."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def _figure(row: Row) -> str:
 
 
 def number(value: float) -> str:
-    """Return a figure with three digits that matter."""
+    """Format a figure with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def write_json(path: Path, rows: Sequence[Row], machine: dict[str, Any]) -> None:
-    """Write all rows and what they depend on."""
+    """Write all rows, with a description of the machine."""
     results = {"rows": [asdict(row) for row in rows], "machine": machine}
     path.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def read_json(path: Path) -> tuple[list[Row], dict[str, Any]]:
-    """Return what `write_json` wrote."""
+    """Return the rows and the machine that `write_json` has written."""
     results = json.loads(path.read_text())
     return [Row(**row) for row in results["rows"]], results["machine"]

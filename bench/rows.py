@@ -1,4 +1,4 @@
-"""What a benchmark says: one row for each figure, and whether it is good enough."""
+"""The result of a benchmark: one row for each figure, with its requirement."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Row:
     """This figure over that of `ratio_to`, the median over rounds."""
     ratio_to: str | None = None
     required: str | None = None
-    """`>= 0.75` or `<= 3`: of the ratio, of the value where there is no ratio."""
+    """`>= 0.75` or `<= 3`. It applies to the ratio, or to the value without a ratio."""
 
     @property
     def misses(self) -> bool:
-        """Return whether the figure is not what is required of it."""
+        """Return whether the figure misses its requirement."""
         if self.required is None:
             return False
         comparison, limit = self.required.split()
@@ -41,9 +41,10 @@ class Row:
 
 
 def median_ratio(values: Sequence[float], references: Sequence[float]) -> float:
-    """Return the median of the rounds' ratios.
+    """Return the median of the rounds' ratios of a value to its reference.
 
-    Within a round both sides met the same machine in the same state.
+    Both figures of a round were measured shortly after each other, so that other load
+    on the machine affects both.
     """
     return median(
         value / reference for value, reference in zip(values, references, strict=True)
@@ -51,7 +52,7 @@ def median_ratio(values: Sequence[float], references: Sequence[float]) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """Return what of this machine the figures depend on."""
+    """Return properties of this machine that influence the figures."""
     packages = ("uvicorn", "uvloop", "httptools", "psycopg", "orjson", "py-evm")
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],

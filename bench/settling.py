@@ -1,12 +1,12 @@
-"""When the kernel has the memory at hand that a load needs.
+"""Warm-up: repeats a load until the kernel has enough free pages for it.
 
-Sockets hand pages from core to core: one takes them for what it sends, another gives
-them back once that is read. Linux lets each core keep what was given back to it, as much
-as there is demand for (since 6.7), before others get it. Until those lists are full, all
-that is sent goes into pages that nobody has touched for long: cold ones in every cache,
-and in a virtual machine whose host takes idle memory back each has to be got from there
-first. A load of long answers is several times as slow for its first ten to twenty
-seconds, and once more after a minute of rest, in which the lists empty.
+Sockets move memory pages between cores: the sender allocates a page, and the receiver
+frees it on another core. Since 6.7, Linux keeps freed pages in lists per core, and lets
+these lists grow with the demand. Until the lists are full, sockets use pages that are
+cold in every cache. On a virtual machine whose host reclaims idle memory, such a page
+has to be requested from the host first. A load of long answers is several times as slow
+for its first ten to twenty seconds, and again after an idle minute, in which the lists
+shrink.
 
 Source: linux mm/page_alloc.c, nr_pcp_high; virtio 1.2, 5.5.6.7 (free page reporting)
 """
@@ -17,25 +17,26 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")
+MEMINFO = Path("/proc/meminfo")
 
 _STILL_KIB = 16 * 1024
-"""Less than that is taken in a round when the lists are full."""
+"""A round that allocates less new memory than this counts as warm."""
 
 _STILL_ROUNDS = 2
-"""One may be still because of what else there is, which gives memory back."""
+"""Consecutive warm rounds needed. A single one can be caused by another process that
+frees memory."""
 
-_MAX_SECONDS = 40.0
-"""A load that takes memory for longer does so for another reason."""
+MAX_SECONDS = 40.0
+"""Time limit. A load that allocates memory for longer does so for another reason."""
 
 
 def settle(run_round: Callable[[], object]) -> bool:
-    """Run rounds of a load that nobody measures until they take no more memory.
+    """Run unmeasured rounds of a load until they allocate no more memory.
 
-    Returns whether they have come to that. Where caches fill all memory there is hardly
-    any to take, and this ends at once.
+    Return whether this happened within MAX_SECONDS. If the page cache fills all memory,
+    hardly any can be allocated, and this ends early.
     """
-    deadline = time.monotonic() + _MAX_SECONDS
+    deadline = time.monotonic() + MAX_SECONDS
     least = _free_kib()
     still = 0
     while time.monotonic() < deadline:
@@ -49,10 +50,8 @@ def settle(run_round: Callable[[], object]) -> bool:
 
 
 def _free_kib() -> int:
-    """Return how much memory nobody has, not even as a cache or on a core's list."""
+    """Return the free memory in KiB: neither used, nor cache, nor in a core's list."""
     free = next(
-        line
-        for line in _MEMINFO.read_text().splitlines()
-        if line.startswith("MemFree:")
+        line for line in MEMINFO.read_text().splitlines() if line.startswith("MemFree:")
     )
     return int(free.split()[1])

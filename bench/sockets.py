@@ -1,9 +1,9 @@
-"""How soon thousands of dapps are told of a new head, and what they cost at rest.
+"""Delivery time of a new head to thousands of dapps, and the memory of idle sockets.
 
-Every client has a socket with a subscription of its own. A block is imported in another
-process, and the clock stops when the last client has its event: through the wallet's
-sockets, and through a plain Channels consumer that joins a group for each client. Both
-begin with the same database and layer; each server has a core, the clients the other one.
+Every client has a socket with its own subscription. Another process imports a block, and
+the time is taken until the last client has received the event. The wallet's sockets are
+compared with a Channels consumer for each client. Both use the same database and channel
+layer. The server has one core, and the clients have the other one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from bench.endpoint import SERVICE, Target, serving, split_cores
 from bench.importing import Say
-from bench.listeners import CHAIN_ID, SCOPE, Door, Listeners, listeners
+from bench.listeners import CHAIN_ID, SCOPE, Listeners, Opening, listeners
 from bench.racers import Racer, racer
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process
@@ -42,22 +42,22 @@ CONSUMER = "bench.consumer:application"
 
 
 def sockets(folder: Path, say: Say) -> list[Row]:
-    """Measure both servers with clients that listen, and ours with many that do not."""
+    """Measure the delivery time of both servers, and the memory of our idle sockets."""
     say("sockets: builds its chain")
     chain = folder / "bench-sockets"
     blocks = [f"{2 * (ROUNDS + 2)}x1"]
     build_in_process(chain, holders=10, blocks=blocks, chain_id=CHAIN_ID)
     with racer("bench.import_ours", chain, "1") as importer:
         importer.run(1)
-        ours = _told("wallet", SERVICE, importer, say)
-        plain = _told("consumer", CONSUMER, importer, say)
+        ours = _deliver("wallet", SERVICE, importer, say)
+        plain = _deliver("consumer", CONSUMER, importer, say)
     return [*_fan_out_rows(ours, plain), *_idle_rows(say)]
 
 
-def _told(
+def _deliver(
     name: str, application: str, importer: Racer, say: Say
 ) -> list[tuple[float, float, float]]:
-    """Return milliseconds from the import to the first, the middle and the last."""
+    """Return per round the milliseconds until the first, median and last delivery."""
     server_core, client_core = split_cores()
     with (
         serving(name, application, cores=server_core) as target,
@@ -69,19 +69,19 @@ def _told(
 
 
 def _round(importer: Racer, crowd: Listeners) -> tuple[float, float, float]:
-    """Import a block; the clock starts with its import, before the commit."""
+    """Import a block. The time starts with the import, before the commit."""
     lap = importer.run(1)
-    heard = crowd.hear()
+    arrivals = crowd.receive()
     first, middle, last = (
         1000 * (moment - lap.began)
-        for moment in (heard.first, heard.median, heard.last)
+        for moment in (arrivals.first, arrivals.median, arrivals.last)
     )
     return first, middle, last
 
 
 def _open(crowd: Listeners, target: Target, count: int, frame: str | None) -> float:
     headers = [f"Authorization: Bearer {token}" for token in _tokens(count)]
-    return crowd.open(Door(target.port, PATH, headers, frame))
+    return crowd.open(Opening(target.port, PATH, headers, frame))
 
 
 def _subscribe() -> str:
@@ -92,7 +92,7 @@ def _subscribe() -> str:
 
 
 def _tokens(sockets: int) -> list[str]:
-    """Return a token for each socket, of as many dapps as these need."""
+    """Return a token for each socket. Several sockets share a dapp."""
     user = get_or_create_customer(email="bench-sockets@example.org")
     granted = {SCOPE: ScopeObject(("eth_subscribe",), (SUBSCRIPTION,), ())}
     secret = [secrets.token_urlsafe(32) for _ in range(-(-sockets // MAX_SOCKETS))]
@@ -118,7 +118,7 @@ def _fan_out_rows(
     ours: list[tuple[float, float, float]], plain: list[tuple[float, float, float]]
 ) -> list[Row]:
     rows = []
-    for name, rounds in (("wallet", ours), ("a consumer for each", plain)):
+    for name, rounds in (("wallet", ours), ("a group for each", plain)):
         for index, which in enumerate(("first", "middle", "last")):
             value = median(one[index] for one in rounds)
             case = f"head to {CLIENTS:,} clients, {name}, the {which} one"
@@ -136,11 +136,11 @@ def _fan_out_rows(
 def _idle_rows(say: Say) -> list[Row]:
     server_core, client_core = split_cores()
     with serving("idle", SERVICE, cores=server_core) as target:
-        before = _resident_mib(target.pids[0])
+        before = resident_mib(target.pids[0])
         with listeners(client_core) as crowd:
             seconds = _open(crowd, target, IDLE, None)
             say(f"sockets: {IDLE} idle clients in {seconds:.1f} s")
-            after = _resident_mib(target.pids[0])
+            after = resident_mib(target.pids[0])
     return [
         Row("sockets", "memory of a process without sockets", before, "MiB"),
         Row(
@@ -154,7 +154,7 @@ def _idle_rows(say: Say) -> list[Row]:
     ]
 
 
-def _resident_mib(pid: int) -> float:
+def resident_mib(pid: int) -> float:
     """Return what a process has in memory.
 
     Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html

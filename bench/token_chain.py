@@ -1,4 +1,4 @@
-"""Chains of token transfers, for the import benchmarks.
+"""Builds chains of token transfers for the benchmarks.
 
     python -m bench.token_chain FOLDER --holders 2000 --blocks 200x6 20x120
 
@@ -25,12 +25,13 @@ from typing import Any
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
 
 from config import env
+from evm.blocks import Block
+from evm.rlp import read_items
 from nodeapi.chain.abi import call_data, mapping_slot
-from nodeapi.chain.builder import ChainBuilder
-from nodeapi.chain.contracts import contract
-from nodeapi.chain.signers import Signer
-from nodeapi.chain.system_contracts import system_contracts_alloc
-from nodeapi.evm.rlp import read_items
+from samples.builder import ChainBuilder
+from samples.contracts import contract
+from samples.signers import Signer
+from samples.system_contracts import system_contracts_alloc
 
 TOKEN = b"\x70" * 20
 CHAIN_ID = 5_151
@@ -44,30 +45,30 @@ TRANSFER_GAS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TokenChain:
-    """A chain on disk."""
+    """A chain on disk: a genesis.json and a file with its blocks."""
 
     genesis_path: Path
     chain_path: Path
 
     def genesis(self) -> dict[str, Any]:
-        """Return geth's genesis.json."""
+        """Return the parsed genesis.json, which is in geth's format."""
         genesis: dict[str, Any] = json.loads(self.genesis_path.read_text())
         return genesis
 
     @contextmanager
     def blocks(self) -> Iterator[Iterator[bytes]]:
-        """Give the blocks after the genesis, each as RLP."""
+        """Yield an iterator over the blocks after the genesis, each as RLP."""
         with self.chain_path.open("rb") as file:
             yield read_items(file)
 
 
 def in_folder(folder: Path) -> TokenChain:
-    """Return the chain that stands in a folder."""
+    """Return the chain in a folder. The files need not exist yet."""
     return TokenChain(folder / "genesis.json", folder / "chain.rlp")
 
 
 def genesis_of(holders: list[Signer], chain_id: int = CHAIN_ID) -> dict[str, Any]:
-    """Return a genesis in which Prague is active and each holder has tokens."""
+    """Return a genesis.json in which Prague is active and each holder has tokens."""
     forks = ("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople")
     later = ("petersburg", "istanbul", "berlin", "london")
     token = {
@@ -104,24 +105,37 @@ def genesis_of(holders: list[Signer], chain_id: int = CHAIN_ID) -> dict[str, Any
     }
 
 
+def add_block(
+    chain: ChainBuilder, holders: list[Signer], chance: random.Random, transfers: int
+) -> Block:
+    """Add a block of transfers between random holders, and return it."""
+    for _ in range(transfers):
+        sender, receiver = chance.sample(holders, 2)
+        data = call_data(
+            "transfer(address,uint256)", receiver.address, chance.randint(1, 99)
+        )
+        chain.send(sender, TOKEN, data, gas=TRANSFER_GAS)
+    block = chain.block()
+    if not all(receipt.status for receipt in chain.outcomes[-1].receipts):
+        raise RuntimeError(f"a transfer of block {chain.head.number} failed")
+    return block
+
+
+def holders_of(count: int) -> list[Signer]:
+    """Return the holders of a chain."""
+    return [Signer(f"token holder {i}") for i in range(count)]
+
+
 def write_token_chain(
     folder: Path, *, holders: int, blocks: Iterable[int], chain_id: int = CHAIN_ID
 ) -> TokenChain:
-    """Build a chain and write its files; blocks: the transfers in each."""
+    """Build a chain and write its files. blocks: number of transfers of each block."""
     chance = random.Random(holders)
-    signers = [Signer(f"token holder {i}") for i in range(holders)]
+    signers = holders_of(holders)
     genesis = genesis_of(signers, chain_id)
     chain = ChainBuilder(genesis)
     for transfers in blocks:
-        for _ in range(transfers):
-            sender, receiver = chance.sample(signers, 2)
-            data = call_data(
-                "transfer(address,uint256)", receiver.address, chance.randint(1, 99)
-            )
-            chain.send(sender, TOKEN, data, gas=TRANSFER_GAS)
-        chain.block()
-        if not all(receipt.status for receipt in chain.outcomes[-1].receipts):
-            raise RuntimeError(f"a transfer of block {chain.head.number} failed")
+        add_block(chain, signers, chance, transfers)
     folder.mkdir(parents=True, exist_ok=True)
     written = in_folder(folder)
     written.genesis_path.write_text(json.dumps(genesis))
@@ -132,7 +146,7 @@ def write_token_chain(
 def build_in_process(
     folder: Path, *, holders: int, blocks: Sequence[str], chain_id: int = CHAIN_ID
 ) -> None:
-    """Write a chain in a process of its own; blocks: as on the command line."""
+    """Write a chain in a separate process. blocks: texts such as `200x6`."""
     subprocess.run(
         [
             *(sys.executable, "-m", "bench.token_chain", str(folder)),
@@ -145,7 +159,7 @@ def build_in_process(
 
 
 def main(arguments: list[str]) -> None:
-    """Write a chain."""
+    """Write the chain that the command line describes."""
     parser = argparse.ArgumentParser(description="Build a chain of token transfers.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--holders", type=int, required=True)

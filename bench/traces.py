@@ -1,9 +1,9 @@
-"""How fast stored traces are answered: beside the ceiling, and beside executing again.
+"""Speed of stored traces, compared with the ceiling and with execution.
 
-The same three servers as in `bench.endpoint`, asked for traces of full blocks. A trace
-that was not stored would have to be executed: the state of the block's parent read,
-every transaction run and recorded, which this process does in turn with the server that
-reads all its answers from PostgreSQL.
+The three servers of `bench.endpoint` get requests for the traces of full blocks. For
+comparison, this process computes the same traces without trace records: it reads the
+state of the block's parent and executes all transactions with a tracer. It alternates
+with the server that reads all answers from PostgreSQL.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from bench.endpoint import (
     answer_size,
     server_rows,
     serving,
+    serving_ceiling,
     split_cores,
 )
 from bench.keys import new_key
@@ -40,16 +41,16 @@ from bench.long_trace import LONG_SLUG, add_long_trace
 from bench.questions import Case
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
+from evm.execution import BlockExecution
+from evm.headers import ZERO_HASH
+from evm.tracers.recorder import Recorder
+from evm.world import World
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.replay import find_origin
-from nodeapi.evm.execution import BlockExecution
-from nodeapi.evm.headers import ZERO_HASH
-from nodeapi.evm.world import World
 from nodeapi.models import Block
 from nodeapi.record_sizes import newest_record_sizes
-from nodeapi.tracers.recorder import Recorder
 
 SLUG = "bench-traces"
 HOLDERS, BLOCKS, TRANSFERS = 1_000, 20, 200
@@ -74,14 +75,14 @@ BY_TRANSACTION = "debug_traceTransaction"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What something took."""
+    """The wall time and processor time of some work, in seconds."""
 
     seconds: float
     processor_seconds: float
 
 
 def traces(folder: Path, say: Say) -> list[Row]:
-    """Measure traces of short and long answers, and what they take."""
+    """Measure the time and memory of traces with short and long answers."""
     path, long_path, long_hash = prepare(folder, say)
     server_core, generator_core = split_cores()
     asked = cases()
@@ -90,12 +91,11 @@ def traces(folder: Path, say: Say) -> list[Row]:
     with ExitStack() as stack:
         generator = stack.enter_context(loadgen(generator_core))
         ceiling, hot, cold = targets = [
-            stack.enter_context(serving(name, application, settings, server_core))
-            for name, application, settings in (
-                (CEILING, "bench.ceiling:application", "config.settings"),
-                ("hot", SERVICE, "config.settings"),
-                ("cold", SERVICE, "bench.cold_settings"),
-            )
+            stack.enter_context(serving_ceiling(server_core)),
+            stack.enter_context(serving("hot", SERVICE, cores=server_core)),
+            stack.enter_context(
+                serving("cold", SERVICE, "bench.cold_settings", server_core)
+            ),
         ]
         sizes = [answer_size(hot.port, path, case) for case in asked]
         for number in range(ROUNDS):
@@ -137,7 +137,7 @@ def prepare(folder: Path, say: Say) -> tuple[str, str, str]:
 
 
 def cases() -> list[Case]:
-    """Return what is asked about the full blocks."""
+    """Return the trace requests for the full blocks."""
     blocks = Block.objects.filter(network__slug=SLUG, transaction_count=TRANSFERS)
     hashes = [f"0x{bytes(block.hash).hex()}" for block in blocks]
     transactions = [
@@ -159,13 +159,13 @@ def cases() -> list[Case]:
 
 
 def call(method: str, *params: object) -> bytes:
-    """Return a request."""
+    """Return a JSON-RPC call of a method as JSON."""
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     return json.dumps(request, separators=(",", ":")).encode()
 
 
 def case_rows(case: Case, size: int, loads: Loads) -> list[Row]:
-    """Return the figures of a case; by block, something is required of the hot one."""
+    """Return the rows of a case. Traces of blocks have a requirement if hot."""
     start = f"{case.name}, {CONNECTIONS} connections"
     rows = server_rows("traces", f"{start}, ceiling of {size:,} bytes", loads, CEILING)
     hot = REQUIRED_HOT if case.name.startswith(BY_BLOCK) else None
@@ -180,7 +180,7 @@ def case_rows(case: Case, size: int, loads: Loads) -> list[Row]:
 
 
 def execute() -> Spent:
-    """Return what the trace of a full block takes that is not stored."""
+    """Trace full blocks by execution, and return the time spent."""
     spent = []
     with importer_connection() as connection:
         network_id = open_network(connection, SLUG)
@@ -213,11 +213,13 @@ def execute() -> Spent:
 
 
 def execution_rows(laps: list[tuple[Spent, float]], cold: Loads) -> list[Row]:
-    """Return how much sooner a trace is read, from the database, than executed.
+    """Return rows that compare reading a trace from the database with execution.
 
-    laps: of each round, an execution, and the p50 of a single reader in milliseconds.
-    Processor time decides, of our process on both sides, without PostgreSQL's: how
-    long a request of a millisecond waits depends on who else wants the processor.
+    laps: for each round, the time of an execution, and the p50 of a single client in
+        milliseconds.
+
+    The requirement applies to the processor time of our processes, without
+    PostgreSQL's. The wall time of such short requests depends too much on other load.
     """
     executed = [spent.processor_seconds for spent, _ in laps]
     read = cold.series("cold", "processor_seconds")
@@ -240,7 +242,7 @@ def execution_rows(laps: list[tuple[Spent, float]], cold: Loads) -> list[Row]:
 
 
 def long_answer_rows(target: Target, path: str, block_hash: str) -> Iterator[Row]:
-    """Measure a long answer's first byte, and small requests beside it."""
+    """Measure the first byte of a long answer, and small requests during its download."""
     body = call(BY_BLOCK, block_hash, {"tracer": "callTracer"})
     first_bytes, rates = [], []
     for _ in range(ROUNDS):
@@ -297,7 +299,7 @@ def download(port: int, path: str, body: bytes) -> tuple[float, float, int]:
 
 
 def size_rows() -> Iterator[Row]:
-    """Tell what the records of the token transfers take in the database."""
+    """Return the stored size of the token transfers' trace records."""
     sizes: Any = newest_record_sizes(Network.objects.get(slug=SLUG))
     each, block = sizes.total / sizes.transactions, sizes.total / BLOCKS
     yield Row("traces", "records of a token transfer", each, "bytes")

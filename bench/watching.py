@@ -1,6 +1,6 @@
-"""What it costs to record what transactions do while their blocks come in.
+"""The cost of creating trace records during an import.
 
-The same chain is imported with and without, in laps that take turns.
+The same chain is imported with and without trace records, in alternating laps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_TIME = 1.15
 
 
 def watching(folder: Path, say: Say) -> list[Row]:
-    """Race the importer against itself without records."""
+    """Compare the import speed with and without trace records."""
     say(f"watching: {LAPS * LAP_BLOCKS} blocks of {TRANSFERS} token transfers, twice")
     chain = chain_folder(folder, holders=HOLDERS, blocks=LAPS * LAP_BLOCKS)
     same = shutil.copytree(chain, folder / "unwatched")

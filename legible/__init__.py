@@ -1,0 +1,1 @@
+"""Texts by users: validation, storage and display without misleading characters."""
