@@ -1,10 +1,10 @@
-# `make` lists what there is. Python 3.11 with pip is all it needs.
+# `make` lists the targets. Only Python 3.11 with pip is required.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents audit differential test-clients test-wallet-clients lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -13,39 +13,54 @@ help: ## Show this list
 install: ## Make .venv with the pinned dependencies
 	@$(PYTHON) config/install.py requirements.txt
 
-install-dev: ## The same with what tests and checks need
+install-dev: ## Make .venv with the dependencies of tests and checks as well
 	@$(PYTHON) config/install.py requirements-dev.txt
 
-run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …)
-	@$(VENV_PYTHON) manage.py serve --leave-with-parent
+run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …; UPSTREAM=URL GENESIS=FILE to follow a node)
+	@$(VENV_PYTHON) manage.py serve --leave-with-parent \
+		$(foreach url,$(UPSTREAM),--upstream '$(url)') $(if $(GENESIS),--genesis '$(GENESIS)')
 
 test: install-dev ## Run all tests (ARGS='-k name' for some)
 	@$(VENV_PYTHON) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: lint types migrations documents audit ## Everything but the tests: the next five
+check: lint types migrations documents audit ## Run the next five targets
 
-lint: install-dev ## Format check and linter
+lint: install-dev ## Check format and run the linter
 	@$(VENV_PYTHON) -m ruff format --check .
 	@$(VENV_PYTHON) -m ruff check .
 
-types: install-dev ## mypy --strict
+types: install-dev ## Check types with mypy --strict
 	@$(VENV_PYTHON) -m mypy .
 
-migrations: install-dev ## No migration is missing
+migrations: install-dev ## Check that no migration is missing
 	@$(VENV_PYTHON) -W ignore::RuntimeWarning:django.core.management.commands.makemigrations \
 		manage.py makemigrations --check --dry-run
 
-documents: install-dev ## Import floors and documentation are as they say
+documents: install-dev ## Check imports between packages, and the documentation
 	@$(VENV_PYTHON) -m pytest tests/test_walls.py tests/test_docs.py
 
-audit: install-dev ## Known vulnerabilities of the pins, where the index answers
-	@$(VENV_PYTHON) -m config.audit
+audit: install-dev ## Look up known vulnerabilities of the pins (AUDIT_OPTIONAL=1 to pass without the service)
+	@$(VENV_PYTHON) -m config.audit $(if $(AUDIT_OPTIONAL),--optional)
+
+settings: install-dev ## Write docs/settings.md from the declared settings
+	@$(VENV_PYTHON) manage.py document_settings
 
 differential: install-dev ## Compare every instruction with another EVM's (ARGS=sample for a part)
 	@test -x .venv-eels/bin/python || $(PYTHON) -m venv --without-pip .venv-eels
 	@$(PYTHON) -m pip --python .venv-eels/bin/python --disable-pip-version-check \
-		install --quiet --only-binary :all: --requirement tests/differential/requirements.txt
+		install --quiet --require-hashes --only-binary :all: \
+		--requirement tests/differential/requirements.txt
 	@$(VENV_PYTHON) -m tests.differential $(ARGS)
+
+golden: install-dev ## Record geth's responses for tests/golden, with the geth on the PATH
+	@$(VENV_PYTHON) -m tests.golden $(ARGS)
+
+test-consensus: install-dev ## Run published fixtures (DIR=folder, ARGS='--only text')
+	@test -n '$(DIR)' || { echo 'Name a folder of fixtures: make test-consensus DIR=…'; exit 2; }
+	@$(VENV_PYTHON) -m tests.consensus '$(DIR)' $(ARGS)
+
+differential-precompiles: install-dev ## Compare precompiled contracts with py-evm's (ARGS='--inputs 500' for a part)
+	@$(VENV_PYTHON) -m tests.differential.precompiles $(ARGS)
 
 define with_npm
 	@if command -v npm >/dev/null; then \
@@ -54,14 +69,24 @@ define with_npm
 	else echo 'Skipped: there is no Node.js with npm here.'; fi
 endef
 
-test-clients: test-wallet-clients ## viem, ethers, cast, curl and web3.py against the node; the next one too
+test-clients: test-wallet-clients ## Test viem, ethers, cast, curl and web3.py with the service; runs the next target too
 	$(call with_npm,tests/clients)
 
-test-wallet-clients: install-dev ## Other people's clients and dapps against the wallet, with Node and Chromium
+test-wallet-clients: install-dev ## Test published clients and dapps with the wallet, in Node and Chromium
 	$(call with_npm,tests/wallet_clients)
 
-lock: ## Write the pins anew from the ranges in pyproject.toml
-	@$(PYTHON) config/lock.py
+build-geth: install-dev ## Build the geth of the next target, unless there is one; needs Go
+	@$(VENV_PYTHON) -m tests.live.programs
+
+test-live: build-geth ## Follow real nodes, geth and anvil, for LIVE_BLOCKS=300; needs Go and npm
+	@if command -v npm >/dev/null; then \
+		npm ci --prefix tests/live --ignore-scripts --no-audit --no-fund \
+			|| echo 'Skipped: npm can not install anvil and cast.'; \
+	else echo 'Skipped: anvil and cast need Node.js with npm.'; fi
+	@LIVE_BLOCKS=$(or $(LIVE_BLOCKS),300) $(VENV_PYTHON) -m pytest -rsP tests/live $(ARGS)
+
+lock: install-dev ## Write pins and hashes from pyproject.toml (ARGS=--upgrade for newer versions)
+	@$(VENV_PYTHON) -m config.lock $(ARGS)
 
 bench: install-dev ## Measure and write bench/results.json (ONLY=endpoint for a part)
 	@$(VENV_PYTHON) -m bench $(ONLY)
