@@ -177,16 +177,19 @@ class UpstreamServer:
     async def _notify(self, kind: str, result: Any) -> int:
         sent = 0
         for socket, subscriptions in list(self.sockets.items()):
-            for name, of_kind in subscriptions.items():
+            for name, of_kind in list(subscriptions.items()):
                 if of_kind == kind:
                     params = {"subscription": name, "result": result}
-                    await _send_json(socket, "eth_subscription", params)
-                    sent += 1
+                    # A socket that has just been dropped is still in the list.
+                    with suppress(ConnectionClosed):
+                        await _send_json(socket, "eth_subscription", params)
+                        sent += 1
         return sent
 
     async def _send(self, text: str) -> None:
-        for socket in self.sockets:
-            await socket.send(text)
+        for socket in list(self.sockets):
+            with suppress(ConnectionClosed):
+                await socket.send(text)
 
     async def _drop(self) -> None:
         for socket in self.sockets:
