@@ -22,6 +22,11 @@ ROUNDS = 6
 """Rounds of transactions to send at least, however slow the machine is."""
 PLACE = ("blockHash", "blockNumber", "blockTimestamp", "transactionIndex")
 """Members of a transaction that are null while it is pending."""
+EPOCH = 32
+"""`geth --dev` finalizes each block whose number is a multiple, immediately."""
+LOST_BLOCKS = 8
+"""Most blocks that a killed geth has lost when it comes back: it writes its database's log
+a moment later. If one of them is finalized, following stops, as it should."""
 ATTEMPTS = 5
 """Of a reorganisation, because geth may add a block between two calls."""
 
@@ -149,6 +154,8 @@ def finalized(followed: Followed) -> int:
 
 def test_geth_is_killed_and_comes_back(followed: Followed) -> None:
     geth, service, traffic = followed.geth, followed.service, followed.traffic
+    wait_until(lambda: geth.head() > traffic.prepared + LOST_BLOCKS)
+    wait_until(lambda: LOST_BLOCKS <= geth.head() % EPOCH < EPOCH - 4)
     before = traffic.receipt(traffic.transfer())
     geth.kill()
     # The service goes on with what it has.
