@@ -9,6 +9,10 @@ FIRST_PAUSE_SECONDS = 0.25
 
 LONGEST_PAUSE_SECONDS = 30.0
 
+LONGEST_UNREACHABLE_SECONDS = 2.0
+"""Longest pause while no connection can be opened. An attempt costs the upstream nothing,
+and following continues soon after its return."""
+
 LATENCY_WEIGHT = 0.2
 """Share of the newest request in the average latency."""
 
@@ -52,17 +56,22 @@ class Health:
             backing_off_until=0.0,
         )
 
-    def failed(self, now: float, reason: str, jitter: float) -> Health:
+    def failed(
+        self, now: float, reason: str, jitter: float, *, is_unreachable: bool = False
+    ) -> Health:
         """Return the health after a failed request.
 
         reason: a text without secrets, which staff can read.
         jitter: random number from 0 to 1. The pause lasts from one half to the whole of
             0.25 s times two to the power of the preceding failures, up to 30 s.
+        is_unreachable: whether no connection could be opened. The pause is then at most
+            2 s.
         """
+        longest = LONGEST_PAUSE_SECONDS
+        if is_unreachable:
+            longest = LONGEST_UNREACHABLE_SECONDS
         # The exponent is limited, because a float can't hold 2 ** 1024.
-        pause = min(
-            FIRST_PAUSE_SECONDS * 2 ** min(self.failures, 20), LONGEST_PAUSE_SECONDS
-        )
+        pause = min(FIRST_PAUSE_SECONDS * 2 ** min(self.failures, 20), longest)
         return replace(
             self,
             requests=self.requests + 1,

@@ -177,7 +177,10 @@ class Watcher:
         try:
             async with asyncio.timeout(seconds):
                 yield
-        except (UpstreamUnavailable, WrongBlock) as error:
+        except UpstreamUnavailable as error:
+            self.failed(error.reason, is_unreachable=error.is_unreachable)
+            raise
+        except WrongBlock as error:
             self.failed(error.reason)
             raise
         except TimeoutError:
@@ -188,10 +191,17 @@ class Watcher:
             raise
         self.health = self.health.succeeded(time.monotonic() - started, requests)
 
-    def failed(self, reason: str) -> None:
-        """Count a failure. reason: a text without secrets."""
-        reason = reason[:TEXT_LIMIT]
-        self.health = self.health.failed(time.monotonic(), reason, random.random())
+    def failed(self, reason: str, *, is_unreachable: bool = False) -> None:
+        """Count a failure.
+
+        reason: a text without secrets. is_unreachable: see `Health.failed`.
+        """
+        self.health = self.health.failed(
+            time.monotonic(),
+            reason[:TEXT_LIMIT],
+            random.random(),
+            is_unreachable=is_unreachable,
+        )
         self.failed_at = time.time()
 
     def quarantine(self, block: Point, reason: str) -> None:

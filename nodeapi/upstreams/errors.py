@@ -13,6 +13,7 @@ class UpstreamUnavailable(Exception):
 
     reason: a short text without secrets. status: the HTTP status, if it is the cause.
     retry_after: seconds from the Retry-After header, if the response has one.
+    is_unreachable: whether no connection could be opened.
     """
 
     def __init__(
@@ -21,11 +22,13 @@ class UpstreamUnavailable(Exception):
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        is_unreachable: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.status = status
         self.retry_after = retry_after
+        self.is_unreachable = is_unreachable
 
 
 class UpstreamError(Exception):

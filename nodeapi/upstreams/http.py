@@ -83,7 +83,10 @@ class HttpConnections:
         except (httpx.HTTPError, OSError, ValueError) as error:
             # ValueError: a host name that can't be encoded. The error's own text may
             # contain the URL.
-            raise UpstreamUnavailable(type(error).__name__) from None
+            raise UpstreamUnavailable(
+                type(error).__name__,
+                is_unreachable=isinstance(error, httpx.ConnectError),
+            ) from None
         return _parse(text, response.status_code)
 
     async def close(self) -> None:

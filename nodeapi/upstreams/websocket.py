@@ -145,7 +145,10 @@ class WebSocketConnection:
                 retry_after=retry_after(next(iter(delays), None)),
             ) from None
         except (WebSocketException, OSError, ValueError) as error:
-            raise UpstreamUnavailable(type(error).__name__) from None
+            raise UpstreamUnavailable(
+                type(error).__name__,
+                is_unreachable=isinstance(error, ConnectionError),
+            ) from None
         return _Session(socket)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from nodeapi.follower.health import (
     FIRST_PAUSE_SECONDS,
     LONGEST_PAUSE_SECONDS,
+    LONGEST_UNREACHABLE_SECONDS,
     Health,
 )
 
@@ -31,6 +32,12 @@ def test_the_pause_doubles_up_to_a_limit(count: int, jitter: float) -> None:
     assert health.is_backing_off(100.0)
     assert not health.is_backing_off(100.0 + whole + 1e-6)
     assert (health.requests, health.errors, health.failures) == (count, count, count)
+
+
+@given(st.integers(1, 2000), shares)
+def test_an_unreachable_upstream_is_asked_again_soon(count: int, jitter: float) -> None:
+    health = failing(count).failed(100.0, "refused", jitter, is_unreachable=True)
+    assert health.backing_off_until <= 100.0 + LONGEST_UNREACHABLE_SECONDS
 
 
 @given(st.integers(0, 50), latencies)

@@ -24,6 +24,7 @@ from nodeapi.upstreams.errors import (
 )
 from nodeapi.upstreams.http import MAX_RETRY_AFTER
 from tests.support.certificates import make_certificate
+from tests.support.ports import free_port
 from tests.support.upstream_server import (
     PATH,
     UpstreamServer,
@@ -582,6 +583,18 @@ def test_refused_handshake_is_unavailable(server: UpstreamServer):
     with failing() as caught:
         ask(with_secrets(server.ws_url), "eth_x")
     assert (caught.value.status, caught.value.retry_after) == (429, 9.0)
+
+
+def test_no_connection_is_reported_as_unreachable(
+    server: UpstreamServer, scheme: str
+):
+    with failing() as caught:
+        ask(f"{scheme}://127.0.0.1:{free_port()}{PATH}", "eth_x")
+    assert caught.value.is_unreachable
+    server.fault, server.handshake = status(502), (502, {})
+    with failing() as caught:
+        ask(server.url(scheme), "eth_x")
+    assert not caught.value.is_unreachable
 
 
 def test_redirects_are_not_followed(server: UpstreamServer, scheme: str):
