@@ -39,7 +39,8 @@ GROUPS = {
     ),
     Group.SEND: GroupWords(
         "Ask you to send transactions",
-        "You are asked again for each one, with your passphrase.",
+        "You are asked again for each one, with your passphrase. The dapp may also "
+        "submit transactions that are signed already.",
     ),
     Group.NOTIFY: GroupWords(
         "Live notifications", "New blocks and logs, as long as it is connected."
