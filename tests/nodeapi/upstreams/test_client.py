@@ -585,9 +585,7 @@ def test_refused_handshake_is_unavailable(server: UpstreamServer):
     assert (caught.value.status, caught.value.retry_after) == (429, 9.0)
 
 
-def test_no_connection_is_reported_as_unreachable(
-    server: UpstreamServer, scheme: str
-):
+def test_no_connection_is_reported_as_unreachable(server: UpstreamServer, scheme: str):
     with failing() as caught:
         ask(f"{scheme}://127.0.0.1:{free_port()}{PATH}", "eth_x")
     assert caught.value.is_unreachable
