@@ -16,9 +16,10 @@ from evm.signatures import keccak
 from evm.trie import EMPTY_ROOT, NodeCache, PathTrie
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from evm.trie import NodeReader
+    from evm.trie_proofs import KeyProof
     from evm.world import StateReader
 
 _HASH_PREFIX = b"\xa0"
@@ -97,21 +98,42 @@ class StateTrie:
             account = changes.accounts[address]
             if account is not None:
                 changes.accounts[address] = account._replace(storage_root=root)
-        addresses = {address_key(address): address for address in changes.accounts}
+        return self.set_accounts(changes.accounts, self._state.account)
+
+    def set_accounts(
+        self,
+        accounts: Mapping[Address, AccountValue | None],
+        before: Callable[[Address], AccountValue | None],
+    ) -> Hash32:
+        """Set accounts with their storage roots, and return the new state root.
+
+        Storage tries are left unchanged. None deletes an account.
+
+        before: returns an account's present value.
+        """
+        addresses = {address_key(address): address for address in accounts}
 
         def recall(key: bytes) -> bytes:
-            account = self._state.account(addresses[key])
+            account = before(addresses[key])
             return b"" if account is None else account_leaf(account)
 
         self._accounts.update(
             {
                 key: account_leaf(account) if account else b""
                 for key, address in addresses.items()
-                for account in (changes.accounts[address],)
+                for account in (accounts[address],)
             },
             recall,
         )
         return Hash32(self._accounts.root_hash())
+
+    def prove_accounts(self, addresses: Sequence[Address]) -> list[KeyProof]:
+        """Return the proof of each account. Its value is the account's leaf, or b""."""
+        return self._accounts.prove(map(address_key, addresses))
+
+    def prove_slots(self, address: Address, slots: Sequence[int]) -> list[KeyProof]:
+        """Return the proof of each slot of an account. Its value is the slot's leaf."""
+        return self._storage_trie(address).prove(map(slot_key, slots))
 
     def _update_storage(
         self, address: Address, values: Mapping[int, int]
@@ -144,9 +166,11 @@ class StateTrie:
     def _storage_trie(self, address: Address) -> PathTrie:
         trie = self._storage.get(address)
         if trie is None:
-            account = self._state.account(address)
-            root = None if account is None else account.storage_root
-            trie = self._storage[address] = PathTrie(
-                address_key(address), self._reader, root, self._cache
-            )
+            trie = self._storage[address] = self.open_storage(address)
         return trie
+
+    def open_storage(self, address: Address) -> PathTrie:
+        """Return an account's storage trie, without changes."""
+        account = self._state.account(address)
+        root = None if account is None else account.storage_root
+        return PathTrie(address_key(address), self._reader, root, self._cache)

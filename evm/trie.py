@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sha3 import keccak_256
 
-from evm.trie_batch import Batch
+from evm.trie_batch import LEVELS_AHEAD, Batch
 from evm.trie_nodes import (
     EMPTY,
     EMPTY_ROOT,
@@ -41,6 +41,7 @@ from evm.trie_nodes import (
     string_rlp,
     to_nibbles,
 )
+from evm.trie_proofs import KeyProof
 from evm.trie_roots import build_root, ordered_root
 from evm.trie_rows import (
     CorruptTrieNode,
@@ -50,7 +51,7 @@ from evm.trie_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from evm.trie_batch import Lacking, Place, Recall
 
@@ -142,6 +143,36 @@ class PathTrie:
     def mark_clean(self) -> None:
         """Treat the rows of `dirty_nodes` as written."""
         self._rows = {}
+
+    def prove(self, keys: Iterable[bytes]) -> list[KeyProof]:
+        """Return the proof of each key (32 bytes) after the last update.
+
+        Raises: MissingTrieNode, CorruptTrieNode.
+        """
+        root = self.root_hash()
+        proofs = [KeyProof(root, key) for key in keys]
+        waiting = [proof for proof in proofs if self._extend(proof)]
+        while waiting:
+            self._load(
+                {proof.path for proof in waiting},
+                {
+                    proof.nibbles[: proof.depth + ahead]
+                    for proof in waiting
+                    for ahead in range(1, LEVELS_AHEAD + 1)
+                },
+            )
+            waiting = [proof for proof in waiting if self._extend(proof)]
+        return proofs
+
+    def _extend(self, proof: KeyProof) -> bool:
+        """Add nodes that are in memory. Return whether more nodes have to be read."""
+        while (reference := proof.reference) is not None:
+            node = self._find(reference, proof.path)
+            if node is None:
+                return True
+            if not proof.add(node):
+                raise CorruptTrieNode(self.owner, proof.path)
+        return False
 
     # Loading nodes
 

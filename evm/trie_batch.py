@@ -26,7 +26,7 @@ Lacking: TypeAlias = tuple[Place, bytes]
 """A place whose visit is blocked, and the path of the node, at or below it, to be read.
 """
 
-_LEVELS_AHEAD = 3
+LEVELS_AHEAD = 3
 """Levels read together with a missing node. A trie of a thousand keys is read at once.
 """
 
@@ -51,7 +51,7 @@ class Batch(NamedTuple):
             self.nibbles[change][: len(path) + ahead]
             for (_, _, _, low, high), path in lacking
             for change in range(low, high)
-            for ahead in range(1, _LEVELS_AHEAD + 1)
+            for ahead in range(1, LEVELS_AHEAD + 1)
         }
 
     def enter_extension(self, place: Place, node: Extension) -> Place:

@@ -36,7 +36,7 @@ HASH_HEAD = b"\xa0"
 HASHED_SIZE = 33
 """Length in bytes of a reference by hash; every other reference is shorter."""
 
-_FULL_BRANCH_SIZE = 3 + 16 * HASHED_SIZE + 1
+FULL_BRANCH_SIZE = 3 + 16 * HASHED_SIZE + 1
 """Length in bytes of a branch's RLP with sixteen hashes. No other node has this length.
 """
 
@@ -125,7 +125,7 @@ def child_offset(rlp: bytes, nibble: int) -> int | None:
     by hash.
     """
     size = len(rlp)
-    if size == _FULL_BRANCH_SIZE:
+    if size == FULL_BRANCH_SIZE:
         return 3 + HASHED_SIZE * nibble
     if size < _BRANCH_SIZE:
         return None

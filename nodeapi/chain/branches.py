@@ -75,6 +75,18 @@ class Branches:
         ).fetchone()
         return None if row is None else _stored_block(row)
 
+    def head(self) -> StoredBlock:
+        """Return the newest canonical block. Raises: LookupError without blocks."""
+        row = self._connection.execute(
+            "SELECT head_hash FROM networks_network WHERE id = %b",
+            (self._network_id,),
+            binary=True,
+        ).fetchone()
+        found = self.find(row[0]) if row and row[0] else None
+        if found is None:
+            raise LookupError(f"network {self._network_id} has no genesis block")
+        return found
+
     def genesis_hash(self) -> Hash32:
         """Return the hash of block 0."""
         row = self._connection.execute(

@@ -290,14 +290,7 @@ class Importer:
 
     def _open(self) -> None:
         """Discard all pending blocks, and restart from the stored head."""
-        row = self._connection.execute(
-            "SELECT head_hash FROM networks_network WHERE id = %s",
-            (self._network_id,),
-            binary=True,
-        ).fetchone()
-        head = self._branches.find(row[0]) if row and row[0] else None
-        if head is None:
-            raise LookupError(f"network {self._network_id} has no genesis block")
+        head = self._branches.head()
         self._head = self._position(head)
         self._followed = head.header.number
         self._branch = None

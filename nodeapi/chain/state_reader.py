@@ -82,7 +82,7 @@ class StoredState:
             (self._network_id, address, self._number),
             prepare=True,
         ).fetchone()
-        return None if row is None else _account_value(row)
+        return None if row is None else account_value(row)
 
     def storage(self, address: Address, slot: int) -> int:
         """Return the value of a storage slot, zero if it was never written."""
@@ -156,7 +156,11 @@ class StoredState:
         return bytes(row[0])
 
 
-def _account_value(columns: Sequence[Any]) -> AccountValue | None:
+def account_value(columns: Sequence[Any]) -> AccountValue | None:
+    """Return the account of a row: nonce, balance, code hash and storage root.
+
+    None if the account does not exist.
+    """
     nonce, balance, code_hash, storage_root = columns
     if nonce is None:
         return None
@@ -166,7 +170,7 @@ def _account_value(columns: Sequence[Any]) -> AccountValue | None:
 
 
 def _found_accounts(rows: Iterable[Any]) -> Accounts:
-    return {address: _account_value(value) for address, *value in rows}
+    return {address: account_value(value) for address, *value in rows}
 
 
 def _found_slots(rows: Iterable[Any]) -> Slots:

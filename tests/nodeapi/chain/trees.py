@@ -10,6 +10,7 @@ from eth_typing import Hash32
 
 from evm.blocks import encode_block
 from nodeapi.chain.abi import call_data
+from nodeapi.chain.memory_state import MemoryState
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.signers import Signer, create_address
@@ -60,6 +61,8 @@ class Node:
     raw: bytes
     line: tuple[str, ...]
     """Names of the block and its ancestors, oldest first."""
+    state: MemoryState
+    """The state after the block."""
 
 
 @cache
@@ -78,6 +81,7 @@ def tree() -> dict[str, Node]:
             block.header.hash,
             encode_block(block),
             ((*nodes[parent].line, name) if parent else (name,)),
+            chain.state,
         )
     return nodes
 
