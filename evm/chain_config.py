@@ -124,6 +124,8 @@ class ChainConfig:
     supports_dao_fork: bool
     unknown_forks: tuple[UnknownFork, ...] = ()
     """Those that this version can't execute."""
+    merge_netsplit_block: int | None = None
+    """A block after the merge at which peers separate, or None."""
 
     dao_drained_accounts = DAO_DRAINED_ACCOUNTS
     dao_refund_contract = Address(DAO_REFUND_CONTRACT)
@@ -155,6 +157,7 @@ class ChainConfig:
             dao_fork_block=_number(config, "daoForkBlock"),
             supports_dao_fork=bool(config.get("daoForkSupport")),
             unknown_forks=_unknown_forks(config),
+            merge_netsplit_block=_number(config, "mergeNetsplitBlock"),
         )
 
     def is_merged(self, parent_total_difficulty: int) -> bool:
@@ -164,6 +167,21 @@ class ChainConfig:
         """
         terminal = self.terminal_total_difficulty
         return terminal is not None and parent_total_difficulty >= terminal
+
+    def is_surely_merged(self, number: int, timestamp: int) -> bool:
+        """Return whether the schedule alone implies that a block follows the merge.
+
+        It does if the merge was at block 0, or from the netsplit block or Shanghai on. In
+        other cases the total difficulty decides. timestamp: Unix seconds.
+
+        Source: go-ethereum params/config.go `IsPostMerge`
+        """
+        if self.terminal_total_difficulty == 0:
+            return True
+        netsplit = self.merge_netsplit_block
+        if netsplit is not None and number >= netsplit:
+            return True
+        return _active(self.time_forks, timestamp) is not None
 
     def fork_at(self, number: int, timestamp: int, is_merged: bool) -> Fork:
         """Return the fork of a block. timestamp: Unix seconds.

@@ -62,6 +62,21 @@ def test_the_merge_comes_when_the_parent_has_the_terminal_difficulty():
     assert passed.is_merged(0)
 
 
+def test_schedule_implies_the_merge_from_shanghai_on():
+    assert not config().is_surely_merged(13, 99)
+    assert config().is_surely_merged(13, 100)
+
+
+def test_schedule_implies_the_merge_from_the_netsplit_block_on():
+    separated = config(mergeNetsplitBlock=20)
+    assert not separated.is_surely_merged(19, 0)
+    assert separated.is_surely_merged(20, 0)
+
+
+def test_schedule_implies_a_merge_at_block_0():
+    assert config(terminalTotalDifficulty=0).is_surely_merged(0, 0)
+
+
 def test_a_merge_before_london_is_refused():
     with pytest.raises(InvalidChainConfig, match="before London"):
         config().fork_at(9, 0, True)
