@@ -1,4 +1,4 @@
-"""Making signed transactions and authorisations, for builders of blocks."""
+"""Making transactions and authorisations, signed or with a zero signature."""
 
 from __future__ import annotations
 
@@ -62,6 +62,14 @@ def sign_transaction(fields: TransactionFields, private_key: bytes) -> Transacti
     return decode_transaction(raw)
 
 
+def encode_unsigned(fields: TransactionFields) -> bytes:
+    """Return the EIP-2718 encoding of a transaction whose signature is zero."""
+    signature = [b"", b"", b""]
+    if fields.get("type", LEGACY) == LEGACY:
+        return rlp.encode([*_legacy_items(fields), *signature])
+    return bytes((fields["type"],)) + rlp.encode([*_typed_items(fields), *signature])
+
+
 def sign_authorization(
     chain_id: int, address: Address, nonce: int, private_key: bytes
 ) -> Authorization:
@@ -72,11 +80,7 @@ def sign_authorization(
 
 
 def _sign_legacy(fields: TransactionFields, private_key: bytes) -> bytes:
-    items: list[rlp.Item] = [
-        rlp.encode_int(fields["nonce"]),
-        rlp.encode_int(fields.get("gas_price", 0)),
-        *_call_items(fields),
-    ]
+    items = _legacy_items(fields)
     chain_id = fields.get("chain_id")
     if chain_id is None:
         y_parity, r, s = sign(keccak(rlp.encode(items)), private_key)
@@ -86,6 +90,14 @@ def _sign_legacy(fields: TransactionFields, private_key: bytes) -> bytes:
         y_parity, r, s = sign(keccak(rlp.encode(protected)), private_key)
         v = 35 + 2 * chain_id + y_parity
     return rlp.encode([*items, *map(rlp.encode_int, (v, r, s))])
+
+
+def _legacy_items(fields: TransactionFields) -> list[rlp.Item]:
+    return [
+        rlp.encode_int(fields["nonce"]),
+        rlp.encode_int(fields.get("gas_price", 0)),
+        *_call_items(fields),
+    ]
 
 
 def _typed_items(fields: TransactionFields) -> list[rlp.Item]:

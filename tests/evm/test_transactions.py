@@ -9,7 +9,7 @@ from eth_utils.exceptions import ValidationError
 from evm import rlp, transactions
 from evm.rlp import RlpError
 from evm.signatures import CURVE_ORDER, address_of_key, keccak
-from evm.signing import sign_authorization, sign_transaction
+from evm.signing import encode_unsigned, sign_authorization, sign_transaction
 from evm.transactions import (
     CREATE_ADDRESS,
     decode_transaction,
@@ -80,6 +80,17 @@ def changed(transaction, place, item):
     items = rlp.decode(transaction.raw[len(prefix) :])
     items[place] = item
     return prefix + rlp.encode(items)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_unsigned_encoding_differs_in_its_signature_only(name):
+    fields = FIELDS[name]
+    signed, prefix = sign_transaction(fields, KEY).raw, bytes((fields.get("type", 0),))
+    if prefix == b"\0":
+        prefix = b""
+    items = rlp.decode(signed[len(prefix) :])
+    items[-3:] = [b"", b"", b""]
+    assert encode_unsigned(fields) == prefix + rlp.encode(items)
 
 
 @pytest.mark.parametrize("name", FIELDS)
