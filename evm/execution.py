@@ -6,7 +6,7 @@ withdrawals, requests, and before the merge the miners' rewards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -140,16 +140,29 @@ class BlockExecution:
         computation, gas_used = self._fork.apply_transaction(
             self._state, transaction, index
         )
-        self.gas_used += gas_used
         self.blob_gas_used += transaction.blob_gas
-        logs = [Log(*entry) for entry in computation.get_log_entries()]
+        return self.add_receipt(
+            transaction.type,
+            [Log(*entry) for entry in computation.get_log_entries()],
+            gas_used,
+            is_success=computation.is_success,
+        )
+
+    def add_receipt(
+        self, kind: int, logs: Sequence[Log], gas_used: int, *, is_success: bool
+    ) -> Receipt:
+        """Add the receipt of a transaction that has been executed on the world.
+
+        kind: the transaction's type.
+        """
+        self.gas_used += gas_used
         status, root = None, None
         if self._fork.has_status_receipts:
-            status = int(computation.is_success)
+            status = int(is_success)
         else:
             root = self._state_root()
         receipt = Receipt(
-            type=transaction.type,
+            type=kind,
             status=status,
             state_root=root,
             cumulative_gas_used=self.gas_used,
@@ -175,6 +188,21 @@ class BlockExecution:
         for receipt in self.receipts:
             bloom |= receipt.bloom
         return Outcome(self.receipts, self.gas_used, bloom, requests, records)
+
+    def dequeue_requests(self, address: Address) -> bytes:
+        """Return the requests of a queue contract at the end of the block.
+
+        Raises: InvalidBlock if the contract is missing or fails (EIP-7002, EIP-7251).
+        """
+        computation = self._system_call(address, b"")
+        if computation is None or computation.is_error:
+            what = "is missing" if computation is None else "failed"
+            raise InvalidBlock(
+                self._header,
+                "requests",
+                reason=f"system contract 0x{address.hex()} {what}",
+            )
+        return bytes(computation.output)
 
     # Steps
 
@@ -223,29 +251,14 @@ class BlockExecution:
             (el_requests.DEPOSIT_REQUEST_TYPE, deposits),
             (
                 el_requests.WITHDRAWAL_REQUEST_TYPE,
-                self._dequeue(el_requests.WITHDRAWAL_REQUEST_ADDRESS),
+                self.dequeue_requests(el_requests.WITHDRAWAL_REQUEST_ADDRESS),
             ),
             (
                 el_requests.CONSOLIDATION_REQUEST_TYPE,
-                self._dequeue(el_requests.CONSOLIDATION_REQUEST_ADDRESS),
+                self.dequeue_requests(el_requests.CONSOLIDATION_REQUEST_ADDRESS),
             ),
         ]
         return [kind + data for kind, data in found if data]
-
-    def _dequeue(self, address: Address) -> bytes:
-        """Return the requests of a queue contract at the end of the block.
-
-        Raises: InvalidBlock if the contract is missing or fails (EIP-7002, EIP-7251).
-        """
-        computation = self._system_call(address, b"")
-        if computation is None or computation.is_error:
-            what = "is missing" if computation is None else "failed"
-            raise InvalidBlock(
-                self._header,
-                "requests",
-                reason=f"system contract 0x{address.hex()} {what}",
-            )
-        return bytes(computation.output)
 
     def _pay_rewards(self, uncles: list[Header]) -> None:
         world, reward = self._world, self._fork.block_reward

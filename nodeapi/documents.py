@@ -48,6 +48,11 @@ def block_document(
     return f"{head}[{hashes}]}}".encode(), len(head)
 
 
+def without_total_difficulty(document: bytes) -> bytes:
+    """Return a block object without its first member, which is totalDifficulty."""
+    return b"{" + document[document.index(b",") + 1 :]
+
+
 def uncle_document(uncle: Header) -> bytes:
     """Return an uncle's object: a block object without transactions.
 

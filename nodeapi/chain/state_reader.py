@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from eth_typing import Address, Hash32
 from lru import LRU
 
+from evm.changed_state import ChangedState
 from evm.changes import AccountValue, Changes
 from evm.world import EMPTY_CODE_HASH
 
@@ -180,23 +181,13 @@ def _found_slots(rows: Iterable[Any]) -> Slots:
     }
 
 
-class OverlayState:
-    """A state with changes on top."""
+class OverlayState(ChangedState):
+    """A stored state with changes on top."""
 
     def __init__(self, below: StoredState | OverlayState, changes: Changes) -> None:
+        super().__init__(below, changes)
         self._below = below
         self._changes = changes
-
-    def account(self, address: Address) -> AccountValue | None:
-        """Return an account, or None if it does not exist."""
-        if address in self._changes.accounts:
-            return self._changes.accounts[address]
-        return self._below.account(address)
-
-    def storage(self, address: Address, slot: int) -> int:
-        """Return the value of a storage slot, zero if it was never written."""
-        value = self._changes.storage.get(address, {}).get(slot)
-        return self._below.storage(address, slot) if value is None else value
 
     def accounts(self, addresses: Collection[Address]) -> Accounts:
         """Return several accounts, in one query."""
@@ -245,17 +236,6 @@ class OverlayState:
             for key in keys
             if (value := self._changes.storage.get(key[0], {}).get(key[1])) is not None
         }
-
-    def live_slots(self, address: Address) -> Iterable[int]:
-        """Return the slots of an account that are not zero."""
-        values = self._changes.storage.get(address, {})
-        below = [s for s in self._below.live_slots(address) if s not in values]
-        return below + [slot for slot, value in values.items() if value]
-
-    def code(self, code_hash: Hash32) -> bytes:
-        """Return the contract code with this hash."""
-        code = self._changes.codes.get(code_hash)
-        return self._below.code(code_hash) if code is None else code
 
 
 class CachedState:

@@ -16,6 +16,7 @@ from evm.execution import Outcome, execute_block
 from evm.header_rules import validate_header, validate_uncles
 from evm.receipts import BLOOM_BYTES
 from evm.requests import requests_hash
+from evm.state_roots import StateRoots
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from evm.tracers.recorder import Recorder
 from evm.trie import ordered_root
@@ -57,43 +58,6 @@ class Verified:
     changes: Changes
 
 
-class StateRoots:
-    """Computes state roots during the execution of a block.
-
-    The trie is updated by the differences from its last root. If a later transaction
-    restores a slot, the trie has to be updated back as well.
-    """
-
-    def __init__(self, world: World, parent: Parent, fork: Fork) -> None:
-        self._world = world
-        self._state = parent.state
-        self._trie = parent.trie
-        self._clears_empty_accounts = fork.clears_empty_accounts
-        self.changes = Changes()
-
-    def __call__(self) -> Hash32:
-        """Return the root of the present state.
-
-        `changes` are the block's changes so far.
-        """
-        changes = self._world.changes(clears_empty_accounts=self._clears_empty_accounts)
-        moves = Changes()
-        for address in self.changes.accounts.keys() - changes.accounts.keys():
-            moves.accounts[address] = self._state.account(address)
-        for address, values in self.changes.storage.items():
-            kept = changes.storage.get(address, {})
-            moves.storage[address] = {
-                slot: self._state.storage(address, slot)
-                for slot in values.keys() - kept.keys()
-            }
-        moves.apply(changes)
-        root = self._trie.apply(moves)
-        for address in changes.accounts:
-            changes.accounts[address] = moves.accounts[address]
-        self.changes = changes
-        return root
-
-
 def verify_block(
     block: Block,
     parent: Parent,
@@ -112,7 +76,12 @@ def verify_block(
     is_merged = config.is_merged(parent.total_difficulty)
     fork = config.fork_at(header.number, header.timestamp, is_merged)
     world = World(parent.state)
-    roots = StateRoots(world, parent, fork)
+    roots = StateRoots(
+        world,
+        parent.state,
+        parent.trie,
+        clears_empty_accounts=fork.clears_empty_accounts,
+    )
     recorder = None if record_limit_bytes is None else Recorder(record_limit_bytes)
     try:
         validate_header(header, parent.header, fork, config)

@@ -6,7 +6,7 @@ from functools import partial
 
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
-from nodeapi.documents import unpack_full_block
+from nodeapi.documents import unpack_full_block, without_total_difficulty
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, tagged_hash
@@ -133,7 +133,7 @@ class BlockReads(Reads):
         if full:
             document = self._unpack(document)
         if not with_total_difficulty:
-            document = _without_total_difficulty(document)
+            document = without_total_difficulty(document)
         self._cache.put(cache_key, document)
         return document
 
@@ -220,8 +220,3 @@ def _numbered(row: Row) -> _Numbered:
     document, block_hash, head_hash = row
     assert document is not None and block_hash is not None
     return document, block_hash, head_hash
-
-
-def _without_total_difficulty(document: bytes) -> bytes:
-    """Cut the first member off, which is totalDifficulty."""
-    return b"{" + document[document.index(b",") + 1 :]

@@ -1,0 +1,63 @@
+"""State roots of a world, computed as often as needed during a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evm.changes import Changes
+
+if TYPE_CHECKING:
+    from eth_typing import Hash32
+
+    from evm.state_trie import StateTrie
+    from evm.world import StateReader, World
+
+
+class StateRoots:
+    """Computes state roots during the execution of a block.
+
+    The trie is updated by the differences from its last root. If a later transaction
+    restores a slot, the trie has to be updated back as well.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        state: StateReader,
+        trie: StateTrie,
+        *,
+        clears_empty_accounts: bool,
+    ) -> None:
+        """Start at the parent's state.
+
+        world: on `state`. state: the parent's. trie: the trie at the parent's state,
+            which moves along.
+        clears_empty_accounts: see `World.changes`.
+        """
+        self._world = world
+        self._state = state
+        self._trie = trie
+        self._clears_empty_accounts = clears_empty_accounts
+        self.changes = Changes()
+
+    def __call__(self) -> Hash32:
+        """Return the root of the present state.
+
+        `changes` are the block's changes so far.
+        """
+        changes = self._world.changes(clears_empty_accounts=self._clears_empty_accounts)
+        moves = Changes()
+        for address in self.changes.accounts.keys() - changes.accounts.keys():
+            moves.accounts[address] = self._state.account(address)
+        for address, values in self.changes.storage.items():
+            kept = changes.storage.get(address, {})
+            moves.storage[address] = {
+                slot: self._state.storage(address, slot)
+                for slot in values.keys() - kept.keys()
+            }
+        moves.apply(changes)
+        root = self._trie.apply(moves)
+        for address in changes.accounts:
+            changes.accounts[address] = moves.accounts[address]
+        self.changes = changes
+        return root
