@@ -241,6 +241,78 @@ _FLAT_TRACE = _component(
     ),
 )
 
+TRACE_TYPES: Schema = _array(
+    {"type": "string", "enum": ["trace", "vmTrace", "stateDiff"]}
+)
+
+_CHANGE: Schema = {"oneOf": [{"type": "string", "enum": ["="]}, {"type": "object"}]}
+
+_STATE_DIFF = _component(
+    "StateDiff",
+    {
+        "type": "object",
+        "additionalProperties": _object(
+            {
+                "balance": _CHANGE,
+                "code": _CHANGE,
+                "nonce": _CHANGE,
+                "storage": {"type": "object", "additionalProperties": _CHANGE},
+            }
+        ),
+    },
+)
+
+_VM_TRACE = _component(
+    "VmTrace",
+    _object(
+        {
+            "code": DATA,
+            "ops": _array(
+                _object(
+                    {
+                        "pc": _NUMBER,
+                        "cost": _NUMBER,
+                        "ex": _or_null({"type": "object"}),
+                        "sub": _or_null({"$ref": "#/components/schemas/VmTrace"}),
+                    }
+                )
+            ),
+        }
+    ),
+)
+
+_PARITY_TRACE = _component(
+    "ParityTrace",
+    _object(
+        {
+            "action": {"type": "object"},
+            "error": _STRING,
+            "result": {"type": "object"},
+            "subtraces": _NUMBER,
+            "traceAddress": _array(_NUMBER),
+            "type": {"type": "string", "enum": ["call", "create", "suicide"]},
+        },
+        optional="error result",
+    ),
+)
+
+PARITY_RESULT = _component(
+    "ParityResult",
+    _object(
+        {
+            "output": DATA,
+            "stateDiff": _or_null(_STATE_DIFF),
+            "trace": _array(_PARITY_TRACE),
+            "transactionHash": HASH32,
+            "vmTrace": _or_null(_VM_TRACE),
+        },
+        optional="transactionHash",
+    ),
+)
+PARITY_RESULT_OR_NULL = _or_null(PARITY_RESULT)
+PARITY_RESULTS = _array(PARITY_RESULT)
+PARITY_RESULTS_OR_NULL = _or_null(PARITY_RESULTS)
+
 FLAT_TRACES_OR_NULL = _or_null(_array(_FLAT_TRACE))
 
 SYNCING: Schema = {

@@ -14,7 +14,7 @@ from evm.tracers.call import CallConfig, call_json, read_call
 from evm.tracers.details import Details
 from evm.tracers.flat_call import FlatCallConfig, Place, flat_call_json
 from evm.tracers.four_byte import four_byte_json
-from evm.tracers.frames import CallFrame
+from evm.tracers.frames import REVERTED, CallFrame
 from evm.tracers.prestate import (
     PrestateConfig,
     code_text,
@@ -22,6 +22,7 @@ from evm.tracers.prestate import (
     read_prestate,
 )
 from evm.tracers.record import fill_calls, unpack
+from evm.tracers.state_diff import state_diff_json
 from evm.tracers.touched import TouchedAccount
 from evm.world import EMPTY_CODE_HASH
 
@@ -196,6 +197,46 @@ class NoopDerivation:
     def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
         """Return the answer as JSON."""
         return b"{}"
+
+
+_PARITY = FlatCallConfig(convert_parity_errors=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayDerivation:
+    """Computes Parity's result of a replayed transaction, without `vmTrace`.
+
+    `{"output":…,"stateDiff":…,"trace":[…],"transactionHash":…,"vmTrace":null}`. Members
+    that are not wanted are null or empty; an unwanted `transactionHash` is left out.
+    """
+
+    trace: bool = False
+    state_diff: bool = False
+    transaction_hash: bool = False
+
+    @property
+    def name(self) -> str:
+        """The members of the result."""
+        return repr(self)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The parts of a record: `prestate` for stateDiff only."""
+        return frozenset({CALLS, PRESTATE} if self.state_diff else {CALLS})
+
+    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+        """Return the answer as JSON."""
+        top, details = call_tree(transaction)
+        output = top.output if top.error in (None, REVERTED) else b""
+        trace, diff, ending = "[]", "null", ""
+        if self.trace:
+            trace = flat_call_json(top, _PARITY, details.precompiles, None)
+        if self.state_diff:
+            diff = state_diff_json(touched_accounts(transaction), code_text(codes))
+        if self.transaction_hash:
+            ending = f',"transactionHash":"0x{transaction.hash.hex()}"'
+        text = f'{{"output":"0x{output.hex()}","stateDiff":{diff},"trace":{trace}'
+        return f'{text}{ending},"vmTrace":null}}'.encode()
 
 
 @dataclass(frozen=True, slots=True)

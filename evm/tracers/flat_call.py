@@ -46,7 +46,10 @@ class FlatCallConfig:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of the traced transaction: its block and index."""
+    """The position of the traced transaction: its block and index.
+
+    The hashes are empty for a call that is in no block.
+    """
 
     block_hash: bytes
     block_number: int
@@ -58,18 +61,25 @@ def flat_call_json(
     top: CallFrame,
     config: FlatCallConfig,
     precompiles: Collection[bytes],
-    place: Place,
+    place: Place | None,
 ) -> str:
-    """Return the tracer's result as JSON. precompiles: addresses of the fork."""
+    """Return the tracer's result as JSON.
+
+    precompiles: addresses of the fork.
+    place: None to leave out block and transaction, as Parity's replays do.
+    """
     entries = []
     hidden = () if config.include_precompiles else precompiles
-    ending = (
-        f',"transactionHash":"0x{place.transaction_hash.hex()}"'
-        f',"transactionPosition":{place.index}'
-    )
-    block = (
-        f',"blockHash":"0x{place.block_hash.hex()}","blockNumber":{place.block_number}'
-    )
+    block = ending = ""
+    if place is not None:
+        ending = (
+            f',"transactionHash":{_or_null(place.transaction_hash)}'
+            f',"transactionPosition":{place.index}'
+        )
+        block = (
+            f',"blockHash":{_or_null(place.block_hash)}'
+            f',"blockNumber":{place.block_number}'
+        )
     waiting: list[tuple[CallFrame, str]] = [(top, "")]
     while waiting:
         frame, path = waiting.pop()
@@ -83,6 +93,10 @@ def flat_call_json(
         numbered = enumerate(calls)
         waiting += [(c, f"{path}{separator}{n}") for n, c in numbered][::-1]
     return f"[{','.join(entries)}]"
+
+
+def _or_null(hash32: bytes) -> str:
+    return f'"0x{hash32.hex()}"' if hash32 else "null"
 
 
 def _is_hidden(frame: CallFrame, precompiles: Collection[bytes]) -> bool:

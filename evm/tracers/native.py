@@ -17,12 +17,16 @@ from evm.tracers.derived import (
     MuxDerivation,
     NoopDerivation,
     PrestateDerivation,
+    ReplayDerivation,
 )
 from evm.tracers.flat_call import FlatCallConfig
 from evm.tracers.prestate import PrestateConfig
 
 CALL, PRESTATE, FLAT_CALL = "callTracer", "prestateTracer", "flatCallTracer"
 FOUR_BYTE, NOOP, MUX = "4byteTracer", "noopTracer", "muxTracer"
+PARITY_REPLAY = "parityReplay"
+"""Not a tracer of geth's: Parity's result of a replayed transaction. Its flags are the
+wanted members, `trace`, `stateDiff` and `transactionHash`."""
 KECCAK256_PREIMAGE, ERC7562 = "keccak256PreimageTracer", "erc7562Tracer"
 """Tracers that need the execution. Results of the others are computed from records."""
 
@@ -69,6 +73,8 @@ def derivation(tracer: NativeTracer) -> Derivation:
         return FourByteDerivation()
     if tracer.name == NOOP:
         return NoopDerivation()
+    if tracer.name == PARITY_REPLAY:
+        return ReplayDerivation(**config)
     assert tracer.name == MUX
     return MuxDerivation(
         tuple((inner.name, derivation(inner)) for inner in tracer.inner)

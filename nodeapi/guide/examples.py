@@ -31,7 +31,7 @@ def examples(network: Network) -> Mapping[str, Any]:
     They are taken from the newest block with transactions. The document is public, so
     they are cached for each head.
     """
-    options = {"data": "0x", **_options(network)}
+    options = {"data": "0x", "traceTypes": ["trace"], **_options(network)}
     if network.head_number is None or network.head_hash is None:
         return options
     head = bytes(network.head_hash)

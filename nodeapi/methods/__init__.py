@@ -14,6 +14,7 @@ from nodeapi.methods import (
     net,
     rpc,
     trace,
+    trace_replay,
     web3,
 )
 from nodeapi.methods.catalog import registry
@@ -28,5 +29,6 @@ __all__ = [
     "registry",
     "rpc",
     "trace",
+    "trace_replay",
     "web3",
 ]

@@ -1,7 +1,8 @@
-"""Parity's format of flat traces: one list for all transactions, then the rewards.
+"""Parity's format of a block's traces: one list for all transactions.
 
-The entries are flatCallTracer's. They are cut out of its result for a block,
-`[{"txHash":"0x…","result":[…]},…]`, without parsing the JSON.
+Flat traces are flatCallTracer's entries, then the rewards. Replays have one result for
+each transaction. Both are cut out of a tracer's result for a block,
+`[{"txHash":"0x…","result":…},…]`, without parsing the JSON.
 
 Source: https://openethereum.github.io/JSONRPC-trace-module
 """
@@ -11,19 +12,41 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from typing import NamedTuple
 
 from evm.rewards import MiningReward
 from jsonrpc.stream import Stream
 from nodeapi.encoding import data, quantity
 
-_HEAD = rb'\{"txHash":"0x[0-9a-f]{64}","result":\['
-_HEAD_BYTES = len('{"txHash":"0x","result":[') + 64
-_TAIL_BYTES = len("]}")
 
-# Neither can be inside a string, where quotes are escaped.
-_FIRST_HEAD = re.compile(rb"^\[" + _HEAD)
-_BETWEEN = re.compile(rb"\]\}," + _HEAD)
-_BETWEEN_BYTES = _TAIL_BYTES + 1 + _HEAD_BYTES
+class _Entries(NamedTuple):
+    """The text around the results in a block's answer.
+
+    Neither pattern can match inside a string, where quotes are escaped.
+    """
+
+    first: re.Pattern[bytes]
+    """Matches the text before the first result."""
+    between: re.Pattern[bytes]
+    """Matches the text between two results."""
+    head_bytes: int
+    tail_bytes: int
+    """Lengths of the text before and after each result."""
+
+
+def _entries(opening: bytes, closing: bytes) -> _Entries:
+    """Return the text around results. opening, closing: parts of them to be removed."""
+    head = rb'\{"txHash":"0x[0-9a-f]{64}","result":' + re.escape(opening)
+    return _Entries(
+        re.compile(rb"^\[" + head),
+        re.compile(re.escape(closing) + rb"\}," + head),
+        len('{"txHash":"0x","result":') + 64 + len(opening),
+        len(closing) + 1,
+    )
+
+
+_LISTS = _entries(b"[", b"]")
+_RESULTS = _entries(b"", b"")
 
 
 def reward_traces(
@@ -50,8 +73,7 @@ def flat_list(answer: bytes, behind: bytes) -> bytes:
     """Return the entries of a block's result, followed by others, as one list."""
     if answer == b"[]":
         return b"[" + behind + b"]"
-    answer = _BETWEEN.sub(b",", _FIRST_HEAD.sub(b"[", answer))
-    return answer[: -_TAIL_BYTES - 1] + _end(behind)
+    return _unwrap(answer, _LISTS, _end(behind))
 
 
 def flat_stream(answer: Stream, transactions: int, behind: bytes) -> Stream:
@@ -59,25 +81,54 @@ def flat_stream(answer: Stream, transactions: int, behind: bytes) -> Stream:
 
     transactions: number of transactions in the result, at least one.
     """
-    wrapping = transactions * (_HEAD_BYTES + _TAIL_BYTES)
-    size = answer.size - wrapping + len(_end(behind)) - 1
-    return Stream(size, _unwrapped(answer, behind), answer.advice)
+    return _unwrap_stream(answer, transactions, _LISTS, _end(behind))
 
 
-async def _unwrapped(answer: Stream, behind: bytes) -> AsyncGenerator[bytes, None]:
+def result_list(answer: bytes) -> bytes:
+    """Return the results of a block's transactions as a list, without their hashes."""
+    return answer if answer == b"[]" else _unwrap(answer, _RESULTS, b"]")
+
+
+def result_stream(answer: Stream, transactions: int) -> Stream:
+    """Return the same as `result_list` for a result that is a stream.
+
+    transactions: number of transactions in the result.
+    """
+    if not transactions:
+        return answer
+    return _unwrap_stream(answer, transactions, _RESULTS, b"]")
+
+
+def _unwrap(answer: bytes, entries: _Entries, end: bytes) -> bytes:
+    answer = entries.between.sub(b",", entries.first.sub(b"[", answer))
+    return answer[: -entries.tail_bytes - 1] + end
+
+
+def _unwrap_stream(
+    answer: Stream, transactions: int, entries: _Entries, end: bytes
+) -> Stream:
+    wrapping = transactions * (entries.head_bytes + entries.tail_bytes)
+    size = answer.size - wrapping + len(end) - 1
+    return Stream(size, _unwrapped(answer, entries, end), answer.advice)
+
+
+async def _unwrapped(
+    answer: Stream, entries: _Entries, end: bytes
+) -> AsyncGenerator[bytes, None]:
     """Yield a list's bytes.
 
     Bytes that may begin a boundary are kept for the next chunk.
     """
+    kept = entries.tail_bytes + 1 + entries.head_bytes
     async with aclosing(answer):
         held = b""
         async for part in answer:
             # A stream's first part is longer than the head.
-            held = held + part if held else _FIRST_HEAD.sub(b"[", part)
-            held = _BETWEEN.sub(b",", held)
-            yield held[:-_BETWEEN_BYTES]
-            held = held[-_BETWEEN_BYTES:]
-        yield held[: -_TAIL_BYTES - 1] + _end(behind)
+            held = held + part if held else entries.first.sub(b"[", part)
+            held = entries.between.sub(b",", held)
+            yield held[:-kept]
+            held = held[-kept:]
+        yield held[: -entries.tail_bytes - 1] + end
 
 
 def _end(behind: bytes) -> bytes:

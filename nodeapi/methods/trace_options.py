@@ -20,6 +20,7 @@ from evm.tracers.native import (
     KECCAK256_PREIMAGE,
     MUX,
     NOOP,
+    PARITY_REPLAY,
     PRESTATE,
     NativeTracer,
 )
@@ -35,10 +36,14 @@ from nodeapi.tracing.jobs import (
     JavaScriptProgram,
     OpcodeTracer,
     TracerGroup,
+    VmTracing,
 )
 
 STRUCT_LOG, JAVASCRIPT = "structLog", "javascript"
 """Names for entitlements of tracers that have no name of their own."""
+
+PARITY_TRACERS = {"trace": FLAT_CALL, "stateDiff": PRESTATE}
+"""Members of Parity's results, and the tracers whose entitlements they need."""
 
 
 class BadTracerConfig(RpcError):
@@ -65,7 +70,12 @@ class TraceOptions:
 
 
 def _names(tracer: NativeTracer | Executed) -> tuple[str, ...]:
+    if isinstance(tracer, VmTracing):
+        return (STRUCT_LOG, *_names(tracer.replay))
     if isinstance(tracer, NativeTracer):
+        if tracer.name == PARITY_REPLAY:
+            members = sorted(tracer.flags & PARITY_TRACERS.keys())
+            return tuple(PARITY_TRACERS[member] for member in members)
         return (tracer.name, *(name for each in tracer.inner for name in _names(each)))
     if isinstance(tracer, TracerGroup):
         return (MUX, *(name for _, each in tracer.members for name in _names(each)))

@@ -19,6 +19,7 @@ from evm.tracers.mux import MuxTracer
 from evm.tracers.native import ERC7562, KECCAK256_PREIMAGE, NativeTracer
 from evm.tracers.steps import StepTracer, TracerError
 from evm.tracers.struct_log import StructLogger, StructLogOptions
+from evm.tracers.vm_trace import VmTracer
 from nodeapi.chain.replay import NotTraceable, Replay, find_origin
 from nodeapi.tracing.derivation import derive, derive_one
 from nodeapi.tracing.jobs import (
@@ -27,6 +28,7 @@ from nodeapi.tracing.jobs import (
     OpcodeTracer,
     TraceJob,
     TracerGroup,
+    VmTracing,
 )
 
 if TYPE_CHECKING:
@@ -128,6 +130,8 @@ class _Answers:
         try:
             if isinstance(tracer, StructLogOptions):
                 self._log(replay, transaction, tracer)
+            elif isinstance(tracer, VmTracing):
+                self._trace_vm(replay, index, transaction, tracer)
             else:
                 self._run(replay, index, transaction, tracer)
         except TracerError as error:
@@ -155,6 +159,19 @@ class _Answers:
         logger = StructLogger(options, self._write)
         replay.trace(logger, self._job.timeout)
         self._write(logger.result())
+        self._tail()
+
+    def _trace_vm(
+        self, replay: Replay, index: int, transaction: Transaction, wanted: VmTracing
+    ) -> None:
+        rest = derive_one(self._connection, self._job, wanted.replay, index)
+        self._head(transaction, b"result")
+        self._write(
+            rest.removesuffix(b"null}")
+        )  # the value of `vmTrace`, its last member
+        tracer = VmTracer(self._write)
+        replay.trace(tracer, self._job.timeout)
+        self._write(tracer.result() + b"}")
         self._tail()
 
     def _run(
@@ -195,7 +212,7 @@ class _Answers:
                 answer = partial(derive_one, self._connection, self._job, member, index)
                 recorded.append((name, answer))
             else:
-                assert not isinstance(member, StructLogOptions)
+                assert not isinstance(member, StructLogOptions | VmTracing)
                 executed.append((name, self._tracer_of(member, index)))
         return MuxTracer(executed, recorded)
 

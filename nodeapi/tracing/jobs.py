@@ -47,34 +47,52 @@ class TracerGroup:
     members: tuple[tuple[str, Executed | NativeTracer], ...]
 
 
-Executed = StructLogOptions | JavaScriptProgram | OpcodeTracer | TracerGroup
-"""Tracers for which a block is executed again; a group contains no StructLogOptions."""
+@dataclass(frozen=True, slots=True)
+class VmTracing:
+    """Parity's result of a replayed transaction with its `vmTrace`.
+
+    replay: the other members of the result, which trace records contain; a
+        `NativeTracer` with the name `PARITY_REPLAY`.
+    """
+
+    replay: NativeTracer
+
+
+Executed = StructLogOptions | JavaScriptProgram | OpcodeTracer | TracerGroup | VmTracing
+"""Tracers for which a block is executed again; a group contains neither StructLogOptions
+nor VmTracing."""
 
 _KINDS: dict[str, Any] = {
     kind.__name__: kind for kind in (StructLogOptions, JavaScriptProgram)
 }
 
 
-def _to_json(tracer: Executed | NativeTracer) -> dict[str, Any]:
+def tracer_to_json(tracer: Executed | NativeTracer) -> dict[str, Any]:
     """Return a tracer as a JSON object; equal tracers give equal objects."""
     fields: dict[str, Any]
     if isinstance(tracer, NativeTracer):
         fields = tracer.as_json()
     elif isinstance(tracer, TracerGroup):
-        fields = {"members": [[name, _to_json(each)] for name, each in tracer.members]}
+        fields = {
+            "members": [[name, tracer_to_json(each)] for name, each in tracer.members]
+        }
+    elif isinstance(tracer, VmTracing):
+        fields = {"replay": tracer.replay.as_json()}
     else:
         fields = asdict(tracer)
     return {"kind": type(tracer).__name__, **fields}
 
 
-def _from_json(fields: dict[str, Any]) -> Executed | NativeTracer:
-    """Return the tracer that `_to_json` has encoded."""
+def tracer_from_json(fields: dict[str, Any]) -> Executed | NativeTracer:
+    """Return the tracer that `tracer_to_json` has encoded."""
     kind = fields.pop("kind")
     if kind == NativeTracer.__name__:
         return NativeTracer.from_json(fields)
     if kind == TracerGroup.__name__:
-        members = ((name, _from_json(each)) for name, each in fields["members"])
+        members = ((name, tracer_from_json(each)) for name, each in fields["members"])
         return TracerGroup(tuple(members))
+    if kind == VmTracing.__name__:
+        return VmTracing(NativeTracer.from_json(fields["replay"]))
     if kind == OpcodeTracer.__name__:
         ignored = tuple(fields.pop("ignored_opcodes"))
         return OpcodeTracer(ignored_opcodes=ignored, **fields)
@@ -107,7 +125,7 @@ class TraceJob:
         fields = {name: getattr(self, name) for name in self.__slots__}
         fields |= {
             "block_hash": self.block_hash.hex(),
-            "tracer": _to_json(self.tracer),
+            "tracer": tracer_to_json(self.tracer),
         }
         return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
 
@@ -115,6 +133,6 @@ class TraceJob:
     def decode(cls, data: bytes) -> TraceJob:
         """Return the job that `encode` has written."""
         fields = orjson.loads(data)
-        fields["tracer"] = _from_json(fields["tracer"])
+        fields["tracer"] = tracer_from_json(fields["tracer"])
         fields["block_hash"] = bytes.fromhex(fields["block_hash"])
         return cls(**fields)

@@ -28,6 +28,7 @@ from tests.support.live import Api, live_service, request
 NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover"} | {
     "web3_clientVersion",
     *("eth_sendRawTransaction", "eth_subscribe", "eth_unsubscribe"),
+    *("trace_replayTransaction", "trace_replayBlockTransactions"),
 }
 """Methods that geth lacks, those whose responses name the software, one that
 tests/nodeapi/sending compares with geth, and those that need a WebSocket."""

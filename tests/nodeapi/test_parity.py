@@ -10,7 +10,13 @@ from evm.chain_config import LADDER
 from evm.headers import Header
 from evm.rewards import MiningReward, mining_rewards
 from jsonrpc.stream import Stream
-from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
+from nodeapi.methods.parity import (
+    flat_list,
+    flat_stream,
+    result_list,
+    result_stream,
+    reward_traces,
+)
 
 HASH = b"\xab" * 32
 REWARD = reward_traces([MiningReward(b"\x11" * 20, 2 * 10**18, False)], HASH, 5)
@@ -53,6 +59,26 @@ def test_stream_is_the_same_wherever_it_is_cut(chunk: int, behind: bytes) -> Non
         return await flat_stream(Stream(len(answer), pieces()), 180, behind).read()
 
     assert asyncio.run(read()) == flat_list(answer, behind)
+
+
+@pytest.mark.parametrize("chunk", [7, 97, 1000, 65536])
+@pytest.mark.parametrize("counts", [[], [1], [0, 2, 3] * 60])
+def test_results_of_all_transactions_are_one_list(
+    counts: list[int], chunk: int
+) -> None:
+    answer, _ = block_answer(counts, text="x" * 700)
+    results = [entry["result"] for entry in orjson.loads(answer)]
+    assert orjson.loads(result_list(answer)) == results
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        for start in range(0, len(answer), chunk):
+            yield answer[start : start + chunk]
+
+    async def read() -> bytes:
+        stream = Stream(len(answer), pieces())
+        return await result_stream(stream, len(counts)).read()
+
+    assert asyncio.run(read()) == result_list(answer)
 
 
 def test_reward_has_an_author_and_no_transaction() -> None:
