@@ -327,6 +327,7 @@ SYNCING: Schema = {
 }
 
 BLOCK_OR_NULL = _or_null(BLOCK)
+BAD_BLOCKS = _array(_object({"hash": HASH32, "block": BLOCK, "rlp": DATA}))
 UNCLE_OR_NULL = _or_null(UNCLE)
 TRANSACTION_OR_NULL = _or_null(TRANSACTION)
 

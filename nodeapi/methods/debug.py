@@ -137,6 +137,16 @@ def get_raw_transaction(context: Context, transaction_hash: bytes) -> Later[byte
     return raw.then(lambda found: found or b"")
 
 
+@registry.method(
+    "debug_getBadBlocks",
+    result=schemas.named("blocks", schemas.BAD_BLOCKS),
+    summary="Returns an empty list: invalid blocks are not kept.",
+)
+def get_bad_blocks(context: Context) -> bytes:
+    """Return no blocks. Invalid blocks of upstreams are not stored."""
+    return b"[]"
+
+
 def _raw_block(context: Context, block: BlockReference, kind: str) -> Later[bytes]:
     """Return a block's RLP, empty if no block has the number.
 

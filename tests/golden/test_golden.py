@@ -29,6 +29,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     "web3_clientVersion",
     *("eth_sendRawTransaction", "eth_subscribe", "eth_unsubscribe"),
     *("trace_replayTransaction", "trace_replayBlockTransactions"),
+    "debug_getBadBlocks",
 }
 """Methods that geth lacks, those whose responses name the software, one that
 tests/nodeapi/sending compares with geth, and those that need a WebSocket."""
