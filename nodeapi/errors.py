@@ -48,6 +48,12 @@ class PendingBlockNotAvailable(RpcError):
     text = "pending block is not available"
 
 
+class PendingStateNotAvailable(RpcError):
+    """Raised when no upstream responds to a request for a pending nonce."""
+
+    text = "pending state is not available"
+
+
 class TransactionRejected(RpcError):
     """Raised when a submitted transaction is malformed or breaks a rule.
 

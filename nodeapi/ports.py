@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from evm.changes import AccountValue
 from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from keys.grants import Grant
@@ -54,6 +55,14 @@ class Place:
     block_hash: bytes
     block_number: int
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateRef:
+    """The state after a block that is stored."""
+
+    network_id: int
+    block_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +280,25 @@ class Store(Records, Protocol):
     ) -> Later[list[bytes]]:
         """Return the values of many slots after the same block."""
 
-    def resolve_state(self, network_id: int, block: BlockReference) -> Later[object]:
-        """Return the state after the block that a block parameter names."""
+    def account(
+        self, network_id: int, address: bytes, block: BlockReference
+    ) -> Later[AccountValue | None]:
+        """Return an account after a block, or None if it does not exist.
+
+        Without storage, the storage root is the root of the empty trie.
+        """
+
+    def code(
+        self, network_id: int, address: bytes, block: BlockReference
+    ) -> Later[bytes]:
+        """Return the code of an account after a block, empty if it has none."""
+
+    def resolve_state(self, network_id: int, block: BlockReference) -> Later[StateRef]:
+        """Return the state after the block that a block parameter names.
+
+        Fails with HeaderNotFound, HeaderForHashNotFound, NotCanonical or
+        TaggedBlockNotFound.
+        """
 
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""
@@ -300,6 +326,11 @@ class Relay(Protocol):
         self, network: NetworkView, payer: int
     ) -> PendingBlock | None:
         """Return the pending block of an upstream, None if it has none."""
+
+    async def pending_nonce(
+        self, network: NetworkView, address: bytes, payer: int
+    ) -> int:
+        """Return the next nonce of an account after its pending transactions."""
 
     async def pending_transaction(
         self, network: NetworkView, transaction_hash: bytes, payer: int

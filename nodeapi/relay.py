@@ -18,9 +18,11 @@ import orjson
 
 from evm.fork import Fork
 from networks.directory import NetworkView
+from nodeapi.encoding import index
 from nodeapi.errors import (
     NoUpstream,
     PendingBlockNotAvailable,
+    PendingStateNotAvailable,
     RelayedError,
     TooManyRelayedCalls,
     TransactionRejected,
@@ -159,6 +161,32 @@ class Relay:
             return cached
         with self._in_flight(payer):
             return await self._shared(key, lambda: self._read_block(network, key))
+
+    async def pending_nonce(
+        self, network: NetworkView, address: bytes, payer: int
+    ) -> int:
+        """Return the next nonce of an account after its pending transactions.
+
+        It is the highest answer of all available upstreams, because a transaction that
+        one of them has accepted may not have reached the others yet.
+
+        Raises: RelayedError if upstreams answer with an error;
+            PendingStateNotAvailable if none answers.
+        """
+        with self._in_flight(payer):
+            clients = self._pool.by_availability(network)
+            available = [c for c in clients if not self._pool.is_avoided(c)]
+            answers = await asyncio.gather(
+                *(self._nonce(client, address) for client in available or clients),
+                return_exceptions=True,
+            )
+        nonces = [answer for answer in answers if isinstance(answer, int)]
+        if nonces:
+            return max(nonces)
+        for answer in answers:
+            if isinstance(answer, UpstreamError):
+                raise RelayedError(answer.code, answer.message, answer.data)
+        raise PendingStateNotAvailable
 
     async def pending_transaction(
         self, network: NetworkView, transaction_hash: bytes, payer: int
@@ -314,6 +342,20 @@ class Relay:
                 task.cancel()
         self._transactions.put(key, found, len(found))
         return found
+
+    async def _nonce(self, client: UpstreamClient, address: bytes) -> int:
+        """Ask an upstream for the next nonce of an account.
+
+        Raises: UpstreamError, UpstreamUnavailable, or ValueError for a malformed answer.
+        """
+        name = "0x" + address.hex()
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                found = await client.call("eth_getTransactionCount", name, "pending")
+            return index(found)
+        except (UpstreamUnavailable, TimeoutError, ValueError):
+            self._pool.avoid(client)
+            raise
 
     async def _look_up(self, client: UpstreamClient, name: str) -> bytes:
         """Ask an upstream for a transaction, and return the object as JSON.

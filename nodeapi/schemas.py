@@ -40,6 +40,8 @@ def _component(name: str, schema: Schema) -> Schema:
 
 
 BOOLEAN: Schema = {"type": "boolean"}
+_STRING: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "integer", "minimum": 0}
 DATA = _component("Data", {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$"})
 QUANTITY = _component(
     "Quantity", {"type": "string", "pattern": "^0x(0|[1-9a-f][0-9a-f]*)$"}
@@ -72,6 +74,87 @@ BLOCK_PARAMETER = _component(
 POSITIONS_BY_ADDRESS = _component(
     "PositionsByAddress",
     {"type": "object", "additionalProperties": _array(HASH32)},
+)
+
+ACCOUNT_OR_NULL = _or_null(
+    _object(
+        {
+            "balance": QUANTITY,
+            "codeHash": HASH32,
+            "nonce": QUANTITY,
+            "storageRoot": HASH32,
+        }
+    )
+)
+ACCOUNT_INFO = _object({"balance": QUANTITY, "nonce": QUANTITY, "code": DATA})
+
+QUANTITY_OR_NULL = _or_null(QUANTITY)
+BLOCK_COUNT: Schema = {"oneOf": [QUANTITY, {"type": "integer", "minimum": 0}]}
+PERCENTILES: Schema = {
+    "oneOf": [
+        {
+            "type": "array",
+            "items": {"type": "number", "minimum": 0, "maximum": 100},
+            "maxItems": 100,
+        },
+        {"type": "null"},
+    ]
+}
+_RATIOS: Schema = {"type": "array", "items": {"type": "number"}}
+FEE_HISTORY = _object(
+    {
+        "oldestBlock": QUANTITY,
+        "reward": _array(_array(QUANTITY)),
+        "baseFeePerGas": _array(QUANTITY),
+        "gasUsedRatio": {"oneOf": [_RATIOS, {"type": "null"}]},
+        "baseFeePerBlobGas": _array(QUANTITY),
+        "blobGasUsedRatio": _RATIOS,
+    },
+    optional="reward baseFeePerGas baseFeePerBlobGas blobGasUsedRatio",
+)
+
+NO_ACCOUNTS: Schema = {"type": "array", "items": ADDRESS, "maxItems": 0}
+
+_CONTRACTS: Schema = {"type": "object", "additionalProperties": ADDRESS}
+_FORK_CONFIG = _component(
+    "ForkConfig",
+    _object(
+        {
+            "activationTime": _NUMBER,
+            "blobSchedule": _or_null(
+                _object(
+                    {
+                        "target": _NUMBER,
+                        "max": _NUMBER,
+                        "baseFeeUpdateFraction": _NUMBER,
+                    }
+                )
+            ),
+            "chainId": QUANTITY,
+            "forkId": _data(4),
+            "precompiles": _CONTRACTS,
+            "systemContracts": _CONTRACTS,
+        }
+    ),
+)
+CONFIG = _object(
+    dict.fromkeys(("current", "next", "last"), _or_null(_FORK_CONFIG)),
+)
+_KEPT = _object(
+    {
+        "disabled": BOOLEAN,
+        "oldestBlock": QUANTITY,
+        "deleteStrategy": _object({"type": _STRING, "retentionBlocks": QUANTITY}),
+    },
+    optional="oldestBlock deleteStrategy",
+)
+CAPABILITIES = _object(
+    {
+        "head": _object({"number": QUANTITY, "hash": HASH32}),
+        **dict.fromkeys(
+            ("state", "tx", "logs", "receipts", "blocks", "stateproofs"), _KEPT
+        ),
+    }
 )
 
 SUBSCRIPTION_KIND: Schema = {
@@ -178,6 +261,18 @@ _FORK_MEMBERS = (
     "requestsHash"
 )
 
+HEADER = _component(
+    "Header",
+    _object(
+        {
+            name: schema
+            for name, schema in _HEADER.items()
+            if name not in ("size", "uncles")
+        },
+        optional=_FORK_MEMBERS,
+    ),
+)
+
 BLOCK = _component(
     "Block",
     _object(
@@ -193,8 +288,6 @@ BLOCK = _component(
 
 UNCLE = _component("Uncle", _object(_HEADER, optional=_FORK_MEMBERS))
 
-_STRING: Schema = {"type": "string"}
-_NUMBER: Schema = {"type": "integer", "minimum": 0}
 
 TRACE_OPTIONS = _component(
     "TraceOptions",
@@ -328,6 +421,7 @@ SYNCING: Schema = {
 
 BLOCK_OR_NULL = _or_null(BLOCK)
 BAD_BLOCKS = _array(_object({"hash": HASH32, "block": BLOCK, "rlp": DATA}))
+HEADER_OR_NULL = _or_null(HEADER)
 UNCLE_OR_NULL = _or_null(UNCLE)
 TRANSACTION_OR_NULL = _or_null(TRANSACTION)
 
@@ -372,6 +466,7 @@ RECEIPT = _component(
     ),
 )
 
+RAW_RECEIPTS_OR_NULL = _or_null(_array(DATA))
 RECEIPT_OR_NULL = _or_null(RECEIPT)
 RECEIPTS_OR_NULL = _or_null(_array(RECEIPT))
 COUNT_OR_NULL = _or_null(QUANTITY)

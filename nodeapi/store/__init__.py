@@ -22,22 +22,29 @@ the connection if the answer has begun; the log names the record.
 from __future__ import annotations
 
 from networks.directory import Directory
+from nodeapi.store.accounts import AccountReads
 from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.following import FollowingReads
-from nodeapi.store.states import StateReads, StateRef
+from nodeapi.store.states import StateReads
 from nodeapi.store.transactions import TransactionReads
 from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 
-__all__ = ["StateRef", "Store"]
+__all__ = ["Store"]
 
 
 class Store(
-    BlockReads, StateReads, TransactionReads, DerivedReads, ConfigReads, FollowingReads
+    BlockReads,
+    StateReads,
+    AccountReads,
+    TransactionReads,
+    DerivedReads,
+    ConfigReads,
+    FollowingReads,
 ):
     """Reads of blocks, states, transactions and records, with a shared cache.
 

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
-from nodeapi.errors import TaggedBlockNotFound
+from nodeapi.encoding import BlockReference
+from nodeapi.errors import HeaderNotFound, TaggedBlockNotFound
 from nodeapi.store import queries
 from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
@@ -96,6 +97,18 @@ class Reads:
         self._cache_hash(view, number, row[0], row[1])
         return row[0]
 
+    def _known_hash(self, view: NetworkView, block: BlockReference) -> bytes | None:
+        """Return the hash of the block with a number or a tag, if no read is needed.
+
+        None if the block is named by a number whose hash is not cached for this head.
+        Raises: HeaderNotFound if the network has no blocks; TaggedBlockNotFound.
+        """
+        if view.head_hash is None:
+            raise HeaderNotFound
+        if block.tag is not None and block.tag != "earliest":
+            return tagged_hash(view, block.tag)
+        return self._cached_hash(view, number_of(block))
+
     def _cached_hash(self, view: NetworkView, number: int) -> bytes | None:
         """Return the hash of a canonical block, if it is cached for this head."""
         if number == view.head_number:
@@ -142,6 +155,18 @@ def tagged_hash(view: NetworkView, tag: str) -> bytes | None:
 def whole_row(row: Row) -> Row:
     """Return a row unchanged."""
     return row
+
+
+def existing(found: T | None) -> T:
+    """Return what was looked up by a block number. Raises: HeaderNotFound if None."""
+    if found is None:
+        raise HeaderNotFound
+    return found
+
+
+def number_of(block: BlockReference) -> int:
+    """Return the number of a reference by number, or 0 for `earliest`."""
+    return block.number or 0
 
 
 def _has(view: NetworkView, number: int) -> bool:

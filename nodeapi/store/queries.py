@@ -64,11 +64,8 @@ STORAGE_BY_NUMBER = f"""
 """
 """(network_id, number, address, slot) → value (NULL: never written), hash, head_hash."""
 
-STORAGE_ON_BRANCH = f"""
-    WITH RECURSIVE asked AS (
-        SELECT $1::int8 AS network_id, $2::bytea AS hash, $3::bytea AS address,
-            $4::bytea AS slot
-    ), branch AS (
+_BRANCH = """
+    WITH RECURSIVE asked AS ({keys}), branch AS (
         SELECT b.id, b.number, b.parent_hash, b.is_canonical
         FROM asked JOIN nodeapi_block b
             ON b.network_id = asked.network_id AND b.hash = asked.hash
@@ -79,10 +76,68 @@ STORAGE_ON_BRANCH = f"""
         WHERE NOT branch.is_canonical
     )
     SELECT b.is_canonical,
-        (SELECT d.diff FROM nodeapi_sidediff d WHERE d.block_id = b.id),
-        CASE WHEN b.is_canonical THEN ({_NEWEST_VALUE.format(keys="asked")}) END
+        (SELECT d.diff FROM nodeapi_sidediff d WHERE d.block_id = b.id), {columns}
     FROM branch b CROSS JOIN asked
+    LEFT JOIN LATERAL ({value}) v ON b.is_canonical
     ORDER BY b.number DESC
 """
+
+STORAGE_ON_BRANCH = _BRANCH.format(
+    keys="SELECT $1::int8 AS network_id, $2::bytea AS hash, $3::bytea AS address,"
+    " $4::bytea AS slot",
+    columns="v.value",
+    value=_NEWEST_VALUE.format(keys="asked"),
+)
 """network_id, hash, address, slot → one row for each block of the branch, newest first:
 is_canonical, diff, value. The last row is the canonical fork point."""
+
+_NEWEST_ACCOUNT = """
+    SELECT a.nonce::text, a.balance::text, a.code_hash, a.storage_root
+    FROM nodeapi_accountversion a
+    WHERE a.network_id = {keys}.network_id AND a.address = {keys}.address
+        AND a.block_number <= b.number
+    ORDER BY a.block_number DESC LIMIT 1
+"""
+
+_ACCOUNT = "v.nonce, v.balance, v.code_hash, v.storage_root"
+"""Columns of an account, NULL if there is none."""
+
+_CODE = {
+    False: "NULL::bytea",
+    True: "(SELECT c.code FROM nodeapi_code c WHERE c.hash = v.code_hash)",
+}
+
+
+def account_by_hash(with_code: bool) -> str:
+    """Return the query (network_id, hash, address) → account, code, is_canonical.
+
+    account: nonce, balance, code_hash and storage_root, NULL if there is no account. The
+    first two are decimal digits. The code is NULL if there is none, or without
+    `with_code`. The values are only valid if is_canonical is true.
+    """
+    return f"""
+        SELECT k.n, {_ACCOUNT}, {_CODE[with_code]}, b.is_canonical
+        FROM k JOIN {_BY_HASH}
+        LEFT JOIN LATERAL ({_NEWEST_ACCOUNT.format(keys="k")}) v ON true
+    """
+
+
+def account_by_number(with_code: bool) -> str:
+    """Return the query (network_id, number, address) → account, code, hash, head_hash.
+
+    account, code: as in `account_by_hash`.
+    """
+    return f"""
+        SELECT k.n, {_ACCOUNT}, {_CODE[with_code]}, b.hash, {_HEAD_HASH}
+        FROM k JOIN {_BY_NUMBER}
+        LEFT JOIN LATERAL ({_NEWEST_ACCOUNT.format(keys="k")}) v ON true
+    """
+
+
+ACCOUNT_ON_BRANCH = _BRANCH.format(
+    keys="SELECT $1::int8 AS network_id, $2::bytea AS hash, $3::bytea AS address",
+    columns=_ACCOUNT,
+    value=_NEWEST_ACCOUNT.format(keys="asked"),
+)
+"""network_id, hash, address → one row for each block of the branch, newest first:
+is_canonical, diff, account. The last row is the canonical fork point."""

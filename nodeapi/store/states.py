@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 from eth_typing import Address
 
@@ -13,17 +11,15 @@ from evm.changes import decode_changes
 from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
-from nodeapi.ports import MAX_SLOTS
+from nodeapi.errors import HeaderForHashNotFound, NotCanonical
+from nodeapi.ports import MAX_SLOTS, StateRef
 from nodeapi.store import queries
-from nodeapi.store.base import CacheKey, Reads, tagged_hash, whole_row
+from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
-
-T = TypeVar("T")
 
 Slot = tuple[bytes, int]
 """An address and the number of a slot."""
@@ -38,14 +34,6 @@ next query."""
 _ON_BRANCH = Statement(
     queries.STORAGE_ON_BRANCH, [INT8.oid, BYTEA.oid, BYTEA.oid, BYTEA.oid]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StateRef:
-    """The state after a block that is stored."""
-
-    network_id: int
-    block_hash: bytes
 
 
 class StateReads(Reads):
@@ -124,26 +112,21 @@ class StateReads(Reads):
             return found.then(
                 partial(_state, network_id, block.hash, block.require_canonical)
             )
-        found_hash = self.canonical_hash(network_id, block.tag or _number(block))
+        found_hash = self.canonical_hash(network_id, block.tag or number_of(block))
         return found_hash.then(
-            lambda block_hash: StateRef(network_id, _existing(block_hash))
+            lambda block_hash: StateRef(network_id, existing(block_hash))
         )
 
     def _storage_in(
         self, view: NetworkView, address: bytes, slot: int, block: BlockReference
     ) -> Later[bytes]:
         """Return a slot's value in the chain with a view's head."""
-        if view.head_hash is None:
-            raise HeaderNotFound
-        if block.tag is not None and block.tag != "earliest":
-            block_hash = tagged_hash(view, block.tag)
-        else:
-            block_hash = self._cached_hash(view, _number(block))
+        block_hash = self._known_hash(view, block)
         if block_hash is not None:
             return self._at_hash(view.id, block_hash, address, slot, False)
-        number = _number(block)
+        number = number_of(block)
         read = partial(self._at_number, view, number, address, slot)
-        return self._if_reached(view, number, read).then(_existing)
+        return self._if_reached(view, number, read).then(existing)
 
     def _at_hash(
         self,
@@ -207,7 +190,7 @@ class StateReads(Reads):
         row: Row | None,
     ) -> bytes:
         """Return the slot's value in a row, and cache it and the block's hash."""
-        value, block_hash, head_hash = _existing(row)
+        value, block_hash, head_hash = existing(row)
         assert block_hash is not None
         self._cache_hash(view, number, block_hash, head_hash)
         return self._keep(("storage", view.id, block_hash, address, slot), value)
@@ -239,15 +222,3 @@ def _state(
     if require_canonical and not read_bool(row[0] or b""):
         raise NotCanonical
     return StateRef(network_id, block_hash)
-
-
-def _existing(found: T | None) -> T:
-    """Return something that was looked up by number. Raises: HeaderNotFound."""
-    if found is None:
-        raise HeaderNotFound
-    return found
-
-
-def _number(block: BlockReference) -> int:
-    """Return the number of a reference by number, or of `earliest`."""
-    return block.number or 0

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from evm import rlp
 from evm.blocks import Block
+from evm.changes import AccountValue
+from evm.signatures import keccak
+from evm.trie_roots import build_root
+from evm.world import EMPTY_CODE_HASH
 from networks.models import Network
 from networks.services import configure_network
 from tests.nodeapi.chain.verifying import verify_chain
@@ -67,6 +72,46 @@ def history() -> list[Slots]:
         states.append(dict(slots))
     names = set(states[-1])
     return [{name: state.get(name, 0) for name in names} for state in states]
+
+
+class Accounts(NamedTuple):
+    """Every account that ever existed as it is after each block, and all code."""
+
+    states: list[dict[str, AccountValue | None]]
+    codes: dict[bytes, bytes]
+
+
+@pytest.fixture(scope="module")
+def accounts() -> Accounts:
+    """Return the accounts, made of the alloc and of what each block changed."""
+    start = execution_apis.genesis()
+    raw = b"".join(execution_apis.raw_blocks())
+    verified, _ = verify_chain(start, raw)
+    codes = {EMPTY_CODE_HASH: b""}
+    state: dict[str, AccountValue | None] = {}
+    for account, fields in start["alloc"].items():
+        code = bytes.fromhex(fields.get("code", "0x")[2:])
+        codes[keccak(code)] = code
+        state[address_text(account)] = AccountValue(
+            number_in(fields.get("nonce", "0x0")),
+            number_in(fields["balance"]),
+            keccak(code),
+            None,
+        )
+    states = [dict(state)]
+    for block in verified:
+        codes |= block.changes.codes
+        for address, value in block.changes.accounts.items():
+            state[address_text(address.hex())] = value
+        states.append(dict(state))
+    names = set(states[-1])
+    return Accounts(
+        [{name: each.get(name) for name in names} for each in states], codes
+    )
+
+
+def number_in(text: str | int) -> int:
+    return int(text, 0) if isinstance(text, str) else text
 
 
 def address_text(hexadecimal: str) -> str:
@@ -172,6 +217,65 @@ def test_slots_that_change_are_right_one_by_one(
     assert len(calls) > 400
     assert answers.api.results(calls) == expected
     assert answers.api.results(reversed(calls)) == expected[::-1]
+
+
+def test_every_account_is_right_after_every_block(
+    answers: Answers, accounts: Accounts
+) -> None:
+    numbers = range(len(accounts.states))
+    blocks = answers.api.results(
+        ("eth_getBlockByNumber", hex(number), False) for number in numbers
+    )
+    names = sorted(accounts.states[-1])
+    assert len(names) > 30
+    for state, block in zip(accounts.states, blocks, strict=True):
+        values = [state[name] for name in names]
+        expected = {
+            "eth_getBalance": [
+                hex(value.balance) if value else "0x0" for value in values
+            ],
+            "eth_getTransactionCount": [
+                hex(value.nonce) if value else "0x0" for value in values
+            ],
+            "eth_getCode": [
+                "0x" + accounts.codes[value.code_hash].hex() if value else "0x"
+                for value in values
+            ],
+        }
+        ways: list[Any] = [block["number"], {"blockHash": block["hash"]}]
+        for way in ways if int(block["number"], 16) % 2 else reversed(ways):
+            for method, results in expected.items():
+                calls = [(method, name, way) for name in names]
+                assert answers.api.results(calls) == results
+
+
+def test_accounts_are_the_leaves_of_the_state_trie(
+    answers: Answers, accounts: Accounts
+) -> None:
+    for number in (0, 20, len(accounts.states) - 1):
+        block = answers.api.result("eth_getBlockByNumber", hex(number), False)
+        state = accounts.states[number]
+        leaves = {}
+        for name, value in state.items():
+            found = answers.api.result("eth_getAccount", name, hex(number))
+            assert (found is None) == (value is None)
+            if value is None:
+                continue
+            info = answers.api.result("eth_getAccountInfo", name, hex(number))
+            code = accounts.codes[value.code_hash]
+            assert info == {
+                **{member: found[member] for member in ("balance", "nonce")},
+                "code": "0x" + code.hex(),
+            }
+            assert found["codeHash"] == "0x" + keccak(code).hex()
+            leaf = [
+                rlp.encode_int(int(found["nonce"], 16)),
+                rlp.encode_int(int(found["balance"], 16)),
+                bytes.fromhex(found["storageRoot"][2:]),
+                bytes.fromhex(found["codeHash"][2:]),
+            ]
+            leaves[keccak(bytes.fromhex(name[2:]))] = rlp.encode(leaf)
+        assert "0x" + build_root(sorted(leaves.items())).hex() == block["stateRoot"]
 
 
 @pytest.mark.parametrize(

@@ -423,6 +423,60 @@ def test_transactions_are_unknown_while_no_upstream_responds(node):
     assert node.result("eth_getTransactionByHash", HASH) is None
 
 
+def test_pending_nonce_is_the_highest_of_all_upstreams(node):
+    first, second = node.upstreams
+    first.methods.update(eth_getTransactionCount="0x5")
+    second.methods.update(eth_getTransactionCount="0x7")
+    address = "0x" + ALICE.address.hex()
+    assert node.result("eth_getTransactionCount", address, "pending") == "0x7"
+    stored = node.result("eth_getTransactionCount", address, "latest")
+    assert stored == node.result("eth_getTransactionCount", address)
+    assert int(stored, 16) < 5
+    # A transaction can be sent at any time, so nothing is cached.
+    second.methods.update(eth_getTransactionCount="0x8")
+    assert node.result("eth_getTransactionCount", address, "pending") == "0x8"
+
+
+def test_pending_nonce_is_not_below_that_of_the_head(node, blocks):
+    node.all_methods(eth_getTransactionCount="0x0")
+    sender = blocks.blocks[-1].transactions[0].sender
+    address = "0x" + sender.hex()
+    stored = node.result("eth_getTransactionCount", address, "latest")
+    assert int(stored, 16) > 0
+    assert node.result("eth_getTransactionCount", address, "pending") == stored
+
+
+def test_pending_nonce_is_that_of_the_upstreams_that_answer(node):
+    first, second = node.upstreams
+    second.methods.update(eth_getTransactionCount="0x7")
+    address = "0x" + ALICE.address.hex()
+    for fault in (hang_up, status(500)):
+        first.fault = fault
+        assert node.result("eth_getTransactionCount", address, "pending") == "0x7"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (refuse(-32000, "no state"), {"code": -32000, "message": "no state"}),
+        (7, {"code": -32000, "message": "pending state is not available"}),
+    ],
+)
+def test_pending_nonce_that_no_upstream_has_is_an_error(node, answer, expected):
+    node.all_methods(eth_getTransactionCount=answer)
+    address = "0x" + ALICE.address.hex()
+    assert node.error("eth_getTransactionCount", address, "pending") == expected
+
+
+def test_pending_nonce_is_that_of_the_head_without_upstreams(node):
+    address = "0x" + ALICE.address.hex()
+    at_head, pending = (
+        node.result("eth_getTransactionCount", address, tag, network="files")
+        for tag in ("latest", "pending")
+    )
+    assert pending == at_head
+
+
 # Tags and progress
 
 

@@ -24,6 +24,7 @@ from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint, is_node_path
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
+from nodeapi.ports import StateRef
 from nodeapi.responses import REFUSALS
 from nodeapi.tracing.jobs import TraceJob
 from postgres.errors import Unavailable
@@ -160,16 +161,17 @@ class Store:
         state = self.resolve_state(network_id, block)
         return state.then(lambda _: [slot.to_bytes(32) for _, slot in slots])
 
-    def resolve_state(self, network_id: int, block: BlockReference) -> Later[None]:
-        return Later.from_coroutine(self._resolve(block))
+    def resolve_state(self, network_id: int, block: BlockReference) -> Later[StateRef]:
+        return Later.from_coroutine(self._resolve(network_id, block))
 
-    async def _resolve(self, block: BlockReference) -> None:
+    async def _resolve(self, network_id: int, block: BlockReference) -> StateRef:
         if block.number is not None and block.number > HEAD:
             raise HeaderNotFound
         if block.require_canonical and block.hash == SIDE_HASH:
             raise NotCanonical
         if block.hash not in (None, BLOCK_HASH, SIDE_HASH):
             raise HeaderForHashNotFound
+        return StateRef(network_id, block.hash or BLOCK_HASH)
 
 
 class Tracing:

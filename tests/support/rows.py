@@ -8,7 +8,7 @@ from dataclasses import replace
 from django.db import transaction
 from eth_typing import Address
 
-from evm.changes import Changes, encode_changes
+from evm.changes import AccountValue, Changes, encode_changes
 from evm.headers import (
     EMPTY_TRIE_ROOT,
     EMPTY_UNCLES_HASH,
@@ -17,10 +17,12 @@ from evm.headers import (
     Header,
 )
 from evm.tracers.record import TOO_LARGE
+from evm.world import EMPTY_CODE_HASH
 from networks.models import Network
 from networks.services import create_network
 from nodeapi.documents import pack_full_block
 from nodeapi.models import (
+    AccountVersion,
     Block,
     SideDiff,
     StorageVersion,
@@ -153,9 +155,33 @@ def set_storage(
         )
 
 
-def set_diff(block: Block, storage: Mapping[bytes, Mapping[int, int]]) -> None:
-    """Keep what a side block changes in the storage."""
-    changes = Changes(storage={a: dict(values) for a, values in storage.items()})
+def set_account(
+    network: Network, address: bytes, values: Mapping[int, AccountValue | None]
+) -> None:
+    """Write an account's history: its value after each block that changed it."""
+    for number, value in values.items():
+        nonce, balance, code_hash, storage_root = value or (None,) * 4
+        AccountVersion.objects.create(
+            network_id=network.pk,
+            address=address,
+            block_number=number,
+            nonce=nonce,
+            balance=balance,
+            code_hash=None if code_hash == EMPTY_CODE_HASH else code_hash,
+            storage_root=storage_root,
+        )
+
+
+def set_diff(
+    block: Block,
+    storage: Mapping[bytes, Mapping[int, int]],
+    accounts: Mapping[bytes, AccountValue | None] | None = None,
+) -> None:
+    """Keep what a side block changes in storage and accounts."""
+    changes = Changes(
+        accounts={Address(a): value for a, value in (accounts or {}).items()},
+        storage={Address(a): dict(values) for a, values in storage.items()},
+    )
     SideDiff.objects.create(block=block, diff=encode_changes(changes))
 
 
