@@ -83,7 +83,7 @@ _TITLES = {
     "roll": "Roll one key and show its new secret",
     "revoke": "Revoke all secrets of the selected keys",
     "grant": "Grant tracing on a network",
-    "delete_keys": "Delete for ever",
+    "delete_keys": "Delete permanently",
 }
 """Titles of the confirmation pages and labels of their buttons."""
 

@@ -101,7 +101,7 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
         """Return whether the user may revoke tokens."""
         return request.user.has_perm("keys.change_apitoken")
 
-    @admin.action(description="Revoke for ever", permissions=["revoke"])
+    @admin.action(description="Revoke permanently", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         """Revoke the selected tokens."""
         for token in queryset:

@@ -39,13 +39,13 @@ def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -
     page.goto("/")
     page.get_by_role("main").get_by_role("link", name="Sign up").click()
     page.get_by_label("E-mail address").fill("new@example.org")
-    page.get_by_role("button", name="Send the mail").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Check your mail")
+    page.get_by_role("button", name="Send the email").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
 
     page.goto(mailed_path(live, "/account/signup"))
     page.get_by_label("New password", exact=False).first.fill(PASSWORD)
     page.get_by_label("New password confirmation").fill(PASSWORD)
-    page.get_by_role("button", name="Open the account").click()
+    page.get_by_role("button", name="Create the account").click()
 
     page.get_by_role("link", name="Create a key").click()
     page.get_by_label("Name").fill("Indexer")
@@ -144,7 +144,7 @@ def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(
     page.get_by_role("link", name="Overview").click()
     page.get_by_role("link", name=f"Revoke… {old.version.hint}").click()
     page.get_by_label("to confirm").fill(old.version.hint[-4:])
-    page.get_by_role("button", name="Revoke for ever").click()
+    page.get_by_role("button", name="Revoke permanently").click()
     expect(page.get_by_role("status").first).to_contain_text("is revoked")
     gone = ask(live, old.secret, "eth_chainId")
     assert gone.json()["error"]["data"]["reason"] == "key_revoked"

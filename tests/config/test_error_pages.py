@@ -44,7 +44,7 @@ PAGES = {
     "/docs/nowhere": (HTTPStatus.NOT_FOUND, "Page not found"),
     "/refuse": (HTTPStatus.FORBIDDEN, "Not allowed"),
     "/suspect": (HTTPStatus.BAD_REQUEST, "Bad request"),
-    "/crash": (HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here"),
+    "/crash": (HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong"),
 }
 
 

@@ -83,7 +83,7 @@ def test_approval_grants_and_is_reported(
     assert message.to == ["customer@example.org"]
     assert message.subject == "Tracing on alpha: approved"
     assert f"granted until {expires_at:%Y-%m-%d %H:%M} UTC" in message.body
-    assert "these tracers: callTracer. It works at once." in message.body
+    assert "these tracers: callTracer. It works immediately." in message.body
     types = KeyEvent.objects.order_by("id").values_list("type", flat=True)
     assert list(types) == [
         "key.created",

@@ -104,8 +104,8 @@ def test_reset_link_works_once(client, user) -> None:
     path = client.get(link, follow=True).redirect_chain[-1][0]
     client.post(path, CHOICE)
     again = Client().get(link, follow=True)
-    assert "<title>This link is over" in again.content.decode()
-    assert "This link is over" in client.post(path, CHOICE).content.decode()
+    assert "<title>This link has expired" in again.content.decode()
+    assert "This link has expired" in client.post(path, CHOICE).content.decode()
 
 
 def test_reset_does_not_reveal_who_has_an_account(client, user) -> None:

@@ -86,15 +86,15 @@ def test_list_of_many_keys_has_pages(
 def test_pages_name_the_plan_and_what_it_allows(customer: Customer) -> None:
     assert "no limits" in customer.page()
     set_plan(slug="free", name="Free", credits_per_second=1500, is_default=True)
-    assert "Plan <b>Free</b>: 1,500 credits a second, 3,000 at once." in customer.page()
+    assert "Plan <b>Free</b>: 1,500 credits per second, burst 3,000." in customer.page()
     assert '<td data-label="plan">Free</td>' in text(customer.client.get(KEYS))
     gold, _ = set_plan(slug="gold", name="Gold", credits_per_second=9000)
     set_limits(api_key=customer.key, plan=gold)
-    assert "Plan <b>Gold</b>: 9,000 credits a second, 18,000 at once." in (
+    assert "Plan <b>Gold</b>: 9,000 credits per second, burst 18,000." in (
         customer.page()
     )
     set_limits(api_key=customer.key, plan=gold, credits_per_second=20)
-    own = "Plan <b>Gold</b>, with terms of your own: 20 credits a second, 100 at once."
+    own = "Plan <b>Gold</b>, with terms of your own: 20 credits per second, burst 100."
     assert own in customer.page()
     assert '<td data-label="plan">Gold</td>' in text(customer.client.get(KEYS))
 
@@ -252,7 +252,7 @@ def test_customers_whose_keys_are_made_by_staff_make_none(
 ) -> None:
     settings.KEYS_PER_CUSTOMER = 0
     customer.post("delete", typed="First")
-    assert "Support makes yours" in text(customer.client.get(KEYS))
+    assert "Support creates it" in text(customer.client.get(KEYS))
     customer.client.post("/dashboard/keys/new", {"name": "mine"})
     assert not ApiKey.objects.kept().exists()
 

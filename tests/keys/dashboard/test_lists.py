@@ -97,7 +97,7 @@ def test_access_is_asked_for_once_and_can_be_withdrawn(
     assert customer.post("tracing/alpha", **form).status_code == 302
     asked = AccessRequest.objects.get()
     assert (asked.tracers, asked.requested_by) == (["callTracer"], customer.user)
-    assert "staff have not decided yet" in customer.page("tracing")
+    assert "not decided yet" in customer.page("tracing")
     again = customer.post("tracing/alpha", **form)
     assert "asked for already" in text(again)
     assert AccessRequest.objects.count() == 1

@@ -148,6 +148,6 @@ def test_old_refusals_are_not_shown(customer: Customer) -> None:
     Refusal.objects.create(
         api_key=customer.key, reason="daily_quota", last_at=long_ago, calls=7
     )
-    assert "Refused lately" not in customer.page()
+    assert "Recent rejections" not in customer.page()
     Refusal.objects.update(last_at=timezone.now())
     assert "Wait for 00:00 UTC" in customer.page()
