@@ -61,9 +61,25 @@ def account_leaf(account: AccountValue) -> bytes:
     return rlp.wrap_list(payload)
 
 
+def decode_account_leaf(leaf: bytes) -> AccountValue:
+    """Return the account of a value in the state trie, the inverse of `account_leaf`."""
+    nonce, balance, storage_root, code_hash = rlp.decode(leaf)
+    return AccountValue(
+        rlp.decode_int(nonce),
+        rlp.decode_int(balance),
+        Hash32(code_hash),
+        None if storage_root == EMPTY_ROOT else Hash32(storage_root),
+    )
+
+
 def slot_leaf(value: int) -> bytes:
     """Return a slot's value in a storage trie, or b"" for zero."""
     return rlp.encode(rlp.encode_int(value)) if value else b""
+
+
+def decode_slot_leaf(leaf: bytes) -> int:
+    """Return the number of a value in a storage trie, the inverse of `slot_leaf`."""
+    return rlp.decode_int(rlp.decode(leaf)) if leaf else 0
 
 
 class StateTrie:

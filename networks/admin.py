@@ -50,6 +50,7 @@ class NetworkForm(_NetworkForm):
             "emit_total_difficulty",
             "agree",
             "keep_side_blocks",
+            "keep_proofs",
         ]
 
 
@@ -125,6 +126,7 @@ class NetworkAdmin(_NetworkAdmin):
         "emit_total_difficulty",
         "agree",
         "keep_side_blocks",
+        "keep_proofs",
         "head_number",
         "head",
         "safe",

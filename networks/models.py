@@ -78,6 +78,15 @@ class Network(models.Model):
         help_text="Side blocks are deleted when they are this many blocks below the "
         "finalized block. Empty: they are kept for ever.",
     )
+    keep_proofs = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        default=0,
+        db_default=0,
+        help_text="Number of blocks below the head whose trie nodes are kept, so that "
+        "their state is proven at once. 0: none, proofs of older states are computed. "
+        "Empty: all blocks from now on.",
+    )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."
     )

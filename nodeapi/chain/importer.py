@@ -29,6 +29,7 @@ from nodeapi.chain.forkchoice import (
     set_forkchoice,
 )
 from nodeapi.chain.lookahead import Lookahead
+from nodeapi.chain.node_versions import NodeVersions, steps_of
 from nodeapi.chain.position import ANCESTORS_KEPT, Position, generation
 from nodeapi.chain.rows import Rows, block_row
 from nodeapi.chain.state_reader import (
@@ -124,6 +125,7 @@ class Importer:
         self._batch_blocks = batch_blocks
         self._batch_gas = batch_gas
         self._rows = Rows(connection, network_id)
+        self._node_versions = NodeVersions(connection, network_id)
         self._branches = Branches(connection, network_id)
         self._lookahead = Lookahead()
         self._open()
@@ -247,10 +249,12 @@ class Importer:
         self._branch = None
         if self._is_wanted(batch.rows[-1].hash):
             batch.forkchoice = self._forkchoice
-        batch.nodes = self._trie.dirty_nodes()
-        self._trie.mark_clean()
+        if not batch.window.is_open:
+            batch.nodes = self._trie.dirty_nodes()
+            self._trie.mark_clean()
         self._stored_nodes.pending = batch.nodes
-        self._leaving, self._batch = batch, Batch()
+        self._leaving = batch
+        self._begin_batch()
         self._commit_under_way = self._thread.submit(self._write, batch)
         if self._writer is None:
             self._end_commit()
@@ -276,6 +280,9 @@ class Importer:
             rows.insert_blocks(batch.rows)
             rows.insert_versions(batch.versions)
             rows.insert_codes(batch.changes.codes)
+            NodeVersions(connection, self._network_id).write(
+                batch.window, batch.node_versions, last.number
+            )
             rows.replace_nodes(batch.nodes)
             rows.set_head(last.number, last.hash, before=batch.rows[0].parent_hash)
             if batch.forkchoice is not None:
@@ -295,14 +302,19 @@ class Importer:
         self._followed = head.header.number
         self._branch = None
         self._highest_side_block = self._branches.highest_side_block()
-        self._batch, self._leaving = Batch(), Batch()
+        self._leaving = Batch()
         self._stored_state = self._state_at(head.header.number)
         self._stored_nodes = StoredNodes(self._connection, self._network_id)
+        self._begin_batch()
         self._state = CachedState(self._stored_state, self._pipeline)
         self._lookahead.forget()
         self._nodes_cached = NodeCache(NODES_CACHED, self._stored_nodes.nodes_below)
         self._trie = self._tries(self._state)
         self._frozen = self._is_wanted(head.header.hash)
+
+    def _begin_batch(self) -> None:
+        self._batch = Batch(window=self._node_versions.window())
+        self._stored_nodes.collected = self._batch.nodes
 
     def _tries(self, state: CachedState) -> StateTrie:
         """Return new tries at the head's state. All share the cached nodes."""
@@ -372,6 +384,9 @@ class Importer:
         batch.versions.append((number, verified.changes))
         batch.changes.apply(verified.changes)
         batch.gas_used += block.header.gas_used
+        if batch.window.is_open:
+            batch.add_nodes(number, self._trie.dirty_nodes())
+            self._trie.mark_clean()
         self._state.absorb(verified.changes, self._below())
         self._head = self._head.followed_by(block, verified.total_difficulty)
         if self._is_wanted(block.header.hash):
@@ -499,6 +514,7 @@ class Importer:
         """
         old, new = self.head.header, branch.position.block.header
         with self._rows.transaction():
+            self._move_versions(branch)
             depth = self._branches.demote_after(branch.fork_number)
             for versions in self._branches.promote(branch.line):
                 self._rows.insert_versions(versions)
@@ -519,6 +535,25 @@ class Importer:
         self._trie = self._tries(self._state)
         self._frozen = self._is_wanted(new.hash)
         return depth
+
+    def _move_versions(self, branch: Branch) -> None:
+        """Replace the versions of nodes above the fork point by the branch's.
+
+        The rows of the former branch have to be present still.
+        """
+        versions = self._node_versions
+        window = versions.window()
+        if not window.is_open:
+            versions.write(window, [], branch.fork_number)
+            return
+        versions.delete_above(branch.fork_number)
+        trie = self._tries(CachedState(self._stored_state))
+        trie.apply(self._branches.rewind(branch.fork_number))
+        before = {owner: dict(rows) for owner, rows in trie.dirty_nodes().items()}
+        blocks = (
+            (side.number, self._branches.side_changes(side)) for side in branch.line
+        )
+        versions.insert(steps_of(trie, blocks), before)
 
 
 def spare_garbage_collector() -> None:

@@ -341,11 +341,14 @@ class StoredNodes:
         self._network_id = network_id
         self.pending: DirtyNodes = {}
         """Nodes of the running commit, whose rows may or may not be visible yet."""
+        self.collected: DirtyNodes = {}
+        """Nodes of a later batch, which is not committed yet."""
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths. Absent nodes are omitted."""
-        written = self.pending.get(owner, {})
+        written, newer = self.pending.get(owner, {}), self.collected.get(owner, {})
         pending = {path: written[path] for path in paths if path in written}
+        pending |= {path: newer[path] for path in paths if path in newer}
         stored = self._read(owner, [path for path in paths if path not in pending])
         return stored | {
             path: node for path, node in pending.items() if node is not None

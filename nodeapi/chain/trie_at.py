@@ -1,8 +1,9 @@
 """The tries at the state after any stored block, computed from the newest tries.
 
-Only the nodes of the head's state are stored. The tries at an older block result from
-writing the older values of all accounts that have changed since then. An account version
-contains the storage root, so that a storage trie is rewound only when it is used.
+Most networks store only the nodes of the head's state. The tries at an older block result
+from writing the older values of all accounts that have changed since then. An account
+version contains the storage root, so that a storage trie is rewound only when it is used.
+If the network keeps former versions of nodes, these are read instead.
 
 The result is verified: the state trie has the state root of the block's header, and each
 storage trie has its account's storage root.
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from eth_typing import Address, Hash32
 
 from evm.changes import AccountValue, Changes
-from evm.state_trie import StateTrie, address_key, slot_key, slot_leaf
+from evm.signatures import keccak
+from evm.state_trie import STATE_OWNER, StateTrie, address_key, slot_key, slot_leaf
 from evm.trie import EMPTY_ROOT, NodeCache, PathTrie
+from evm.trie_nodes import EMPTY
 from nodeapi.chain.branch import StateMismatch
 from nodeapi.chain.branches import Branches, StoredBlock
+from nodeapi.chain.node_versions import NodesAt
 from nodeapi.chain.state_reader import (
     CachedState,
     OverlayState,
@@ -105,8 +109,39 @@ class TriesAt(StateTrie):
         return super().open_storage(address)
 
 
+class _Base:
+    """A canonical block whose nodes are stored: the head, or a block with versions."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        network_id: int,
+        head: StoredBlock,
+        fork_number: int,
+    ) -> None:
+        """Choose the nearest block. fork_number: the newest canonical ancestor."""
+        self.number = fork_number
+        self.nodes: NodeReader = NodesAt(connection, network_id, fork_number)
+        row = connection.execute(
+            "SELECT state_root FROM nodeapi_block"
+            " WHERE network_id = %b AND number = %b AND is_canonical",
+            (network_id, fork_number),
+            binary=True,
+        ).fetchone()
+        self.root: Hash32 = row[0] if row else head.header.state_root
+        if fork_number == head.header.number or not self._has_root():
+            self.number = head.header.number
+            self.nodes = StoredNodes(connection, network_id)
+            self.root = head.header.state_root
+        self.state = StoredState(connection, network_id, self.number)
+
+    def _has_root(self) -> bool:
+        node = self.nodes.nodes(STATE_OWNER, [b""]).get(b"", EMPTY)
+        return keccak(node) == self.root
+
+
 class Rewinding:
-    """The trie nodes after a block: those of the head, below the nodes that differ."""
+    """The trie nodes after a block: stored ones, below the nodes that differ."""
 
     def __init__(
         self,
@@ -127,34 +162,40 @@ class Rewinding:
         self._block = block
         self._cache = cache
         self._max_changes = max_changes
-        self._head = StoredState(connection, network_id, head.header.number)
-        self._stored: NodeReader = StoredNodes(connection, network_id)
         branches = Branches(connection, network_id)
         self._fork_number, line = branches.side_line(block)
         self._since_fork = Changes()
         for side in line:
             self._since_fork.apply(branches.side_changes(side))
+        self._base = _Base(connection, network_id, head, self._fork_number)
+        self._is_base = self._fork_number == self._base.number and not line
         fork_state = StoredState(connection, network_id, self._fork_number)
         self.state: StoredState | OverlayState = fork_state
         """The state after the block."""
         if line:
             self.state = OverlayState(fork_state, self._since_fork)
         self._rows: dict[bytes, _Rows] = {}
-        """Owner → the nodes that differ from the head's."""
-        self._is_head = head.header.hash == block.header.hash
-        if not self._is_head:
-            self._rewind_accounts(head.header.state_root)
+        """Owner → the nodes that differ from the stored ones."""
+        if not self._is_base:
+            self._rewind_accounts()
 
     def nodes(self, owner: bytes, paths: Collection[bytes]) -> Mapping[bytes, bytes]:
         """Return the nodes of one trie at these paths. Absent nodes are omitted."""
         rows = self._rows.get(owner)
         if not rows:
-            return self._stored.nodes(owner, paths)
-        stored = self._stored.nodes(owner, [path for path in paths if path not in rows])
+            return self._base.nodes.nodes(owner, paths)
+        stored = self._base.nodes.nodes(
+            owner, [path for path in paths if path not in rows]
+        )
         return {
             **stored,
             **{path: node for path in paths if (node := rows.get(path)) is not None},
         }
+
+    @property
+    def size(self) -> int:
+        """The number of nodes in memory."""
+        return sum(map(len, self._rows.values()))
 
     def open(self) -> TriesAt:
         """Return the tries after the block. They can be changed independently."""
@@ -164,17 +205,17 @@ class Rewinding:
     def rewind_storage(self, address: Address) -> None:
         """Compute the nodes of an account's storage trie, unless they are known."""
         owner = address_key(address)
-        if self._is_head or owner in self._rows:
+        if self._is_base or owner in self._rows:
             return
         before, after = self._slots_since(address)
         for slot, value in self._since_fork.storage.get(address, {}).items():
             if slot not in before:
-                before[slot] = self._head.storage(address, slot)
+                before[slot] = self._base.state.storage(address, slot)
             after[slot] = value
         changed = {slot for slot, value in after.items() if value != before[slot]}
-        account, newest = self.state.account(address), self._head.account(address)
+        account, newest = self.state.account(address), self._base.state.account(address)
         root = None if newest is None else newest.storage_root
-        trie = PathTrie(owner, self._stored, root, self._cache)
+        trie = PathTrie(owner, self._base.nodes, root, self._cache)
         by_key = {slot_key(slot): slot for slot in changed}
         trie.update(
             {key: slot_leaf(after[slot]) for key, slot in by_key.items()},
@@ -188,18 +229,19 @@ class Rewinding:
             )
         self._rows[owner] = dict(trie.dirty_nodes())
 
-    def _rewind_accounts(self, head_root: Hash32) -> None:
+    def _rewind_accounts(self) -> None:
         before, after = self._accounts_since()
         for address, account in self._since_fork.accounts.items():
             if address not in before:
-                before[address] = self._head.account(address)
+                before[address] = self._base.state.account(address)
             after[address] = account
         changed = {
             address: account
             for address, account in after.items()
             if account != before[address]
         }
-        trie = StateTrie(self._stored, self._cache, head_root, self._head)
+        base = self._base
+        trie = StateTrie(base.nodes, self._cache, base.root, base.state)
         if trie.set_accounts(changed, before.get) != self._block.header.state_root:
             raise StateMismatch(
                 "the rows do not give the state of block "
@@ -211,7 +253,9 @@ class Rewinding:
     def _accounts_since(
         self,
     ) -> tuple[dict[Address, AccountValue | None], dict[Address, AccountValue | None]]:
-        """Return the head's and the fork point's values of all changed accounts."""
+        """Return the base's and the fork point's values of all changed accounts."""
+        if self._fork_number == self._base.number:
+            return {}, {}
         values = {
             "network": self._network_id,
             "number": self._fork_number,
@@ -231,7 +275,9 @@ class Rewinding:
         return before, after
 
     def _slots_since(self, address: Address) -> tuple[dict[int, int], dict[int, int]]:
-        """Return the head's and the fork point's values of an account's changed slots."""
+        """Return the base's and the fork point's values of an account's changed slots."""
+        if self._fork_number == self._base.number:
+            return {}, {}
         before, after = {}, {}
         for slot, newest, earlier, count in self._connection.execute(
             _SLOTS_SINCE,

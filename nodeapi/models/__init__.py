@@ -12,7 +12,13 @@ from nodeapi.models.following import (
     UpstreamStatus,
 )
 from nodeapi.models.records import TransactionRecord
-from nodeapi.models.state import AccountVersion, Code, StorageVersion, TrieNode
+from nodeapi.models.state import (
+    AccountVersion,
+    Code,
+    StorageVersion,
+    TrieNode,
+    TrieNodeVersion,
+)
 
 __all__ = [
     "AccountVersion",
@@ -27,5 +33,6 @@ __all__ = [
     "Transaction",
     "TransactionRecord",
     "TrieNode",
+    "TrieNodeVersion",
     "UpstreamStatus",
 ]

@@ -120,3 +120,31 @@ class TrieNode(models.Model):
 
     def __str__(self) -> str:
         return f"{bytes(self.owner).hex() or 'state'}/{bytes(self.path).hex()}"
+
+
+class TrieNodeVersion(models.Model):
+    """A trie node before a block that changed it, see `nodeapi.chain.node_versions`.
+
+    Only networks that keep proofs have rows.
+    """
+
+    pk = models.CompositePrimaryKey("network_id", "owner", "path", "block_number")
+    network = _network_key()
+    owner = models.BinaryField(max_length=32, help_text="As in a trie node.")
+    path = models.BinaryField(max_length=64, help_text="As in a trie node.")
+    block_number = models.BigIntegerField()
+    node = models.BinaryField(null=True, help_text="None: there was no node.")
+
+    class Meta:
+        verbose_name = "trie node version"
+        indexes = [
+            BrinIndex(
+                fields=["block_number"],
+                name="trie_node_version_block",
+                autosummarize=True,
+            )
+        ]
+
+    def __str__(self) -> str:
+        owner = bytes(self.owner).hex() or "state"
+        return f"{owner}/{bytes(self.path).hex()} before {self.block_number}"

@@ -91,7 +91,7 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
     shown = output(
         *("configure_network", "alpha", "--upstream", first, "--upstream", second),
         *("--header", "Authorization: Bearer SECRET", "--header", "X-Key:1"),
-        *("--agree", "2", "--keep-side-blocks", "64"),
+        *("--agree", "2", "--keep-side-blocks", "64", "--proofs", "8192"),
     )
     assert "SECRET" not in shown + output("list_networks")
     assert [upstream.url for upstream in network.upstreams.all()] == [first, second]
@@ -99,6 +99,7 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
         assert upstream.headers == {"Authorization": "Bearer SECRET", "X-Key": "1"}
     network.refresh_from_db()
     assert (network.agree, network.keep_side_blocks) == (2, 64)
+    assert network.keep_proofs == 8192
     number = str(network.upstreams.get(url=second).pk)
     output("configure_network", "alpha", "--disable", number, "--agree", "1")
     assert not network.upstreams.get(url=second).is_enabled
@@ -108,10 +109,15 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
     assert [upstream.url for upstream in network.upstreams.all()] == [second, first]
     assert network.upstreams.get(url=first).headers["X-Key"] == "1"
     output("configure_network", "alpha", "--keep-side-blocks", "all")
+    output("configure_network", "alpha", "--proofs", "all")
     output("configure_network", "alpha", "--upstream", "")
     assert not network.upstreams.exists()
     network.refresh_from_db()
     assert network.keep_side_blocks is None
+    assert network.keep_proofs is None
+    output("configure_network", "alpha", "--proofs", "0")
+    network.refresh_from_db()
+    assert network.keep_proofs == 0
 
 
 @pytest.mark.parametrize(
@@ -134,6 +140,7 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
         (["alpha", "--enable", "0"], "alpha has no upstream 0"),
         (["alpha", "--keep-side-blocks", "-1"], "neither a number of blocks nor all"),
         (["alpha", "--keep-side-blocks", "9" * 12], "less than or equal to"),
+        (["alpha", "--proofs", "many"], "neither a number of blocks nor all"),
     ],
 )
 def test_invalid_argument_is_reported_in_one_line_and_changes_nothing(

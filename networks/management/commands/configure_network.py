@@ -76,6 +76,13 @@ class Command(BaseCommand):
             metavar="BLOCKS",
             help="delete side blocks this far below the finalized block; all: never",
         )
+        parser.add_argument(
+            "--proofs",
+            type=_blocks,
+            metavar="BLOCKS",
+            help="keep the trie nodes of this many blocks below the head, for proofs; "
+            "all: of all blocks from now on; 0: of none",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
@@ -102,6 +109,7 @@ class Command(BaseCommand):
                 },
                 agree=options["agree"],
                 keep_side_blocks=options["keep_side_blocks"],
+                keep_proofs=options["proofs"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error

@@ -7,29 +7,21 @@ from typing import Any
 
 import psycopg
 import pytest
-import rlp
-from eth_typing import Address
-from trie import HexaryTrie
 
 from evm.changes import AccountValue, Changes
-from evm.state_trie import account_leaf, address_key, slot_key, slot_leaf
-from evm.trie_proofs import KeyProof
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.branch import StateMismatch
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.trie_at import TooManyChanges, rewind, trie_at
 from samples.signers import create_address
-from tests.nodeapi.chain.trees import ALICE, BOB, Node, genesis, tree
+from tests.nodeapi.chain.proving import ABSENT, check_proofs
+from tests.nodeapi.chain.trees import ALICE, BOB, genesis, tree
 from tests.support import chains
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SLUG = "tree"
 NODES = tree()
-ADDRESSES = sorted(
-    {address for node in NODES.values() for address in node.state.accounts}
-)
-ABSENT = Address(b"\x77" * 20)
 SLOTS = create_address(ALICE.address, 0)
 """The contract whose slots each block writes."""
 
@@ -46,34 +38,6 @@ def network(connection: psycopg.Connection[Any]) -> int:
     return chains.network_id(connection, SLUG)
 
 
-def accepted_value(root: bytes, proof: KeyProof, key: bytes) -> bytes:
-    """Return the value that the reference library finds in a proof."""
-    nodes = [rlp.decode(node) for node in proof.nodes]
-    found: bytes = HexaryTrie.get_from_proof(root, key, nodes)
-    return found
-
-
-def check_proofs(connection: psycopg.Connection[Any], node: Node) -> None:
-    tries = trie_at(connection, network(connection), node.hash)
-    root = node.state.root
-    assert root is not None
-    addresses = [*ADDRESSES, ABSENT]
-    proofs = tries.prove_accounts(addresses)
-    for address, proof in zip(addresses, proofs, strict=True):
-        account = node.state.account(address)
-        found = accepted_value(root, proof, address_key(address))
-        assert found == (account_leaf(account) if account else b"")
-        if account is None or account.storage_root is None:
-            assert tries.prove_slots(address, [0])[0].nodes == []
-            continue
-        slots = list(range(8))
-        for slot, slot_proof in zip(
-            slots, tries.prove_slots(address, slots), strict=True
-        ):
-            value = accepted_value(account.storage_root, slot_proof, slot_key(slot))
-            assert value == slot_leaf(node.state.storage(address, slot))
-
-
 def test_proofs_after_each_block_are_accepted_by_the_reference_library(
     connection: psycopg.Connection[Any],
 ) -> None:
@@ -84,7 +48,7 @@ def test_proofs_after_each_block_are_accepted_by_the_reference_library(
         ).fetchone()
         assert row is not None
         kinds.add(row[0])
-        check_proofs(connection, node)
+        check_proofs(trie_at(connection, network(connection), node.hash), node.state)
     assert kinds == {True, False}
 
 
