@@ -49,16 +49,43 @@ class PendingBlockNotAvailable(RpcError):
 
 
 class PendingStateNotAvailable(RpcError):
-    """Raised when no upstream responds to a request for a pending nonce."""
+    """Raised when no upstream responds to a request for the pending state."""
 
     text = "pending state is not available"
+
+
+class PoolNotAvailable(RpcError):
+    """Raised when no upstream responds to a request for its transaction pool."""
+
+    text = "transaction pool is not available"
 
 
 class TransactionRejected(RpcError):
     """Raised when a submitted transaction is malformed or breaks a rule.
 
-    No upstream gets it. The message is geth's.
+    Neither an upstream nor the local pool gets it. The message is geth's.
     """
+
+
+class TransactionNotProcessed(RpcError):
+    """Raised when a transaction was sent, and no block had it before the timeout.
+
+    seconds: the timeout. transaction_hash: 32 bytes, which `data` contains.
+    """
+
+    code = 4
+
+    def __init__(self, transaction_hash: bytes, seconds: float) -> None:
+        super().__init__(
+            "The transaction was added to the transaction pool but wasn't processed in "
+            f"{_duration(seconds)}"
+        )
+        self._hash = transaction_hash
+
+    @property
+    def data(self) -> object:
+        """The transaction's hash."""
+        return f"0x{self._hash.hex()}"
 
 
 class RelayedError(RpcError):
@@ -76,21 +103,6 @@ class RelayedError(RpcError):
     def data(self) -> object:
         """The upstream's `data`, None if it is absent."""
         return self._data
-
-
-class NoUpstream(RpcError):
-    """Raised when a transaction is sent to a network without enabled upstreams.
-
-    network: its slug.
-    """
-
-    reason = "no_upstream"
-
-    def __init__(self, network: str) -> None:
-        super().__init__(
-            f"{network} accepts no transactions, because it has no upstream node",
-            network=network,
-        )
 
 
 class UpstreamsUnavailable(RpcError):
@@ -340,3 +352,11 @@ class NoPendingTransactions(RpcError):
             f"{network} has no upstream node that reports pending transactions",
             network=network,
         )
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration of at least a millisecond as Go prints it: `20s`, `1m0s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.10g}ms"
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes:.0f}m{rest:.10g}s" if minutes else f"{rest:.10g}s"

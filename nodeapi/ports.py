@@ -307,8 +307,30 @@ class Store(Records, Protocol):
         """Return the `config` of a network's genesis.json, which schedules its forks."""
 
 
+class TransactionPools(Protocol):
+    """Reads the pools of all networks; see `nodeapi.mempool.pools`."""
+
+    async def status(self, network: NetworkView, payer: int) -> bytes:
+        """Return the numbers of pending and queued transactions, as JSON."""
+
+    async def content(self, network: NetworkView, payer: int) -> bytes:
+        """Return the transaction objects by address and nonce, as JSON."""
+
+    async def content_from(
+        self, network: NetworkView, address: bytes, payer: int
+    ) -> bytes:
+        """Return the transaction objects of a sender by nonce, as JSON."""
+
+    async def inspect(self, network: NetworkView, payer: int) -> bytes:
+        """Return a line of text for each transaction by address and nonce, as JSON."""
+
+
 class Relay(Protocol):
-    """Asks upstreams; see `nodeapi.relay`."""
+    """Sends transactions, and reads what is pending; see `nodeapi.relay`."""
+
+    @property
+    def pools(self) -> TransactionPools:
+        """The transaction pools: upstreams', or local ones."""
 
     async def send(
         self,
@@ -319,7 +341,17 @@ class Relay(Protocol):
     ) -> bytes:
         """Check a transaction, send it to every upstream, and return its hash.
 
+        Without upstreams, it is added to the local pool.
+
         allow: called with the recipient, empty for a creation. Its error ends the call.
+        """
+
+    async def wait_for_receipt(
+        self, network: NetworkView, transaction_hash: bytes, payer: int, seconds: float
+    ) -> Answer | None:
+        """Return the receipt of a transaction as soon as a block contains it.
+
+        None if no block contains it after a time.
         """
 
     async def pending_block(
@@ -335,7 +367,7 @@ class Relay(Protocol):
     async def pending_transaction(
         self, network: NetworkView, transaction_hash: bytes, payer: int
     ) -> bytes | None:
-        """Return the object of a transaction that an upstream has, None otherwise."""
+        """Return a transaction object of an upstream or the local pool, or None."""
 
 
 class Tracing(Protocol):

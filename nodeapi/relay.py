@@ -1,37 +1,34 @@
-"""Customers' requests that only a network's upstreams can answer.
+"""Customers' transactions, and what is pending on a network.
 
 Transactions are checked here and sent to every upstream. The pending block and pending
-transactions are read from upstreams, and cached for a second.
+transactions are read from upstreams, and cached for a second. A network without
+upstreams has a local pool instead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
 
 import orjson
 
-from evm.fork import Fork
 from networks.directory import NetworkView
+from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.encoding import index
 from nodeapi.errors import (
-    NoUpstream,
     PendingBlockNotAvailable,
     PendingStateNotAvailable,
     RelayedError,
-    TooManyRelayedCalls,
-    TransactionRejected,
     UpstreamsUnavailable,
 )
+from nodeapi.mempool.local import LocalPool
+from nodeapi.mempool.pools import TransactionPools
 from nodeapi.pending import PendingBlock, pending_block, pending_transaction
-from nodeapi.ports import Store
-from nodeapi.sending.decoding import Submission, decode_submission
-from nodeapi.sending.rules import HeadRules, check, check_size
+from nodeapi.ports import Answer, Store
+from nodeapi.receipt_waits import ReceiptWaits
+from nodeapi.sending.checking import Checker
+from nodeapi.shared_reads import SharedReads
 from nodeapi.short_cache import ShortCache
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
@@ -40,16 +37,8 @@ from nodeapi.upstreams.errors import (
     UpstreamUnavailable,
 )
 from nodeapi.upstreams.pool import UpstreamPool
-from postgres.errors import Unavailable
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-MAX_CALLS = 256
-"""Maximum number of relayed calls that a process has in flight."""
-MAX_CALLS_OF_KEY = 32
-"""Maximum number of relayed calls that an API key has in flight in a process."""
 
 READ_SECONDS = 5.0
 """Time limit for reading from one upstream."""
@@ -64,9 +53,6 @@ MAX_PENDING_BLOCK_BYTES = 16 * 2**20
 CACHE_BYTES = 32 * 2**20
 """Size of the cache of pending blocks, and of the cache of pending transactions."""
 
-LONG_BYTES = 2**14
-"""Longer transactions are checked in a thread, because that may take milliseconds."""
-
 _ALREADY_KNOWN = (
     "already known",  # geth, reth, Erigon
     "alreadyknown",  # Nethermind
@@ -79,17 +65,24 @@ _ABSENT = b"null"
 
 
 class Relay:
-    """Sends transactions to upstreams, and reads pending blocks and transactions.
+    """Sends transactions, and reads pending blocks and transactions.
 
     payer: the id of the API key. All methods raise TooManyRelayedCalls while the key or
     the process has too many calls in flight.
     """
 
-    def __init__(self, pool: UpstreamPool, store: Store) -> None:
-        self._pool = pool
+    def __init__(
+        self,
+        upstreams: UpstreamPool,
+        store: Store,
+        local: LocalPool,
+        receipts: ReceiptWaits,
+    ) -> None:
+        self._upstreams = upstreams
         self._store = store
-        self._rules: dict[int, tuple[bytes, HeadRules]] = {}
-        """Network id → hash of a head, and the rules that it determines."""
+        self._local = local
+        self._receipts = receipts
+        self._checker = Checker(store)
         self._blocks: ShortCache[tuple[int, bytes], PendingBlock] = ShortCache(
             PENDING_SECONDS, CACHE_BYTES
         )
@@ -98,19 +91,22 @@ class Relay:
             PENDING_SECONDS, CACHE_BYTES
         )
         """By network id and hash. `null` for transactions that no upstream has."""
-        self._reading: dict[Hashable, asyncio.Task[Any]] = {}
-        """Reads in flight by key. Callers with the same key share a read."""
+        self._reads = SharedReads()
         self._sending: set[asyncio.Task[None]] = set()
         """Calls that send a transaction. They outlive their caller."""
-        self._calls: Counter[int] = Counter()
-        """Calls in flight, by API key."""
+        self._calls = CallsInFlight()
+        self.pools = TransactionPools(upstreams, local, self._calls)
 
     async def close(self) -> None:
         """Cancel all calls."""
-        tasks = [*self._sending, *self._reading.values()]
+        tasks = [*self._sending]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._reads.close()
+        await self._checker.close()
+        await self.pools.close()
+        await self._local.close()
 
     async def send(
         self,
@@ -124,26 +120,38 @@ class Relay:
         allow: called with the recipient, empty for a creation. Its error ends the call.
 
         Return as soon as one upstream has accepted the transaction. It is sent to the
-        other upstreams even if the caller is cancelled.
+        other upstreams even if the caller is cancelled. Without upstreams, the
+        transaction is added to the local pool.
 
-        Raises: NoUpstream; TransactionRejected if the transaction breaks a rule;
-            RelayedError with the first upstream's error if all reject it;
-            UpstreamsUnavailable.
+        Raises: TransactionRejected if the transaction breaks a rule; RelayedError with
+            the first upstream's error if all reject it; UpstreamsUnavailable.
         """
-        clients = self._pool.clients(network)
-        if not clients:
-            raise NoUpstream(network.slug)
-        with self._in_flight(payer):
-            rules = await self._head_rules(network)
-            submission = await _checked(raw, rules)
-            allow(submission.transaction.to)
-            transaction_hash = submission.transaction.hash
-            await self._broadcast(clients, raw)
-        self._transactions.discard((network.id, transaction_hash))
+        clients = self._upstreams.clients(network)
+        with self._calls.hold(payer):
+            submission = await self._checker.check(network, raw)
+            transaction = submission.transaction
+            allow(transaction.to)
+            if clients:
+                await self._broadcast(clients, raw)
+            else:
+                await self._local.add(network.id, transaction)
+        self._transactions.discard((network.id, transaction.hash))
         logger.info(
-            "relayed transaction 0x%s to %s", transaction_hash.hex(), network.slug
+            "%s transaction 0x%s to %s",
+            "relayed" if clients else "added",
+            transaction.hash.hex(),
+            network.slug,
         )
-        return transaction_hash
+        return transaction.hash
+
+    async def wait_for_receipt(
+        self, network: NetworkView, transaction_hash: bytes, payer: int, seconds: float
+    ) -> Answer | None:
+        """Return the receipt of a transaction as soon as a block contains it.
+
+        None if no block contains it after a time.
+        """
+        return await self._receipts.wait(network.id, transaction_hash, payer, seconds)
 
     async def pending_block(
         self, network: NetworkView, payer: int
@@ -159,8 +167,8 @@ class Relay:
         cached = self._blocks.get(key)
         if cached is not None:
             return cached
-        with self._in_flight(payer):
-            return await self._shared(key, lambda: self._read_block(network, key))
+        with self._calls.hold(payer):
+            return await self._reads.get(key, lambda: self._read_block(network, key))
 
     async def pending_nonce(
         self, network: NetworkView, address: bytes, payer: int
@@ -173,9 +181,11 @@ class Relay:
         Raises: RelayedError if upstreams answer with an error;
             PendingStateNotAvailable if none answers.
         """
-        with self._in_flight(payer):
-            clients = self._pool.by_availability(network)
-            available = [c for c in clients if not self._pool.is_avoided(c)]
+        if not network.upstreams:
+            return await self._local.next_nonce(network.id, address)
+        with self._calls.hold(payer):
+            clients = self._upstreams.by_availability(network)
+            available = [c for c in clients if not self._upstreams.is_avoided(c)]
             answers = await asyncio.gather(
                 *(self._nonce(client, address) for client in available or clients),
                 return_exceptions=True,
@@ -191,79 +201,22 @@ class Relay:
     async def pending_transaction(
         self, network: NetworkView, transaction_hash: bytes, payer: int
     ) -> bytes | None:
-        """Return a transaction that is known to an upstream, as a JSON object.
+        """Return a transaction that an upstream or the local pool has, as a JSON object.
 
         None if no available upstream has the transaction.
         """
+        if not network.upstreams:
+            return await self._local.find(network.id, transaction_hash)
         key = (network.id, transaction_hash)
         found = self._transactions.get(key)
         if found is None:
-            with self._in_flight(payer):
-                found = await self._shared(
+            with self._calls.hold(payer):
+                found = await self._reads.get(
                     key, lambda: self._read_transaction(network, key)
                 )
         return None if found is _ABSENT else found
 
-    @contextmanager
-    def _in_flight(self, payer: int) -> Iterator[None]:
-        """Count a call while it is in flight. Raises: TooManyRelayedCalls."""
-        calls = self._calls
-        if calls[payer] >= MAX_CALLS_OF_KEY or calls.total() >= MAX_CALLS:
-            raise TooManyRelayedCalls
-        calls[payer] += 1
-        try:
-            yield
-        finally:
-            calls[payer] -= 1
-            if not calls[payer]:
-                del calls[payer]
-
-    async def _shared(
-        self, key: Hashable, read: Callable[[], Coroutine[Any, Any, T]]
-    ) -> T:
-        """Return the result of a read. Concurrent callers with the same key share it."""
-        task: asyncio.Task[T] | None = self._reading.get(key)
-        if task is None:
-            task = asyncio.create_task(read())
-            self._reading[key] = task
-            task.add_done_callback(partial(self._end_reading, key))
-        # A caller that disconnects does not end the read of the others.
-        return await asyncio.shield(task)
-
-    def _end_reading(self, key: Hashable, task: asyncio.Task[Any]) -> None:
-        del self._reading[key]
-        if not task.cancelled():
-            task.exception()  # otherwise asyncio would log it if all callers are gone
-
     # Sending
-
-    async def _head_rules(self, network: NetworkView) -> HeadRules:
-        """Return the rules for transactions under a network's head.
-
-        Raises: Unavailable.
-        """
-        head_hash = network.head_hash
-        if head_hash is None:
-            raise Unavailable("the network has no blocks yet")
-        known = self._rules.get(network.id)
-        if known is not None and known[0] == head_hash:
-            return known[1]
-        key = ("rules", network.id, head_hash)
-        return await self._shared(key, lambda: self._read_rules(network, head_hash))
-
-    async def _read_rules(self, network: NetworkView, head_hash: bytes) -> HeadRules:
-        document = await self._store.block_by_hash(network.id, head_hash, False, False)
-        if document is None:
-            raise Unavailable("the head was removed")
-        config = await self._store.genesis_config(network.id)
-        head = orjson.loads(document)
-        rules = HeadRules(
-            network.chain_id,
-            await asyncio.to_thread(_fork, config, head),
-            int(head["gasLimit"], 16),
-        )
-        self._rules[network.id] = head_hash, rules
-        return rules
 
     async def _broadcast(self, clients: Sequence[UpstreamClient], raw: bytes) -> None:
         """Send a transaction to all upstreams, and return when one has accepted it.
@@ -301,7 +254,7 @@ class Relay:
             if head is not None:
                 total_difficulty = int(orjson.loads(head)["totalDifficulty"], 16)
         failure: UpstreamError | None = None
-        for client in self._pool.by_availability(network):
+        for client in self._upstreams.by_availability(network):
             try:
                 async with asyncio.timeout(READ_SECONDS):
                     found = await client.call(
@@ -314,7 +267,7 @@ class Relay:
             except UpstreamError as error:
                 failure = failure or error
             except (UpstreamUnavailable, TimeoutError, ValueError):
-                self._pool.avoid(client)
+                self._upstreams.avoid(client)
             else:
                 self._blocks.put(key, block, block.size)
                 return block
@@ -329,7 +282,7 @@ class Relay:
         name = "0x" + key[1].hex()
         look_ups = [
             asyncio.create_task(self._look_up(client, name))
-            for client in self._pool.clients(network)
+            for client in self._upstreams.clients(network)
         ]
         found = _ABSENT
         try:
@@ -354,7 +307,7 @@ class Relay:
                 found = await client.call("eth_getTransactionCount", name, "pending")
             return index(found)
         except (UpstreamUnavailable, TimeoutError, ValueError):
-            self._pool.avoid(client)
+            self._upstreams.avoid(client)
             raise
 
     async def _look_up(self, client: UpstreamClient, name: str) -> bytes:
@@ -370,7 +323,7 @@ class Relay:
                 return _ABSENT
             return pending_transaction(found)
         except (UpstreamUnavailable, TimeoutError):
-            self._pool.avoid(client)
+            self._upstreams.avoid(client)
         except (UpstreamError, ValueError, TypeError, KeyError, AttributeError):
             pass
         return _ABSENT
@@ -402,35 +355,3 @@ def rejection(
     for error in errors:
         return RelayedError(error.code, error.message, error.data)
     return UpstreamsUnavailable()
-
-
-async def _checked(raw: bytes, rules: HeadRules) -> Submission:
-    """Return a decoded transaction that follows the rules.
-
-    Raises: TransactionRejected.
-    """
-    try:
-        check_size(raw)
-        if len(raw) > LONG_BYTES:
-            return await asyncio.to_thread(_decode, raw, rules)
-        return _decode(raw, rules)
-    except ValueError as error:
-        raise TransactionRejected(str(error)) from None
-
-
-def _decode(raw: bytes, rules: HeadRules) -> Submission:
-    submission = decode_submission(raw)
-    check(submission, rules)
-    return submission
-
-
-def _fork(config: Any, head: dict[str, Any]) -> Fork:
-    """Return the head's fork. geth's transaction pool applies its rules."""
-    # Importing it loads py-evm, which takes about a second and 20 MB, once.
-    from evm.chain_config import ChainConfig
-
-    return ChainConfig.from_genesis({"config": config}).fork_at(
-        int(head["number"], 16),
-        int(head["timestamp"], 16),
-        is_merged=int(head["difficulty"], 16) == 0,
-    )

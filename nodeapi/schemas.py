@@ -470,3 +470,16 @@ RAW_RECEIPTS_OR_NULL = _or_null(_array(DATA))
 RECEIPT_OR_NULL = _or_null(RECEIPT)
 RECEIPTS_OR_NULL = _or_null(_array(RECEIPT))
 COUNT_OR_NULL = _or_null(QUANTITY)
+
+TRANSACTIONS = _array(TRANSACTION)
+
+POOL_STATUS = _object({"pending": QUANTITY, "queued": QUANTITY})
+_BY_NONCE: Schema = {"type": "object", "additionalProperties": TRANSACTION}
+_BY_SENDER: Schema = {"type": "object", "additionalProperties": _BY_NONCE}
+POOL_CONTENT_FROM = _object({"pending": _BY_NONCE, "queued": _BY_NONCE})
+POOL_CONTENT = _object({"pending": _BY_SENDER, "queued": _BY_SENDER})
+_LINES: Schema = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": _STRING},
+}
+POOL_LINES = _object({"pending": _LINES, "queued": _LINES})

@@ -21,9 +21,11 @@ from networks.directory import Directory
 from nodeapi import conf
 from nodeapi.endpoint import Endpoint
 from nodeapi.feed import Feeds
+from nodeapi.mempool.local import LocalPool
 from nodeapi.methods import registry
 from nodeapi.pending_feed import PendingFeed
 from nodeapi.ports import Tracing
+from nodeapi.receipt_waits import ReceiptWaits
 from nodeapi.relay import Relay
 from nodeapi.store import Store
 from nodeapi.syncing import SyncingFeed
@@ -129,7 +131,12 @@ def build_service(conninfo: str | None = None) -> Service:
         store=store,
         tracing=TracePool(address, limits, spooled),
         upstreams=upstreams,
-        relay=Relay(upstreams, store),
+        relay=Relay(
+            upstreams,
+            store,
+            LocalPool(connections, address),
+            ReceiptWaits(directory, store),
+        ),
         pending_feed=PendingFeed(upstreams, directory),
         unknown_keys=unknown_keys,
         uses_after_revocation=UsesAfterRevocation(),

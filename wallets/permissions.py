@@ -68,6 +68,12 @@ _GROUPS = {
     "eth_syncing": Group.READ,
     "eth_uninstallFilter": Group.READ,
     "wallet_addEthereumChain": Group.READ,
+    # Methods that MetaMask does not grant.
+    "eth_sendRawTransactionSync": Group.SEND,
+    "txpool_content": Group.READ,
+    "txpool_contentFrom": Group.READ,
+    "txpool_inspect": Group.READ,
+    "txpool_status": Group.READ,
 }
 
 CHAIN_METHODS = tuple(name for name in _GROUPS if name != "wallet_addEthereumChain")

@@ -111,7 +111,7 @@ class PendingReader:
         return None if block is None else block.transactions
 
     async def _transaction(self, network_id: int, name: bytes) -> bytes | None:
-        network = self._followed(network_id)
+        network = self._directory.get(network_id)
         if network is None:
             return None
         return await self._relay.pending_transaction(network, name, _PAYER)
@@ -146,7 +146,7 @@ def pending_count(request: HttpRequest, network: Network) -> int | None:
 def pending_transaction(
     request: HttpRequest, network: Network, name: bytes
 ) -> PendingTransaction | None:
-    """Return a pending transaction, or None if no upstream has it. name: its hash."""
+    """Return a pending transaction, or None if it is unknown. name: its hash."""
     reader = _reader(request)
     document = None if reader is None else reader.transaction(network.pk, name)
     if document is None:

@@ -16,6 +16,7 @@ from nodeapi.methods import (
     rpc,
     trace,
     trace_replay,
+    txpool,
     web3,
 )
 from nodeapi.methods.catalog import registry
@@ -32,5 +33,6 @@ __all__ = [
     "rpc",
     "trace",
     "trace_replay",
+    "txpool",
     "web3",
 ]

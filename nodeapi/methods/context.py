@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 
-from jsonrpc.errors import RpcError
+from jsonrpc.errors import RpcError, ServiceUnavailable
 from jsonrpc.later import DONE, Later
 from jsonrpc.registry import Method
 from keys import permits
@@ -16,7 +16,15 @@ from keys.metering import OK, UNKNOWN_METHOD, outcome_of
 from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
-from nodeapi.ports import Limiter, Meter, Notifier, Relay, Store, Tracing
+from nodeapi.ports import (
+    Limiter,
+    Meter,
+    Notifier,
+    Relay,
+    Store,
+    Tracing,
+    TransactionPools,
+)
 from nodeapi.request_id import RequestId
 
 TRACE = permits.TRACE
@@ -62,8 +70,20 @@ class Context:
 
     @property
     def pending(self) -> Relay | None:
-        """The relay, which knows what is pending. None if the network has no upstream."""
+        """The relay, which reads pending blocks. None if the network has no upstream."""
         return self.relay if self.network.upstreams else None
+
+    @property
+    def sending(self) -> Relay:
+        """The relay, which sends transactions. Raises: ServiceUnavailable."""
+        if self.relay is None:
+            raise ServiceUnavailable("this service accepts no transactions")
+        return self.relay
+
+    @property
+    def pools(self) -> TransactionPools:
+        """The transaction pools of all networks. Raises: ServiceUnavailable."""
+        return self.sending.pools
 
     def charge(self, credits: int) -> Later[None]:
         """Charge the API key with the credits that a request costs.

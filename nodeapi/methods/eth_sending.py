@@ -1,30 +1,57 @@
-"""`eth_sendRawTransaction`: transactions that customers have signed."""
+"""`eth_`: transactions that customers have signed.
+
+Source: go-ethereum internal/ethapi/api.go, TransactionAPI
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from jsonrpc.params import Param
+from jsonrpc.text import Number, kind
 from nodeapi import schemas
 from nodeapi.encoding import any_data, data
-from nodeapi.errors import NoUpstream
+from nodeapi.errors import TransactionNotProcessed
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.methods.go_json import mismatch
+from nodeapi.ports import Answer
+
+DEFAULT_TIMEOUT_MS = 20_000
+"""Time for which eth_sendRawTransactionSync waits, unless the caller gives another one."""
+MAX_TIMEOUT_MS = 60_000
+"""Longest time for which it waits."""
+
+_TRANSACTION = Param(
+    "transaction",
+    any_data,
+    schemas.DATA,
+    summary="The signed transaction as EIP-2718 encodes it. A blob transaction has its "
+    "sidecar, of version 0 or 1.",
+)
+
+
+def _milliseconds(value: Any) -> int:
+    """Decode a JSON number. 0 and null stand for the default."""
+    if value is None:
+        return DEFAULT_TIMEOUT_MS
+    if type(value) is not int or not 0 <= value < 2**64:
+        found = kind(value)
+        if found == "number":
+            found += f" {value.text if isinstance(value, Number) else value}"
+        raise ValueError(mismatch(found, "uint64"))
+    return min(value, MAX_TIMEOUT_MS) or DEFAULT_TIMEOUT_MS
 
 
 @registry.method(
     "eth_sendRawTransaction",
-    params=[
-        Param(
-            "transaction",
-            any_data,
-            schemas.DATA,
-            summary="The signed transaction as EIP-2718 encodes it. A blob transaction "
-            "has its sidecar, of version 0 or 1.",
-        )
-    ],
+    params=[_TRANSACTION],
     encode=data,
     result=schemas.named("transactionHash", schemas.HASH32),
     summary="Checks a signed transaction, sends it to the network's upstream nodes, and "
-    "returns its hash.",
+    "returns its hash. A network without upstreams keeps it in a local pool, from which "
+    "nothing includes it in a block.",
     credits=10,
 )
 async def send_raw_transaction(context: Context, raw: bytes) -> bytes:
@@ -32,13 +59,59 @@ async def send_raw_transaction(context: Context, raw: bytes) -> bytes:
 
     The recipient has to be in the key's allowlist of contracts, if there is one.
     """
-    relay = context.pending
-    if relay is None:
-        raise NoUpstream(context.network.slug)
+    return await context.sending.send(
+        context.network, raw, context.payer, _allow(context)
+    )
+
+
+@registry.method(
+    "eth_sendRawTransactionSync",
+    params=[
+        _TRANSACTION,
+        Param(
+            "timeout",
+            _milliseconds,
+            {"oneOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
+            required=False,
+            default=DEFAULT_TIMEOUT_MS,
+            summary="Milliseconds, 60000 at most; 20000 when it is left out.",
+        ),
+    ],
+    result=schemas.named("receipt", schemas.RECEIPT),
+    summary="Sends a signed transaction like eth_sendRawTransaction, waits until a block "
+    "contains it, and returns its receipt.",
+    credits=20,
+    is_slow=True,
+)
+async def send_raw_transaction_sync(
+    context: Context, raw: bytes, milliseconds: int
+) -> Answer:
+    """Return the receipt. Raises: TransactionNotProcessed after the timeout."""
+    network, payer, relay = context.network, context.payer, context.sending
+    transaction_hash = await relay.send(network, raw, payer, _allow(context))
+    seconds = milliseconds / 1000
+    receipt = await relay.wait_for_receipt(network, transaction_hash, payer, seconds)
+    if receipt is None:
+        raise TransactionNotProcessed(transaction_hash, seconds)
+    return receipt
+
+
+@registry.method(
+    "eth_pendingTransactions",
+    result=schemas.named("transactions", schemas.TRANSACTIONS),
+    summary="Returns the pending transactions of the node's own accounts. There are none.",
+)
+def pending_transactions(context: Context) -> bytes:
+    """Return an empty list, because this node has no accounts."""
+    return b"[]"
+
+
+def _allow(context: Context) -> Callable[[bytes], None]:
+    """Return a function that checks a recipient against the key's allowlist."""
     allowlists = context.grant.allowlists
 
     def allow(recipient: bytes) -> None:
         if allowlists is not None:
             allowlists.require_contracts([recipient])
 
-    return await relay.send(context.network, raw, context.payer, allow)
+    return allow

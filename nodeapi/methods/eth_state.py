@@ -86,10 +86,11 @@ def get_transaction_count(
 ) -> Later[int]:
     """Return a nonce, 0 if the account does not exist.
 
-    At pending, it is the next nonce after the transactions that upstreams have.
+    At pending, it is the next nonce after the transactions that upstreams or the local
+    pool have.
     """
     found = context.store.account(context.network.id, account, block).then(_nonce)
-    if block.tag == "pending" and (relay := context.pending) is not None:
+    if block.tag == "pending" and (relay := context.relay) is not None:
         pending = relay.pending_nonce(context.network, account, context.payer)
         return Later.from_coroutine(_highest(found, pending))
     return found

@@ -46,11 +46,11 @@ def _quantity_or_null(value: int | None) -> bytes:
     params=[_TRANSACTION_HASH],
     result=schemas.named("transaction", schemas.TRANSACTION_OR_NULL),
     summary="Returns the transaction with a hash, null when there is none. It may be "
-    "pending at an upstream node of the network.",
+    "pending at an upstream node of the network, or in the network's local pool.",
 )
 def get_transaction_by_hash(context: Context, transaction_hash: bytes) -> Document:
     """Return a transaction of the canonical chain, or a pending one."""
-    network, relay = context.network, context.pending
+    network, relay = context.network, context.relay
     found = context.store.transaction_by_hash(network.id, transaction_hash)
     if relay is None:
         return found

@@ -1,6 +1,6 @@
 """Tables: blocks, transactions, trace records, the history of the state, the trie.
 
-And what the followers report.
+And what the followers report, and the local pool.
 """
 
 from nodeapi.models.blocks import Block, SideDiff, Transaction
@@ -11,6 +11,7 @@ from nodeapi.models.following import (
     Reorganisation,
     UpstreamStatus,
 )
+from nodeapi.models.pool import PooledTransaction
 from nodeapi.models.records import TransactionRecord
 from nodeapi.models.state import (
     AccountVersion,
@@ -26,6 +27,7 @@ __all__ = [
     "Code",
     "FollowerStatus",
     "ImportTiming",
+    "PooledTransaction",
     "QuarantinedBlock",
     "Reorganisation",
     "SideDiff",

@@ -3,7 +3,8 @@
 They are checked in geth's order and reported with its texts, under the rules of the
 head's fork. Nonces and balances are left to the upstreams, because their heads may be
 newer. Proofs of blobs, which are expensive to verify, and an upstream's own rules, such as
-its lowest tip, are left to the upstreams, too.
+its lowest tip, are left to the upstreams, too. The local pool has geth's own rules, and
+`nodeapi.mempool.rules` checks accounts for it.
 
 Sources: go-ethereum v1.17.2, core/txpool/validation.go, core/txpool/errors.go,
 core/error.go, core/types/transaction_signing.go, internal/ethapi/api.go
@@ -37,6 +38,10 @@ CELLS_PER_BLOB = 128
 """Proofs for each blob in a sidecar of version 1 (EIP-7594)."""
 MIN_BLOB_FEE = 1
 """Wei per blob gas."""
+MIN_LOCAL_TIP = 1
+"""Wei per gas. geth's default."""
+LOCAL_FEE_CAP = 10**18
+"""Highest fee in wei. geth's default."""
 
 _MAX_UINT256 = 2**256 - 1
 _MAX_NONCE = 2**64 - 1
@@ -51,11 +56,15 @@ class InvalidTransaction(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class HeadRules:
-    """The rules that depend on the head: its fork and its gas limit."""
+    """The rules that depend on the head: its fork and its gas limit.
+
+    is_local: whether the rules of geth's own pool apply, too: lowest tip, highest fee.
+    """
 
     chain_id: int
     fork: Fork
     gas_limit: int
+    is_local: bool = False
 
 
 def check_size(raw: bytes) -> None:
@@ -76,6 +85,8 @@ def check(submission: Submission, rules: HeadRules) -> None:
     Raises: InvalidTransaction.
     """
     transaction, fork = submission.transaction, rules.fork
+    if rules.is_local:
+        _check_fee_cap(transaction)
     if not submission.is_protected:
         raise InvalidTransaction(
             "only replay-protected (EIP-155) transactions allowed over RPC"
@@ -87,11 +98,26 @@ def check(submission: Submission, rules: HeadRules) -> None:
     if transaction.nonce >= _MAX_NONCE:
         raise InvalidTransaction("nonce has max value")
     _check_gas(transaction, fork)
+    tip = transaction.max_priority_fee_per_gas
+    if rules.is_local and tip < MIN_LOCAL_TIP:
+        raise InvalidTransaction(
+            f"transaction gas price below minimum: gas tip cap {tip}, "
+            f"minimum needed {MIN_LOCAL_TIP}"
+        )
     if transaction.type == BLOB:
         _check_blobs(transaction, submission.sidecar, fork)
     if transaction.type == SET_CODE and not transaction.authorization_list:
         raise InvalidTransaction(
             "set code tx must have at least one authorization tuple"
+        )
+
+
+def _check_fee_cap(transaction: Transaction) -> None:
+    fee = transaction.max_fee_per_gas * transaction.gas
+    if fee > LOCAL_FEE_CAP:
+        raise InvalidTransaction(
+            f"tx fee ({fee / 10**18:.2f} ether) exceeds the configured cap "
+            f"({LOCAL_FEE_CAP / 10**18:.2f} ether)"
         )
 
 

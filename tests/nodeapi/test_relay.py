@@ -21,10 +21,11 @@ from keys.grants import Grant
 from keys.permits import NO_PERMITS
 from networks.models import Network
 from networks.services import add_upstream
-from nodeapi import relay
+from nodeapi import calls_in_flight, relay
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import FollowerStatus
+from nodeapi.sending.decoding import decode_submission
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ALICE = Signer("alice")
 SEND = "eth_sendRawTransaction"
 RAW = VALID["dynamic fee"]
-HASH = "0x" + relay.decode_submission(RAW).transaction.hash.hex()
+HASH = "0x" + decode_submission(RAW).transaction.hash.hex()
 GRANT = Grant(1, "customer", None, NO_PERMITS, None)
 UNKNOWN = "0x" + "12" * 32
 
@@ -161,7 +162,7 @@ def followed() -> Iterator[Node]:
 @pytest.mark.parametrize("name", VALID)
 def test_transaction_is_sent_to_every_upstream(node, name):
     node.all_methods(eth_sendRawTransaction=HASH)
-    expected = relay.decode_submission(VALID[name]).transaction.hash
+    expected = decode_submission(VALID[name]).transaction.hash
     assert node.send(VALID[name])["result"] == "0x" + expected.hex()
     node.running.until(lambda: node.sent() == [1, 1])
     for upstream in node.upstreams:
@@ -229,12 +230,6 @@ def test_invalid_transaction_reaches_no_upstream(node, name):
     assert node.sent() == [0, 0]
 
 
-def test_network_without_upstreams_accepts_no_transactions(node):
-    error = node.error(SEND, "0x" + RAW.hex(), network="files")
-    assert (error["code"], error["data"]["reason"]) == (-32000, "no_upstream")
-    assert error["message"].startswith("files accepts no transactions")
-
-
 def test_recipient_has_to_be_in_the_allowlist_of_contracts(node):
     node.all_methods(eth_sendRawTransaction=HASH)
     for contract, is_allowed in ((TO, True), (ALICE.address, False)):
@@ -261,7 +256,7 @@ def test_log_has_the_hash_and_nothing_else_of_a_transaction(node, caplog):
 
 
 def test_calls_in_flight_are_limited(node, monkeypatch):
-    monkeypatch.setattr(relay, "MAX_CALLS_OF_KEY", 2)
+    monkeypatch.setattr(calls_in_flight, "MAX_CALLS_OF_KEY", 2)
     for upstream in node.upstreams:
         upstream.fault = hold
         upstream.methods[SEND] = HASH
@@ -555,3 +550,52 @@ def test_changed_upstreams_are_used_at_once(node):
     node.running.ask(node.running.service.directory.refresh)
     node.send()
     assert node.sent() == [1, 2]
+
+
+# Transaction pools
+
+POOL = {"pending": {"0x" + "Ab" * 20: {"7": PENDING_TRANSACTION}}, "queued": {}}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "found"),
+    [
+        ("txpool_status", [], {"pending": "0x1", "queued": "0x0"}),
+        ("txpool_content", [], POOL),
+        ("txpool_contentFrom", ["0x" + "ab" * 20], {"pending": {}, "queued": {}}),
+        ("txpool_inspect", [], {"pending": {}, "queued": {"0x": {"1": "text"}}}),
+    ],
+)
+def test_pool_is_that_of_the_first_upstream_that_offers_it(node, method, params, found):
+    first, second = node.upstreams
+    first.methods[method] = refuse(-32601, f"the method {method} does not exist")
+    second.methods[method] = found
+    assert node.result(method, *params) == found
+    assert (method, params) in second.calls
+    first.fault = hang_up
+    assert node.result(method, *params) == found
+
+
+def test_pool_that_no_upstream_offers_is_an_error(node):
+    first, second = node.upstreams
+    first.methods["txpool_status"] = refuse(-32601, "unknown method")
+    second.methods["txpool_status"] = refuse(-32000, "not now", [1])
+    expected = {"code": -32000, "message": "not now", "data": [1]}
+    assert node.error("txpool_status") == expected
+    for upstream in node.upstreams:
+        upstream.fault = hang_up
+    expected = {"code": -32000, "message": "transaction pool is not available"}
+    assert node.error("txpool_content") == expected
+
+
+def test_receipt_is_waited_for_after_sending_to_upstreams(node, blocks):
+    (sent,) = blocks.blocks[-1].transactions
+    node.all_methods(eth_sendRawTransaction=HASH)
+    receipt = node.result("eth_sendRawTransactionSync", "0x" + sent.raw.hex(), None)
+    assert receipt["blockNumber"] == "0x2"
+    assert node.error("eth_sendRawTransactionSync", "0x" + RAW.hex(), 20) == {
+        "code": 4,
+        "message": "The transaction was added to the transaction pool but wasn't "
+        "processed in 20ms",
+        "data": HASH,
+    }

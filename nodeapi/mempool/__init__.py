@@ -1,0 +1,10 @@
+"""Transactions that are in no block: the local pool, and the pools of upstreams.
+
+- `rules`: what depends on the sender's account and on the pool, with geth's texts.
+- `alive`: SQL for the rows of the local pool that are not outdated.
+- `adding`: writes a transaction to the local pool, and keeps the pool's limits.
+- `writer`: the connection and the thread of a process for these writes.
+- `local`: the local pool of networks without upstreams. No block includes them.
+- `answers`: the JSON of the methods `txpool_*`.
+- `pools`: the pool of a network: an upstream's, or the local one.
+"""

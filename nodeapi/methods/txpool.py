@@ -1,0 +1,59 @@
+"""`txpool_`: the transactions that are in no block.
+
+On a network with upstreams they are those of an upstream, otherwise those of the local
+pool.
+
+Source: go-ethereum internal/ethapi/api.go, TxPoolAPI
+"""
+
+from __future__ import annotations
+
+from jsonrpc.params import Param
+from nodeapi import schemas
+from nodeapi.encoding import address
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+
+
+@registry.method(
+    "txpool_status",
+    result=schemas.named("status", schemas.POOL_STATUS),
+    summary="Returns how many transactions are pending, and how many are queued.",
+)
+async def status(context: Context) -> bytes:
+    """Return the numbers of transactions of the network's pool."""
+    return await context.pools.status(context.network, context.payer)
+
+
+@registry.method(
+    "txpool_content",
+    result=schemas.named("content", schemas.POOL_CONTENT),
+    summary="Returns the pending and the queued transactions by sender and nonce.",
+    credits=50,
+)
+async def content(context: Context) -> bytes:
+    """Return the transaction objects of the network's pool."""
+    return await context.pools.content(context.network, context.payer)
+
+
+@registry.method(
+    "txpool_contentFrom",
+    params=[Param("address", address, schemas.ADDRESS)],
+    result=schemas.named("content", schemas.POOL_CONTENT_FROM),
+    summary="Returns the pending and the queued transactions of a sender by nonce.",
+    credits=10,
+)
+async def content_from(context: Context, sender: bytes) -> bytes:
+    """Return the transaction objects of a sender in the network's pool."""
+    return await context.pools.content_from(context.network, sender, context.payer)
+
+
+@registry.method(
+    "txpool_inspect",
+    result=schemas.named("lines", schemas.POOL_LINES),
+    summary="Returns recipient, value and gas of the pool's transactions as text.",
+    credits=50,
+)
+async def inspect(context: Context) -> bytes:
+    """Return a line of text for each transaction of the network's pool."""
+    return await context.pools.inspect(context.network, context.payer)

@@ -1,0 +1,100 @@
+"""Checks of submitted transactions under the rules of a network's head."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from evm.fork import Fork
+from networks.directory import NetworkView
+from nodeapi.errors import TransactionRejected
+from nodeapi.ports import Store
+from nodeapi.sending.decoding import Submission, decode_submission
+from nodeapi.sending.rules import HeadRules, check, check_size
+from nodeapi.shared_reads import SharedReads
+from postgres.errors import Unavailable
+
+LONG_BYTES = 2**14
+"""Longer transactions are checked in a thread, because that may take milliseconds."""
+
+
+class Checker:
+    """Decodes and checks transactions. The rules of each network's head are cached."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rules: dict[int, tuple[bytes, HeadRules]] = {}
+        """Network id → hash of a head, and the rules that it determines."""
+        self._reads = SharedReads()
+
+    async def close(self) -> None:
+        """Cancel all reads."""
+        await self._reads.close()
+
+    async def check(self, network: NetworkView, raw: bytes) -> Submission:
+        """Return a decoded transaction that follows the rules.
+
+        On a network without upstreams, it also follows those of geth's own pool.
+
+        Raises: TransactionRejected; Unavailable.
+        """
+        rules = await self._head_rules(network)
+        if not network.upstreams:
+            rules = replace(rules, is_local=True)
+        try:
+            check_size(raw)
+            if len(raw) > LONG_BYTES:
+                return await asyncio.to_thread(_decode, raw, rules)
+            return _decode(raw, rules)
+        except ValueError as error:
+            raise TransactionRejected(str(error)) from None
+
+    async def _head_rules(self, network: NetworkView) -> HeadRules:
+        """Return the rules for transactions under a network's head.
+
+        Raises: Unavailable.
+        """
+        head_hash = network.head_hash
+        if head_hash is None:
+            raise Unavailable("the network has no blocks yet")
+        known = self._rules.get(network.id)
+        if known is not None and known[0] == head_hash:
+            return known[1]
+        return await self._reads.get(
+            (network.id, head_hash), lambda: self._read_rules(network, head_hash)
+        )
+
+    async def _read_rules(self, network: NetworkView, head_hash: bytes) -> HeadRules:
+        document = await self._store.block_by_hash(network.id, head_hash, False, False)
+        if document is None:
+            raise Unavailable("the head was removed")
+        config = await self._store.genesis_config(network.id)
+        head = orjson.loads(document)
+        rules = HeadRules(
+            network.chain_id,
+            await asyncio.to_thread(_fork, config, head),
+            int(head["gasLimit"], 16),
+        )
+        self._rules[network.id] = head_hash, rules
+        return rules
+
+
+def _decode(raw: bytes, rules: HeadRules) -> Submission:
+    submission = decode_submission(raw)
+    check(submission, rules)
+    return submission
+
+
+def _fork(config: Any, head: dict[str, Any]) -> Fork:
+    """Return the head's fork. geth's transaction pool applies its rules."""
+    # Importing it loads py-evm, which takes about a second and 20 MB, once.
+    from evm.chain_config import ChainConfig
+
+    return ChainConfig.from_genesis({"config": config}).fork_at(
+        int(head["number"], 16),
+        int(head["timestamp"], 16),
+        is_merged=int(head["difficulty"], 16) == 0,
+    )
