@@ -31,6 +31,8 @@ from evm.priced_opcodes import priced_opcodes
 from evm.stack import StackMethods
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evm.gas_table import GasTable
 
 
@@ -75,6 +77,26 @@ class Frame(StackMethods):
         if table is None:
             table = cls._opcode_table = make_opcode_table(cls.opcodes)
         return table
+
+    @classmethod
+    def with_precompiles(cls, precompiles: Mapping[bytes, Any]) -> type[Any]:
+        """Return a subclass with other precompiled contracts.
+
+        precompiles: by address, see `evm.precompiles.tables`.
+        """
+        table = cls.opcode_table()
+
+        class Changed(cls):  # type: ignore[misc, valid-type]
+            """A call frame with its own precompiled contracts."""
+
+            _precompiles = dict(precompiles)
+
+            @classmethod
+            def opcode_table(cls) -> OpcodeTable:
+                """Return the table of the class with the usual contracts."""
+                return table
+
+        return Changed
 
     # Gas
 

@@ -172,14 +172,19 @@ class TransactionExecutor:
 
     # Execution
 
-    def build_evm_message(self, transaction: Transaction) -> Any:
-        """Charge the sender for the gas limit, and return the outermost message."""
+    def charge(self, transaction: Transaction) -> None:
+        """Charge the sender for the gas limit and the blobs, and use up the nonce."""
         state, sender = self.vm_state, transaction.sender
         cost = transaction.gas * self.gas_price(transaction)
         if transaction.type == BLOB:
             cost += transaction.blob_gas * state.blob_base_fee
         state.set_balance(sender, state.get_balance(sender) - cost)
         state.increment_nonce(sender)
+
+    def build_evm_message(self, transaction: Transaction) -> Any:
+        """Charge the sender for the gas limit, and return the outermost message."""
+        state, sender = self.vm_state, transaction.sender
+        self.charge(transaction)
         refund = apply_authorizations(state, transaction.authorization_list)
         gas = transaction.gas - transaction.intrinsic_gas
         if transaction.to == CREATE_ADDRESS:
@@ -247,15 +252,14 @@ class TransactionExecutor:
         """Settle the gas, and delete destroyed and empty touched accounts."""
         state = self.vm_state
         destroyed = computation.get_accounts_for_deletion()
-        gas_used = self._gas_used(transaction, computation, len(destroyed))
+        gas_used = self.settled_gas(transaction, computation, len(destroyed))
         computation.transaction_gas_used = gas_used
         price, sender = self.gas_price(transaction), transaction.sender
         returned = (transaction.gas - gas_used) * price
         if returned:
             state.set_balance(sender, state.get_balance(sender) + returned)
-        coinbase, tip = state.coinbase, gas_used * (price - self.base_fee)
-        # Even a tip of 0 touches the coinbase, and creates it before EIP-161.
-        state.set_balance(coinbase, state.get_balance(coinbase) + tip)
+        coinbase = state.coinbase
+        self.reward(coinbase, transaction, gas_used)
         for address in destroyed:
             state.delete_account(address)
         if self.fork.clears_empty_accounts:
@@ -265,7 +269,16 @@ class TransactionExecutor:
                     state.delete_account(address)
         return computation
 
-    def _gas_used(
+    def reward(
+        self, coinbase: bytes, transaction: Transaction, gas_used: int
+    ) -> None:
+        """Pay the tip to the coinbase."""
+        state = self.vm_state
+        tip = gas_used * (self.gas_price(transaction) - self.base_fee)
+        # Even a tip of 0 touches the coinbase, and creates it before EIP-161.
+        state.set_balance(coinbase, state.get_balance(coinbase) + tip)
+
+    def settled_gas(
         self, transaction: Transaction, computation: Any, destroyed_count: int
     ) -> int:
         """Return the gas that the sender pays for, after refunds and floor."""

@@ -1,0 +1,149 @@
+"""The access list of a call: accounts and slots that its execution touches.
+
+Source: go-ethereum v1.17.2, eth/tracers/logger/access_list_tracer.go,
+internal/ethapi/api.go `AccessList`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import TYPE_CHECKING
+
+from eth_typing import Address
+from eth_utils.exceptions import ValidationError
+
+from evm.opcodes import NUMBERS
+from evm.simulation.call import CallResult
+from evm.simulation.traced import execute_traced_call
+from evm.stack import address_of
+from evm.transactions import AccessList, Authorization
+
+if TYPE_CHECKING:
+    from evm.simulation.arguments import CallMessage
+    from evm.simulation.block import CallBlock
+    from evm.tracers.frames import CallFrame
+    from evm.tracers.steps import Step, TracedTransaction
+    from evm.world import World
+
+_SLOT_OPCODES = frozenset({NUMBERS["SLOAD"], NUMBERS["SSTORE"]})
+_ACCOUNT_OPCODES = frozenset(
+    NUMBERS[name]
+    for name in ("EXTCODECOPY", "EXTCODEHASH", "EXTCODESIZE", "BALANCE", "SELFDESTRUCT")
+)
+_CALLS = frozenset(
+    NUMBERS[name] for name in ("CALL", "CALLCODE", "DELEGATECALL", "STATICCALL")
+)
+_CALL_ITEMS = 5
+"""Stack items that geth's tracer asks of a call."""
+
+_Touched = dict[Address, set[int]]
+"""Accounts, each with its slots."""
+
+
+class AccessListTracer:
+    """A `StepTracer` that collects accounts and slots."""
+
+    wants_steps = True
+    wants_frames = False
+
+    def __init__(self, known: AccessList, excluded: Container[bytes]) -> None:
+        """Begin with a known list.
+
+        excluded: addresses that are listed with slots only.
+        """
+        self.touched: _Touched = {}
+        self._excluded = excluded
+        for address, slots in known:
+            if address not in excluded:
+                self.touched.setdefault(address, set())
+            for slot in slots:
+                self._add_slot(address, slot)
+
+    def start(self, transaction: TracedTransaction) -> None:
+        """Do nothing before the call."""
+
+    def step(self, step: Step) -> None:
+        """Add what the next instruction touches, even if it is going to fail."""
+        items = step.frame.stack
+        if not items:
+            return
+        if step.op in _SLOT_OPCODES:
+            self._add_slot(step.frame.msg.storage_address, items[-1])
+        elif step.op in _ACCOUNT_OPCODES:
+            self._add_account(address_of(items[-1]))
+        elif step.op in _CALLS and len(items) >= _CALL_ITEMS:
+            self._add_account(address_of(items[-2]))
+
+    def fault(self, step: Step) -> None:
+        """Do nothing: `step` was called for the instruction."""
+
+    def enter(self, frame: CallFrame) -> None:
+        """Do nothing: only instructions count."""
+
+    def exit(self, frame: CallFrame) -> None:
+        """Do nothing: only instructions count."""
+
+    def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
+        """Do nothing: only instructions count."""
+
+    def end(self, frame: CallFrame, gas_used: int) -> None:
+        """Do nothing at the end of the call."""
+
+    def result(self) -> bytes:
+        """Return nothing; `access_list` returns what was collected."""
+        return b""
+
+    def _add_account(self, address: bytes) -> None:
+        if address not in self._excluded:
+            self.touched.setdefault(Address(address), set())
+
+    def _add_slot(self, address: bytes, slot: int) -> None:
+        self.touched.setdefault(Address(address), set()).add(slot)
+
+
+def authorities(
+    authorizations: Iterable[Authorization], chain_id: int
+) -> set[Address]:
+    """Return the signers of the authorizations that are valid on their own."""
+    found = set()
+    for authorization in authorizations:
+        try:
+            authorization.validate(chain_id)
+            found.add(authorization.authority())
+        except ValidationError:
+            continue
+    return found
+
+
+def create_access_list(
+    world: World,
+    block: CallBlock,
+    call: CallMessage,
+    excluded: Container[bytes],
+    deadline: float,
+) -> tuple[CallResult, int]:
+    """Execute a call until its access list is complete. Each execution is undone.
+
+    call: its access list is complete afterwards.
+    excluded: addresses that are listed with slots only.
+    deadline: in the time of `time.monotonic()`.
+
+    Return the result of the last execution, and the gas that all have used together.
+
+    Raises: CallRejected; ExecutionTimeout of `evm.tracers.steps`.
+    """
+    previous = AccessListTracer(call.access_list, excluded).touched
+    gas_used = 0
+    while True:
+        known = call.access_list = tuple(
+            (address, tuple(sorted(previous[address]))) for address in sorted(previous)
+        )
+        tracer = AccessListTracer(known, excluded)
+        nonce = call.nonce
+        result = execute_traced_call(world, block, call, tracer, deadline=deadline)
+        call.nonce = nonce
+        world.discard(0)
+        gas_used += result.gas_used
+        if tracer.touched == previous:
+            return result, gas_used
+        previous = tracer.touched

@@ -1,0 +1,141 @@
+"""The block in which a call is executed, as far as the call can see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, TypeVar
+
+from eth.vm.execution_context import ExecutionContext
+from eth_typing import Address, Hash32
+
+from evm.blob_gas import blob_base_fee
+
+if TYPE_CHECKING:
+    from evm.chain_config import ChainConfig
+    from evm.fork import Fork
+    from evm.headers import Header
+    from evm.simulation.overrides import BlockOverrides
+
+T = TypeVar("T")
+
+_ANCESTORS = 256
+"""Number of hashes that BLOCKHASH can return."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallBlock:
+    """The block's properties that instructions read, and its rules."""
+
+    config: ChainConfig
+    fork: Fork
+    number: int
+    timestamp: int
+    """Unix seconds."""
+    coinbase: Address
+    gas_limit: int
+    difficulty: int
+    mix_hash: Hash32
+    """PREVRANDAO after the merge."""
+    is_merged: bool
+    base_fee: int | None
+    """Wei per gas; None before London."""
+    blob_base_fee: int | None
+    """Wei per blob gas; None before Cancun."""
+    ancestor_hashes: Iterable[Hash32]
+    """From the block before this one on, newest first; iterated when BLOCKHASH needs
+    them."""
+
+    @classmethod
+    def of_header(
+        cls,
+        header: Header,
+        config: ChainConfig,
+        fork: Fork,
+        ancestor_hashes: Iterable[Hash32],
+    ) -> CallBlock:
+        """Return the block that a header describes.
+
+        ancestor_hashes: from the parent's on.
+        """
+        blob_fee, parameters = None, fork.blob_parameters
+        if header.excess_blob_gas is not None and parameters is not None:
+            fraction = parameters.base_fee_update_fraction
+            blob_fee = blob_base_fee(header.excess_blob_gas, fraction)
+        return cls(
+            config=config,
+            fork=fork,
+            number=header.number,
+            timestamp=header.timestamp,
+            coinbase=header.coinbase,
+            gas_limit=header.gas_limit,
+            difficulty=header.difficulty,
+            mix_hash=header.mix_hash,
+            is_merged=header.difficulty == 0,
+            base_fee=header.base_fee_per_gas,
+            blob_base_fee=blob_fee,
+            ancestor_hashes=ancestor_hashes,
+        )
+
+    def overridden(self, overrides: BlockOverrides) -> CallBlock:
+        """Return the block with overridden properties, and the fork of its new place.
+
+        BLOCKHASH keeps returning hashes by their real numbers, and zero from this
+        block's real number on.
+
+        Raises: UnsupportedFork.
+        """
+        number = _either(overrides.number, self.number)
+        timestamp = _either(overrides.time, self.timestamp)
+        is_merged = self.is_merged or overrides.prev_randao is not None
+        hashes = self.ancestor_hashes
+        if number != self.number:
+            hashes = _Shifted(hashes, number - self.number)
+        return replace(
+            self,
+            fork=self.config.fork_at(number, timestamp, is_merged),
+            number=number,
+            timestamp=timestamp,
+            is_merged=is_merged,
+            coinbase=_either(overrides.fee_recipient, self.coinbase),
+            gas_limit=_either(overrides.gas_limit, self.gas_limit),
+            difficulty=_either(overrides.difficulty, self.difficulty),
+            mix_hash=_either(overrides.prev_randao, self.mix_hash),
+            base_fee=_either(overrides.base_fee_per_gas, self.base_fee),
+            blob_base_fee=_either(overrides.blob_base_fee, self.blob_base_fee),
+            ancestor_hashes=hashes,
+        )
+
+    def execution_context(self, *, is_free: bool) -> ExecutionContext:
+        """Return py-evm's form. is_free: BASEFEE returns 0, because gas costs nothing."""
+        return ExecutionContext(
+            coinbase=self.coinbase,
+            timestamp=self.timestamp,
+            block_number=self.number,
+            difficulty=self.difficulty,
+            mix_hash=self.mix_hash,
+            gas_limit=self.gas_limit,
+            prev_hashes=self.ancestor_hashes,
+            chain_id=self.config.chain_id,
+            base_fee_per_gas=0 if is_free else self.base_fee or 0,
+        )
+
+
+class _Shifted:
+    """Ancestor hashes of a block whose number is overridden, relative to that number."""
+
+    def __init__(self, hashes: Iterable[Hash32], distance: int) -> None:
+        """distance: the overridden number minus the real one."""
+        self._hashes = hashes
+        self._distance = distance
+
+    def __iter__(self) -> Iterator[Hash32]:
+        if self._distance < 0:
+            return islice(self._hashes, -self._distance, None)
+        unknown = repeat(Hash32(bytes(32)), min(self._distance, _ANCESTORS))
+        return chain(unknown, self._hashes)
+
+
+def _either(overridden: T | None, real: T) -> T:
+    return real if overridden is None else overridden

@@ -1,0 +1,157 @@
+"""The least gas limit with which a call succeeds.
+
+Source: go-ethereum v1.17.2, eth/gasestimator/gasestimator.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from evm.gas import CALL_STIPEND_GAS
+from evm.intrinsic import TRANSACTION_GAS
+from evm.simulation.call import CallResult, execute_call
+from evm.simulation.checks import (
+    FUNDS_TEXT,
+    INTRINSIC_GAS,
+    TRANSFER_TEXT,
+    CallRejected,
+)
+from evm.tracers.frames import OUT_OF_GAS
+from evm.transactions import CREATE_ADDRESS
+
+if TYPE_CHECKING:
+    from evm.precompiles.contract import Precompile
+    from evm.simulation.arguments import CallMessage
+    from evm.simulation.block import CallBlock
+    from evm.world import World
+
+ERROR_RATIO = 0.015
+"""By this part of itself, an estimate may be too high."""
+
+
+class NoEstimate(Exception):
+    """Raised when no gas limit lets a call succeed. `str` is geth's text.
+
+    revert: the return data if the call was reverted, otherwise None.
+    """
+
+    def __init__(self, text: str, revert: bytes | None = None) -> None:
+        self.revert = revert
+        super().__init__(text)
+
+
+class GasEstimator:
+    """Executes a call with different gas limits, each time on the same state."""
+
+    def __init__(
+        self,
+        world: World,
+        block: CallBlock,
+        call: CallMessage,
+        precompiles: Mapping[bytes, Precompile] | None = None,
+    ) -> None:
+        """Prepare an estimate.
+
+        world: the state, overrides included. Each execution is undone.
+        call: its gas is the highest limit to try, if it is at least 21,000.
+        """
+        self._world = world
+        self._block = block
+        self._call = call
+        self._precompiles = precompiles
+        self.gas_used = 0
+        """Gas that all executions have used together."""
+
+    def estimate(self, header_gas_limit: int, gas_cap: int) -> int:
+        """Return the estimate.
+
+        header_gas_limit: of the block, without overrides. gas_cap: 0 for none.
+
+        Raises: NoEstimate, CallRejected.
+        """
+        highest = self._highest(header_gas_limit, gas_cap)
+        call = self._call
+        is_transfer = not call.data and call.to != CREATE_ADDRESS
+        if is_transfer and not self._world.get_code(call.to):
+            if self._succeeds(TRANSACTION_GAS):
+                return TRANSACTION_GAS
+        result = self._execute(highest, names_error=True)
+        if result is None or (result.error or "").startswith(OUT_OF_GAS):
+            raise NoEstimate(f"gas required exceeds allowance ({highest})")
+        if result.error is not None:
+            revert = result.return_data if result.is_reverted else None
+            raise NoEstimate(result.error, revert)
+        return self._search(result, highest)
+
+    def _search(self, result: CallResult, highest: int) -> int:
+        """Return the least limit, approximately, by bisection."""
+        low, high = result.gas_used - 1, highest
+        promising = (result.max_used_gas + CALL_STIPEND_GAS) * 64 // 63
+        if promising < high:
+            if self._succeeds(promising):
+                high = promising
+            else:
+                low = promising
+        while low + 1 < high and (high - low) / high >= ERROR_RATIO:
+            middle = min((high + low) // 2, low * 2)
+            if self._succeeds(middle):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _highest(self, header_gas_limit: int, gas_cap: int) -> int:
+        """Return the highest limit: of the caller, the block, the sender's balance.
+
+        Raises: NoEstimate if the sender can't pay for anything.
+        """
+        call, block = self._call, self._block
+        limit = call.gas if call.gas >= TRANSACTION_GAS else header_gas_limit
+        maximum = block.fork.max_transaction_gas
+        if maximum is not None:
+            limit = min(limit, maximum)
+        fee = call.max_fee_per_gas
+        if fee:
+            available = self._world.get_balance(call.sender)
+            if call.value >= available:
+                raise NoEstimate(TRANSFER_TEXT)
+            available -= call.value
+            if call.blob_gas and block.fork.has_blobs:
+                blob_cost = call.blob_gas * (call.max_fee_per_blob_gas or 0)
+                if blob_cost >= available:
+                    raise NoEstimate(FUNDS_TEXT)
+                available -= blob_cost
+            limit = min(limit, available // fee)
+        return min(limit, gas_cap) if gas_cap else limit
+
+    def _succeeds(self, gas: int) -> bool:
+        result = self._execute(gas, names_error=False)
+        return result is not None and result.error is None
+
+    def _execute(self, gas: int, *, names_error: bool) -> CallResult | None:
+        """Execute the call with a gas limit, and undo it.
+
+        Return None if the limit is below the intrinsic gas.
+
+        Raises: CallRejected for another reason.
+        """
+        world, call = self._world, self._call
+        call.gas = gas
+        try:
+            result = execute_call(
+                world,
+                self._block,
+                call,
+                precompiles=self._precompiles,
+                names_error=names_error,
+            )
+        except CallRejected as error:
+            if error.code == INTRINSIC_GAS:
+                return None
+            raise CallRejected(
+                error.code, f"failed with {gas} gas: {error.text}"
+            ) from error
+        world.discard(0)
+        self.gas_used += result.gas_used
+        return result

@@ -1,0 +1,18 @@
+"""The error of a call that was reverted.
+
+Source: go-ethereum v1.17.2, internal/ethapi/errors.go `newRevertError`
+"""
+
+from __future__ import annotations
+
+from evm.tracers.frames import REVERTED
+from evm.tracers.revert_reason import revert_reason
+
+REVERT_CODE = 3
+"""Code of the JSON-RPC error. Its `data` is the return data."""
+
+
+def revert_message(output: bytes) -> str:
+    """Return the error's message, with the reason that the return data encodes."""
+    reason = revert_reason(output)
+    return REVERTED if reason is None else f"{REVERTED}: {reason}"
