@@ -334,6 +334,29 @@ NODEAPI_TRACE_OWNER_BYTES = TRACES.variable(
     "a quarter of `NODEAPI_TRACE_SPOOL_BYTES`",
 )
 
+CALLS = Group("Executed calls")
+
+NODEAPI_CALL_GAS = CALLS.variable(
+    "NODEAPI_CALL_GAS",
+    size,
+    50_000_000,
+    "Most gas that one call can use; a higher limit of the caller is reduced to it. The"
+    " default is geth's. 0: no limit.",
+)
+NODEAPI_CALL_TIMEOUT = CALLS.variable(
+    "NODEAPI_CALL_TIMEOUT",
+    duration,
+    5.0,
+    "Seconds for the execution of one call. The default is geth's.",
+)
+NODEAPI_CALL_CONCURRENCY = CALLS.variable(
+    "NODEAPI_CALL_CONCURRENCY",
+    count,
+    256,
+    "Calls of one API key that can wait for their execution at a time in each worker."
+    " The keys take turns.",
+)
+
 CLIENTS = Group("Memory and connections of clients")
 
 BUFFER_BYTES = CLIENTS.variable(

@@ -269,9 +269,7 @@ class TransactionExecutor:
                     state.delete_account(address)
         return computation
 
-    def reward(
-        self, coinbase: bytes, transaction: Transaction, gas_used: int
-    ) -> None:
+    def reward(self, coinbase: bytes, transaction: Transaction, gas_used: int) -> None:
         """Pay the tip to the coinbase."""
         state = self.vm_state
         tip = gas_used * (self.gas_price(transaction) - self.base_fee)

@@ -99,6 +99,7 @@ def trace_limits() -> PoolLimits:
         result_bytes=settings.NODEAPI_TRACE_RESULT_BYTES,
         spool_bytes=settings.NODEAPI_TRACE_SPOOL_BYTES,
         owner_bytes=settings.NODEAPI_TRACE_OWNER_BYTES,
+        tasks_per_key=settings.NODEAPI_CALL_CONCURRENCY,
     )
 
 
@@ -108,6 +109,16 @@ def trace_timeout() -> float:
     NODEAPI_TRACE_TIMEOUT.
     """
     return settings.NODEAPI_TRACE_TIMEOUT
+
+
+def call_gas() -> int:
+    """Return the most gas that one call can use, 0 for no limit: NODEAPI_CALL_GAS."""
+    return settings.NODEAPI_CALL_GAS
+
+
+def call_timeout() -> float:
+    """Return the seconds for the execution of one call: NODEAPI_CALL_TIMEOUT."""
+    return settings.NODEAPI_CALL_TIMEOUT
 
 
 def record_limit_bytes() -> int:

@@ -85,7 +85,7 @@ def any_data(value: Any) -> bytes:
     try:
         return unhexlify(digits)
     except ValueError:
-        raise ValueError(_go_mismatch(BAD_DIGIT, go_type)) from None
+        raise ValueError(go_mismatch(BAD_DIGIT, go_type)) from None
 
 
 def boolean(value: Any) -> bool:
@@ -93,7 +93,7 @@ def boolean(value: Any) -> bool:
     if value is None:
         return False
     if type(value) is not bool:
-        raise ValueError(_go_mismatch(kind(value), "bool"))
+        raise ValueError(go_mismatch(kind(value), "bool"))
     return value
 
 
@@ -102,7 +102,7 @@ def text(value: Any) -> str:
     if value is None:
         return ""
     if type(value) is not str:
-        raise ValueError(_go_mismatch(kind(value), "string"))
+        raise ValueError(go_mismatch(kind(value), "string"))
     return value
 
 
@@ -119,7 +119,7 @@ def index(value: Any) -> int:
     if fault is None and not _HEX_DIGITS.issuperset(digits):
         fault = BAD_DIGIT
     if fault is not None:
-        raise ValueError(_go_mismatch(fault, go_type))
+        raise ValueError(go_mismatch(fault, go_type))
     return int(digits, 16)
 
 
@@ -141,7 +141,7 @@ def block_number_or_hash(value: Any) -> BlockReference:
         return LATEST
     if type(value) is dict:
         return _block_object(value)
-    raise ValueError(_go_mismatch(kind(value), "string"))
+    raise ValueError(go_mismatch(kind(value), "string"))
 
 
 def slots_by_address(value: Any) -> dict[bytes, list[int]]:
@@ -150,11 +150,11 @@ def slots_by_address(value: Any) -> dict[bytes, list[int]]:
         return {}
     if type(value) is not dict:
         wanted = "map[common.Address][]common.Hash"
-        raise ValueError(_go_mismatch(kind(value), wanted))
+        raise ValueError(go_mismatch(kind(value), wanted))
     slots = {}
     for account, keys in value.items():
         if keys is not None and type(keys) is not list:
-            raise ValueError(_go_mismatch(kind(keys), "[]common.Hash"))
+            raise ValueError(go_mismatch(kind(keys), "[]common.Hash"))
         slots[address(account)] = [int.from_bytes(hash32(key)) for key in keys or ()]
     return slots
 
@@ -200,7 +200,7 @@ def _block_object(members: dict[str, Any]) -> BlockReference:
         found_number = None if number is None else block_number(number)
         found_hash = None if block_hash is None else hash32(block_hash)
     except ValueError:
-        raise ValueError(_go_mismatch("object", "string")) from None
+        raise ValueError(go_mismatch("object", "string")) from None
     if found_number is not None and found_hash is not None:
         raise ValueError(
             "cannot specify both BlockHash and BlockNumber, choose one or the other"
@@ -227,12 +227,12 @@ def _fixed_data(value: Any, size: int, go_type: str) -> bytes:
         raise ValueError(
             f"hex string has length {length}, want {2 * size} for {go_type}"
         )
-    raise ValueError(_go_mismatch(BAD_DIGIT, go_type))
+    raise ValueError(go_mismatch(BAD_DIGIT, go_type))
 
 
 def _require_text(value: Any, go_type: str) -> str:
     if type(value) is not str:
-        raise ValueError(_go_mismatch("non-string", go_type))
+        raise ValueError(go_mismatch("non-string", go_type))
     return value
 
 
@@ -242,10 +242,10 @@ def _require_even(value: str, go_type: str) -> str:
     The empty string has none.
     """
     if value and not value.startswith(_PREFIXES):
-        raise ValueError(_go_mismatch(MISSING_PREFIX, go_type))
+        raise ValueError(go_mismatch(MISSING_PREFIX, go_type))
     digits = value[2:]
     if len(_utf8(digits)) % 2:
-        raise ValueError(_go_mismatch(ODD_LENGTH, go_type))
+        raise ValueError(go_mismatch(ODD_LENGTH, go_type))
     return digits
 
 
@@ -277,7 +277,7 @@ def _uint63(value: str, too_high: str) -> int:
     return number
 
 
-def _go_mismatch(value: str, go_type: str) -> str:
+def go_mismatch(value: str, go_type: str) -> str:
     """Return the error text of Go's JSON decoder for a value of another type."""
     return f"json: cannot unmarshal {value} into Go value of type {go_type}"
 

@@ -16,7 +16,8 @@ from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
 from nodeapi.encoding import MAX_INDEX, BlockReference
 from nodeapi.pending import PendingBlock
-from nodeapi.tracing.jobs import TraceJob
+from nodeapi.tracing.answers import TaskAnswer
+from nodeapi.tracing.jobs import TaskJob, TraceJob
 
 Document = Later[bytes | None]
 """JSON; None if there is no such block or transaction."""
@@ -127,6 +128,10 @@ Answer = bytes | Stream
 
 MaybeAnswer = Later[Answer | None]
 """None if there is no such block or transaction."""
+
+
+TaskName = tuple[str, bytes, bytes]
+"""Task, block hash, and a digest of the arguments. Equal names have equal outcomes."""
 
 
 class Records(Protocol):
@@ -303,6 +308,14 @@ class Store(Records, Protocol):
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""
 
+    def task_outcome(self, network_id: int, name: TaskName) -> bytes | None:
+        """Return the cached outcome of a task, or None."""
+
+    def keep_task_outcome(
+        self, network_id: int, name: TaskName, outcome: bytes
+    ) -> None:
+        """Cache the outcome of a task."""
+
     def genesis_config(self, network_id: int) -> Later[Mapping[str, Any]]:
         """Return the `config` of a network's genesis.json, which schedules its forks."""
 
@@ -371,7 +384,7 @@ class Relay(Protocol):
 
 
 class Tracing(Protocol):
-    """Executes blocks again for tracers; see `nodeapi.tracing`.
+    """Executes blocks again for tracers, and calls; see `nodeapi.tracing`.
 
     `nodeapi.tracing.pool.TracePool` implements it with worker processes. Another
     implementation, such as a task queue, has to follow this contract.
@@ -393,6 +406,24 @@ class Tracing(Protocol):
             a separate request.
 
         Raises: RpcError, see `nodeapi.tracing.errors`.
+        """
+
+    def run(
+        self,
+        job: TaskJob,
+        key: Hashable,
+        *,
+        owner: Hashable = None,
+        request: Hashable = None,
+    ) -> Later[TaskAnswer]:
+        """Return the result of a task, a stream if it is long.
+
+        Equal tasks share one execution. Keys take turns.
+
+        key, owner, request: as in `trace`. Short tasks are limited in number for the key
+            only.
+
+        Fails with an RpcError, see `nodeapi.tracing.errors`.
         """
 
     async def close(self) -> None:

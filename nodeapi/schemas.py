@@ -483,3 +483,78 @@ _LINES: Schema = {
     "additionalProperties": {"type": "object", "additionalProperties": _STRING},
 }
 POOL_LINES = _object({"pending": _LINES, "queued": _LINES})
+
+# Calls
+
+ACCESS_LIST = _component(
+    "AccessList", _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
+)
+_AUTHORIZATION = _component(
+    "Authorization",
+    _object(
+        {
+            "chainId": QUANTITY,
+            "address": ADDRESS,
+            "nonce": QUANTITY,
+            "yParity": QUANTITY,
+            "r": QUANTITY,
+            "s": QUANTITY,
+        }
+    ),
+)
+_CALL_MEMBERS: dict[str, Schema] = {
+    "from": ADDRESS,
+    "to": _or_null(ADDRESS),
+    "gas": QUANTITY,
+    "gasPrice": QUANTITY,
+    "maxFeePerGas": QUANTITY,
+    "maxPriorityFeePerGas": QUANTITY,
+    "value": QUANTITY,
+    "nonce": QUANTITY,
+    "data": DATA,
+    "input": DATA,
+    "accessList": ACCESS_LIST,
+    "chainId": QUANTITY,
+    "maxFeePerBlobGas": QUANTITY,
+    "blobVersionedHashes": _array(HASH32),
+    "authorizationList": _array(_AUTHORIZATION),
+}
+CALL = _component("Call", _object(_CALL_MEMBERS, " ".join(_CALL_MEMBERS)))
+
+_SLOTS: Schema = {
+    "type": "object",
+    "propertyNames": HASH32,
+    "additionalProperties": HASH32,
+}
+_ACCOUNT_OVERRIDE_MEMBERS: dict[str, Schema] = {
+    "nonce": QUANTITY,
+    "code": DATA,
+    "balance": QUANTITY,
+    "state": _SLOTS,
+    "stateDiff": _SLOTS,
+    "movePrecompileToAddress": ADDRESS,
+}
+STATE_OVERRIDES = _component(
+    "StateOverrides",
+    {
+        "type": "object",
+        "propertyNames": ADDRESS,
+        "additionalProperties": _object(
+            _ACCOUNT_OVERRIDE_MEMBERS, " ".join(_ACCOUNT_OVERRIDE_MEMBERS)
+        ),
+    },
+)
+_BLOCK_OVERRIDE_MEMBERS: dict[str, Schema] = {
+    "number": QUANTITY,
+    "difficulty": QUANTITY,
+    "time": QUANTITY,
+    "gasLimit": QUANTITY,
+    "feeRecipient": ADDRESS,
+    "prevRandao": HASH32,
+    "baseFeePerGas": QUANTITY,
+    "blobBaseFee": QUANTITY,
+}
+BLOCK_OVERRIDES = _component(
+    "BlockOverrides",
+    _object(_BLOCK_OVERRIDE_MEMBERS, " ".join(_BLOCK_OVERRIDE_MEMBERS)),
+)

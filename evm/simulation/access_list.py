@@ -101,9 +101,7 @@ class AccessListTracer:
         self.touched.setdefault(Address(address), set()).add(slot)
 
 
-def authorities(
-    authorizations: Iterable[Authorization], chain_id: int
-) -> set[Address]:
+def authorities(authorizations: Iterable[Authorization], chain_id: int) -> set[Address]:
     """Return the signers of the authorizations that are valid on their own."""
     found = set()
     for authorization in authorizations:

@@ -20,6 +20,7 @@ from evm.transactions import (
 )
 
 ZERO_ADDRESS = Address(bytes(20))
+NO_HASH = Hash32(bytes(32))
 NO_GAS_CAP = 2**63 - 1
 """Gas limit of a call without one, if there is no cap."""
 
@@ -77,7 +78,7 @@ class CallMessage:
     """None without authorizations. An empty tuple is an error of the caller."""
     intrinsic_gas: int = 0
     """Gas charged before execution, which the executor sets."""
-    hash: Hash32 = Hash32(bytes(32))
+    hash: Hash32 = NO_HASH
 
     @property
     def is_free(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from eth_utils import to_checksum_address
+from eth_utils.address import to_checksum_address
 
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.transactions import CREATE_ADDRESS

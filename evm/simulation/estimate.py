@@ -72,10 +72,13 @@ class GasEstimator:
         """
         highest = self._highest(header_gas_limit, gas_cap)
         call = self._call
-        is_transfer = not call.data and call.to != CREATE_ADDRESS
-        if is_transfer and not self._world.get_code(call.to):
-            if self._succeeds(TRANSACTION_GAS):
-                return TRANSACTION_GAS
+        if (
+            not call.data
+            and call.to != CREATE_ADDRESS
+            and not self._world.get_code(call.to)
+            and self._succeeds(TRANSACTION_GAS)
+        ):
+            return TRANSACTION_GAS
         result = self._execute(highest, names_error=True)
         if result is None or (result.error or "").startswith(OUT_OF_GAS):
             raise NoEstimate(f"gas required exceeds allowance ({highest})")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eth_typing import Address, Hash32
-from eth_utils import to_checksum_address
+from eth_utils.address import to_checksum_address
 
 if TYPE_CHECKING:
     from evm.blocks import Withdrawal

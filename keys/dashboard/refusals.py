@@ -31,6 +31,7 @@ MENDING = {
     "rate_limited": "Wait for what Retry-After says, and spread your calls.",
     "response_too_large": "Ask for less at a time.",
     "too_many_calls": "Wait for answers before you send more calls on a socket.",
+    "too_many_executions": "Wait for the answers of calls before you send more of them.",
     "too_many_concurrent": "Wait for a trace before you ask for the next one.",
     "too_many_connections": "Reuse connections, and close those you no longer need.",
     "too_many_relayed_calls": "Wait for answers before you send more transactions.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from nodeapi.methods import (
     debug,
     eth,
+    eth_calls,
     eth_sending,
     eth_state,
     eth_subscriptions,
@@ -24,6 +25,7 @@ from nodeapi.methods.catalog import registry
 __all__ = [
     "debug",
     "eth",
+    "eth_calls",
     "eth_sending",
     "eth_state",
     "eth_subscriptions",

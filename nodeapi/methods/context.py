@@ -55,6 +55,7 @@ class Context:
     relay: Relay | None = None
     notifier: Notifier | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
+    _surcharge: int = field(default=0, init=False)
 
     @property
     def turn(self) -> asyncio.Lock:
@@ -100,12 +101,26 @@ class Context:
         if self.limiter is not None:
             self.limiter.refund(self.grant.api_key_id, self.grant.limits, credits)
 
+    def charge_more(self, credits: int) -> None:
+        """Charge credits for an execution that has cost more than its method's price.
+
+        The execution is answered even if the key has no credits left. The credits are
+        counted with the next call of the request that is answered.
+        """
+        self._surcharge += credits
+        charged = self.charge(credits)
+        if not charged.is_done:
+            charged.when_done(_ignore)
+
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None
     ) -> None:
         """Count a call for the statistics of its key."""
         if self.record is not None:
             self.record.append((method, error))
+        if self._surcharge:
+            credits += self._surcharge
+            self._surcharge = 0
         if self.meter is None:
             return
         passed = perf_counter_ns() - self.started
@@ -153,3 +168,7 @@ class Context:
             raise TracerNotEntitled(
                 tracer, network.slug, contact=conf.support_contact()
             )
+
+
+def _ignore(_: Later[None]) -> None:
+    """Ignore that an execution could not be charged."""

@@ -28,6 +28,7 @@ from nodeapi.store.blocks import BlockReads
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.following import FollowingReads
+from nodeapi.store.outcomes import TaskOutcomes
 from nodeapi.store.states import StateReads
 from nodeapi.store.transactions import TransactionReads
 from nodeapi.tracing.spool import SpoolCount
@@ -45,6 +46,7 @@ class Store(
     DerivedReads,
     ConfigReads,
     FollowingReads,
+    TaskOutcomes,
 ):
     """Reads of blocks, states, transactions and records, with a shared cache.
 

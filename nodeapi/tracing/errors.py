@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jsonrpc.errors import RpcError
+from nodeapi.go_durations import go_duration
 
 SLICE_ADVICE = "ask for fewer transactions with fromTx and toTx"
 
@@ -34,6 +35,76 @@ class TraceResultTooLarge(RpcError):
         super().__init__(
             f"response too large: the trace has more than {limit} bytes; "
             f"{SLICE_ADVICE}, or leave the stack, memory and storage out",
+            limit=limit,
+        )
+
+
+class TaskError(RpcError):
+    """Raised when a task fails because of the call's arguments.
+
+    code, message, data: of the error object. data None: without `data`.
+    gas_used: gas that was executed until then.
+    """
+
+    costs_full_price = True
+
+    def __init__(
+        self, code: int, message: str, data: object = None, gas_used: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.gas_used = gas_used
+        self._data = data
+
+    @property
+    def data(self) -> object:
+        """The error object's `data`."""
+        return self._data
+
+
+class TaskTimeout(RpcError):
+    """Raised when an execution takes too long, or needs too much memory.
+
+    timeout: seconds.
+    """
+
+    costs_full_price = True
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__(f"execution aborted (timeout = {go_duration(timeout)})")
+
+
+class TaskResultTooLarge(RpcError):
+    """Raised when the result of an execution exceeds the size limit.
+
+    limit: bytes.
+    """
+
+    code = -32003
+    reason = "response_too_large"
+    costs_full_price = True
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"response too large: the result has more than {limit} bytes", limit=limit
+        )
+
+
+class TooManyExecutions(RpcError):
+    """Raised when a key has reached its number of calls that are executed at a time.
+
+    limit: number of calls.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_executions"
+    headers = {"Retry-After": "1"}
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"too many calls at once: this key may have {limit} that wait for their "
+            "execution",
             limit=limit,
         )
 

@@ -1,4 +1,4 @@
-"""Trace jobs, which the service sends to worker processes."""
+"""Jobs, which the service sends to worker processes."""
 
 from __future__ import annotations
 
@@ -136,3 +136,49 @@ class TraceJob:
         fields["tracer"] = tracer_from_json(fields["tracer"])
         fields["block_hash"] = bytes.fromhex(fields["block_hash"])
         return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskJob:
+    """A task for a worker process. Equal jobs have equal results.
+
+    task: a name in `nodeapi.tracing.tasks.TASKS`.
+    block_hash: the block after which the task reads the state; b"" if it reads none.
+    arguments: JSON: dictionaries with text keys, lists, text, integers, booleans, None.
+        Bytes are hexadecimal digits with 0x.
+    timeout: seconds of execution.
+    """
+
+    network_id: int
+    task: str
+    block_hash: bytes
+    arguments: Any
+    timeout: float
+
+    def encode(self) -> bytes:
+        """Return the job as JSON; equal jobs give equal bytes."""
+        fields = [
+            self.task,
+            self.network_id,
+            self.block_hash.hex(),
+            self.arguments,
+            self.timeout,
+        ]
+        return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+
+    @classmethod
+    def from_json(cls, fields: list[Any]) -> TaskJob:
+        """Return the job whose encoding was parsed to these values."""
+        task, network_id, block_hash, arguments, timeout = fields
+        return cls(
+            task=task,
+            network_id=network_id,
+            block_hash=bytes.fromhex(block_hash),
+            arguments=arguments,
+            timeout=timeout,
+        )
+
+    @classmethod
+    def decode(cls, data: bytes) -> TaskJob:
+        """Return the job that `encode` has written."""
+        return cls.from_json(orjson.loads(data))

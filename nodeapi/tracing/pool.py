@@ -1,4 +1,4 @@
-"""The pool of trace workers, with its queue and its limits."""
+"""The pool of worker processes, with its queue and its limits."""
 
 from __future__ import annotations
 
@@ -10,18 +10,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
+from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from nodeapi.tracing import wire
+from nodeapi.tracing.answers import (
+    ATTEMPTS,
+    SHORT_SECONDS,
+    QueuedTask,
+    TaskAnswer,
+    failure_of,
+)
 from nodeapi.tracing.errors import (
     SLICE_ADVICE,
     ExecutionTimedOut,
+    TaskTimeout,
     TooManyConcurrent,
+    TooManyExecutions,
     TraceFailed,
     TraceResultTooLarge,
 )
-from nodeapi.tracing.jobs import TraceJob
+from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
 from nodeapi.tracing.spool import Hold, Spool, SpoolCount
+from nodeapi.tracing.turns import FairQueue
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -29,14 +40,19 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolLimits:
-    """Limits of the traces of a serving process."""
+    """Limits of the executions of a serving process."""
 
     workers: int = 2
     """Worker processes."""
     waiting: int = 64
     """Jobs that may wait for a worker; further ones are rejected."""
     per_key: int = 2
-    """Requests of one key whose traces are queued, executed or being read."""
+    """Requests of one key whose traces, or tasks of more than SHORT_SECONDS, are queued,
+    executed or being read."""
+    waiting_tasks: int = 4096
+    """Different tasks that may be queued or executed; further ones are rejected."""
+    tasks_per_key: int = 256
+    """Short tasks of one key that may be queued or executed."""
     seconds: float = 60.0
     """Time limit of a job, whatever the timeout of a transaction."""
     memory_bytes: int = 2**30
@@ -64,8 +80,15 @@ class _Run:
         self.waiters = 0
 
 
+class _Turn:
+    """The place of a trace job in the queue. The future completes when it has a worker."""
+
+    def __init__(self, future: asyncio.Future[None]) -> None:
+        self.future = future
+
+
 class TracePool:
-    """Executes trace jobs. Used from one event loop, which it never blocks."""
+    """Executes trace jobs and tasks. Used from one event loop, which it never blocks."""
 
     def __init__(
         self, conninfo: str, limits: PoolLimits, spooled: SpoolCount | None = None
@@ -79,10 +102,18 @@ class TracePool:
         self._settings = WorkerSettings(
             conninfo, limits.memory_bytes, limits.result_bytes
         )
-        self._free = asyncio.Semaphore(limits.workers)
+        self._places = limits.workers
+        """Workers that may be given a job."""
+        self._queue: FairQueue[_Turn | QueuedTask] = FairQueue()
+        self._is_dispatching = False
         self.idle: list[WorkerProcess] = []
         self._workers: set[WorkerProcess] = set()
         self._runs: dict[bytes, _Run] = {}
+        self._tasks: dict[bytes, QueuedTask] = {}
+        """Tasks without an answer, by the encoded job."""
+        self._arrays: set[asyncio.Task[None]] = set()
+        self._short: Counter[Hashable] = Counter()
+        """Requests of each key that wait for a short task."""
         self._retiring: set[asyncio.Task[None]] = set()
         self.requests: dict[Hashable, Counter[Hashable]] = defaultdict(Counter)
         self.spooled = spooled or limits.spool_count()
@@ -119,13 +150,52 @@ class TracePool:
         self.spooled.check(owner)
         place = self._take_place(key, object() if request is None else request)
         try:
-            spool = await self._join(job)
+            spool = await self._join(job, key)
             # Results of concurrent requests of the owner may have filled the share.
             self.spooled.check_share(owner)
         except BaseException:
             place.release()
             raise
         return spool.stream(SLICE_ADVICE, place, self.spooled.add_reader(spool, owner))
+
+    def run(
+        self,
+        job: TaskJob,
+        key: Hashable,
+        *,
+        owner: Hashable = None,
+        request: Hashable = None,
+    ) -> Later[TaskAnswer]:
+        """Execute a task; see `nodeapi.ports.Tracing`."""
+        owner = key if owner is None else owner
+        if job.timeout > self._limits.seconds:
+            job = replace(job, timeout=self._limits.seconds)
+        place: Hold | None = None
+        try:
+            if job.timeout > SHORT_SECONDS:
+                place = self._take_place(key, object() if request is None else request)
+            elif self._short[key] >= self._limits.tasks_per_key:
+                raise TooManyExecutions(self._limits.tasks_per_key)
+            task = self._queued(job, key)
+        except RpcError as error:
+            if place is not None:
+                place.release()
+            return Later.failed(error)
+        if place is None:
+            self._short[key] += 1
+        return Later.from_future(task.add_waiter(key, owner, place))
+
+    def _queued(self, job: TaskJob, key: Hashable) -> QueuedTask:
+        """Return a task that is queued or executed. Raises: ServiceUnavailable."""
+        name = job.encode()
+        task = self._tasks.get(name)
+        if task is None:
+            if len(self._tasks) >= self._limits.waiting_tasks:
+                raise ServiceUnavailable
+            task = self._tasks[name] = QueuedTask(name, job.timeout, key)
+            self._queue.push(key, task)
+            self._plan()
+        return task
 
     def _take_place(self, key: Hashable, request: Hashable) -> Hold:
         """Count a trace of a key. Raises: TooManyConcurrent."""
@@ -145,16 +215,18 @@ class TracePool:
 
     async def close(self) -> None:
         """Cancel all jobs and kill all workers."""
-        tasks = [run.task for run in self._runs.values()]
-        for task in tasks:
+        running = [*(run.task for run in self._runs.values()), *self._arrays]
+        for task in running:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
+        for queued in list(self._tasks.values()):
+            self._finish(queued, asyncio.CancelledError())
         await asyncio.gather(*self._retiring, return_exceptions=True)
         self.idle.clear()
         for worker in list(self._workers):
             await self._end(worker)
 
-    async def _join(self, job: TraceJob) -> Spool:
+    async def _join(self, job: TraceJob, key: Hashable) -> Spool:
         timeout = min(max(job.timeout, 0.0), self._limits.seconds)
         job = replace(job, timeout=timeout)
         name = job.encode()
@@ -162,7 +234,7 @@ class TracePool:
         if run is None:
             if len(self._runs) >= self._limits.workers + self._limits.waiting:
                 raise ServiceUnavailable
-            task = asyncio.create_task(self._run(name, timeout))
+            task = asyncio.create_task(self._run(name, timeout, key))
             run = self._runs[name] = _Run(task)
             task.add_done_callback(lambda done: self._forget(name, done))
         run.waiters += 1
@@ -179,8 +251,8 @@ class TracePool:
         if name in self._runs and self._runs[name].task is task:
             del self._runs[name]
 
-    async def _run(self, job: bytes, timeout: float) -> Spool:
-        await self._free.acquire()
+    async def _run(self, job: bytes, timeout: float, key: Hashable) -> Spool:
+        await self._turn(key)
         worker: WorkerProcess | None = None
         is_well = False
         try:
@@ -204,6 +276,168 @@ class TracePool:
         (spool.size,) = LENGTH.unpack(rest)
         self.spooled.add(spool, spool.size)
         return spool
+
+    # The queue
+
+    async def _turn(self, key: Hashable) -> None:
+        """Wait for a place."""
+        future = asyncio.get_running_loop().create_future()
+        self._queue.push(key, _Turn(future))
+        self._plan()
+        try:
+            await future
+        except asyncio.CancelledError:
+            if not future.cancelled():
+                self._free_place()
+            raise
+
+    def _free_place(self) -> None:
+        self._places += 1
+        self._plan()
+
+    def _plan(self) -> None:
+        """Start queued jobs soon, those of all requests together that just arrived."""
+        if self._places and not self._is_dispatching and len(self._queue):
+            self._is_dispatching = True
+            asyncio.get_running_loop().call_soon(self._dispatch)
+
+    def _dispatch(self) -> None:
+        """Start queued jobs while there are places."""
+        self._is_dispatching = False
+        while self._places and len(self._queue):
+            first = self._queue.pop()
+            if isinstance(first, _Turn):
+                if not first.future.done():
+                    self._places -= 1
+                    first.future.set_result(None)
+                continue
+            tasks = self._array(first)
+            if tasks:
+                self._places -= 1
+                array = asyncio.create_task(self._run_tasks(tasks))
+                self._arrays.add(array)
+                array.add_done_callback(self._arrays.discard)
+
+    def _array(self, first: QueuedTask) -> list[QueuedTask]:
+        """Return a share of the queued tasks for one worker, beginning with this one."""
+        tasks = [first]
+        if first.is_short:
+            share = -(-(1 + len(self._queue)) // self._places)
+            while len(tasks) < min(share, wire.TASKS_AT_ONCE) and len(self._queue):
+                following = self._queue.next()
+                if isinstance(following, _Turn) or not following.is_short:
+                    break
+                self._queue.pop()
+                tasks.append(following)
+        found = []
+        for task in tasks:
+            if task.is_wanted:
+                found.append(task)
+            else:
+                self._finish(task, asyncio.CancelledError())
+        return found
+
+    # Tasks
+
+    async def _run_tasks(self, tasks: list[QueuedTask]) -> None:
+        """Execute tasks in one worker, and queue those again that it has not executed."""
+        worker: WorkerProcess | None = None
+        is_well = False
+        left = dict(enumerate(tasks))
+
+        def take(place: int, kind: bytes, gas_used: int, rest: bytes) -> None:
+            assert worker is not None
+            self._conclude(left.pop(place), worker, kind, gas_used, rest)
+
+        try:
+            worker = await self._worker()
+            descriptor = self._spare_spool(worker)
+            names = [task.name for task in tasks]
+            timeout = max(task.timeout for task in tasks)
+            await worker.execute_tasks(names, descriptor, timeout, take)
+            is_well = True
+        except TimeoutError:
+            assert worker is not None
+            logger.warning(
+                "trace worker %s exceeded its time limit, killed", worker.pid
+            )
+            self._blame(worker, left, None)
+        except WorkerDied:
+            assert worker is not None
+            executing = worker.executing
+            error = await self._error_of_dead_worker(worker)
+            is_timeout = isinstance(error, ExecutionTimedOut)
+            self._blame(worker, left, None if is_timeout else error, executing)
+        except Exception as error:
+            for task in left.values():
+                self._finish(task, error)
+            left.clear()
+        finally:
+            self._release_worker(worker, is_well)
+        for task in reversed(left.values()):
+            self._queue.push_first(task.key, task)
+        self._plan()
+
+    def _spare_spool(self, worker: WorkerProcess) -> int | None:
+        """Return the descriptor of a file for a long result, if the worker has none."""
+        if worker.spool is not None:
+            return None
+        worker.spool = Spool(self._limits.spool_folder)
+        return worker.spool.descriptor
+
+    def _conclude(
+        self,
+        task: QueuedTask,
+        worker: WorkerProcess,
+        kind: bytes,
+        gas_used: int,
+        rest: bytes,
+    ) -> None:
+        """Answer the requests of a task by its outcome."""
+        if kind == wire.DONE:
+            self._finish(task, TaskAnswer(rest, gas_used))
+            return
+        if kind == wire.SPOOLED:
+            spool, worker.spool = worker.spool, None
+            assert spool is not None
+            (spool.size,) = LENGTH.unpack(rest)
+            self.spooled.add(spool, spool.size)
+            self._finish(task, TaskAnswer(b"", gas_used), spool)
+            return
+        limit = self._limits.result_bytes
+        self._finish(task, failure_of(kind, rest, gas_used, task.timeout, limit))
+
+    def _blame(
+        self,
+        worker: WorkerProcess,
+        left: dict[int, QueuedTask],
+        error: RpcError | None,
+        executing: int | None = None,
+    ) -> None:
+        """Answer the task that a lost worker was executing, and keep the others.
+
+        error: for its requests; None: its time was over.
+        """
+        place = worker.executing if executing is None else executing
+        for index, task in list(left.items()):
+            task.attempts += 1
+            if index == place or task.attempts == ATTEMPTS:
+                self._finish(left.pop(index), error or TaskTimeout(task.timeout))
+
+    def _finish(
+        self,
+        task: QueuedTask,
+        outcome: TaskAnswer | BaseException,
+        spool: Spool | None = None,
+    ) -> None:
+        """Answer all requests of a task. spool: the file of a long result."""
+        self._tasks.pop(task.name, None)
+        for waiter in task.waiters:
+            if waiter.place is None:
+                self._short[waiter.key] -= 1
+                if not self._short[waiter.key]:
+                    del self._short[waiter.key]
+            waiter.answer(outcome, spool, self.spooled)
 
     async def _error_of_dead_worker(self, worker: WorkerProcess) -> RpcError:
         """Return the error of a request whose worker has exited during the job."""
@@ -229,13 +463,13 @@ class TracePool:
             return
         if worker is not None:
             self.idle.append(worker)
-        self._free.release()
+        self._free_place()
 
     async def _retire(self, worker: WorkerProcess) -> None:
         try:
             await self._end(worker)
         finally:
-            self._free.release()
+            self._free_place()
 
     async def _worker(self) -> WorkerProcess:
         """Return an idle worker, started if needed."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nodeapi.tracing import wire
+from nodeapi.tracing.spool import Spool
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -22,12 +27,25 @@ class WorkerDied(Exception):
     """Raised when a worker process exits before it has sent its result."""
 
 
+TakeOutcome = Callable[[int, bytes, int, bytes], object]
+"""Takes the place of a task in its array, the kind of its outcome, the gas used, and the
+rest; see `nodeapi.tracing.wire`."""
+
+_READ_BYTES = 2**16
+
+
 class WorkerProcess:
-    """One process, which executes one job at a time. It can't be restarted."""
+    """One process, which executes one message at a time. It can't be restarted."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         """Prepare a worker; `start` starts the process."""
-        self._settings = settings
+        self._marker = os.memfd_create("marker")
+        os.ftruncate(self._marker, wire.MARKER.size)
+        weakref.finalize(self, os.close, self._marker)
+        self._settings = replace(settings, marker=self._marker)
+        self._unread = bytearray()
+        self.spool: Spool | None = None
+        """The file that the worker keeps for the next long result of a task."""
         self._process: subprocess.Popen[bytes] | None = None
         self._spawning: asyncio.Task[None] | None = None
         self._socket, self._theirs = socket.socketpair()
@@ -60,7 +78,7 @@ class WorkerProcess:
         descriptor = self._theirs.fileno()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "nodeapi.tracing.worker", str(descriptor)],
-            pass_fds=(descriptor,),
+            pass_fds=(descriptor, self._marker),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             cwd=PROJECT,
@@ -80,6 +98,37 @@ class WorkerProcess:
                 kind, rest = await self._receive()
             if kind != wire.PROGRESS:
                 return kind, rest
+
+    async def execute_tasks(
+        self,
+        jobs: Sequence[bytes],
+        descriptor: int | None,
+        timeout: float,
+        take: TakeOutcome,
+    ) -> None:
+        """Execute encoded tasks, of which the last ones may be left without an outcome.
+
+        descriptor: the file for the next long result, if the worker has none.
+        timeout: the longest time of a task, in seconds.
+        take: called with each outcome.
+
+        Raises: WorkerDied; TimeoutError, after which the caller has to kill the process.
+        """
+        message = b"[" + b",".join(jobs) + b"]"
+        await self._send(message, [] if descriptor is None else [descriptor])
+        while True:
+            async with asyncio.timeout(timeout + GRACE_SECONDS):
+                kind, rest = await self._receive()
+            if kind == wire.END:
+                return
+            if kind == wire.OUTCOMES:
+                _take_outcomes(rest, take)
+
+    @property
+    def executing(self) -> int | None:
+        """The place of the task that is executing, or was when the process died."""
+        (place,) = wire.MARKER.unpack(os.pread(self._marker, wire.MARKER.size, 0))
+        return place - 1 if place else None
 
     async def kill(self) -> int | None:
         """Kill the process, even if it is still starting. Return its exit status.
@@ -108,13 +157,25 @@ class WorkerProcess:
         return kind, await self._read(length)
 
     async def _read(self, length: int) -> bytes:
-        data, loop = b"", asyncio.get_running_loop()
-        while len(data) < length:
+        unread, loop = self._unread, asyncio.get_running_loop()
+        while len(unread) < length:
             try:
-                part = await loop.sock_recv(self._socket, length - len(data))
+                part = await loop.sock_recv(self._socket, _READ_BYTES)
             except OSError as error:
                 raise WorkerDied from error
             if not part:
                 raise WorkerDied
-            data += part
+            unread += part
+        data = bytes(unread[:length])
+        del unread[:length]
         return data
+
+
+def _take_outcomes(data: bytes, take: TakeOutcome) -> None:
+    """Call a function with each outcome in a message."""
+    start, size = 0, wire.OUTCOME.size
+    while start < len(data):
+        place, kind, gas_used, length = wire.OUTCOME.unpack_from(data, start)
+        start += size
+        take(place, kind, gas_used, data[start : start + length])
+        start += length

@@ -1,8 +1,13 @@
 """The protocol between the service and a worker process, over a socket.
 
-The service sends settings once, then jobs, each after its length; with a job's length
-it passes the descriptor of the file for the result. The worker sends messages: one byte
-for the kind, the length of the rest, and the rest.
+The service sends settings once, then messages, each after its length. A message is a
+trace job, or an array of task jobs. With a message's length it passes the descriptor of a
+file for a long result. A trace job always has one; the worker keeps that of an array until
+it is used.
+
+The worker sends messages: one byte for the kind, the length of the rest, and the rest. To
+an array, it sends any number of messages with outcomes, and one at the end. Tasks without
+an outcome were not executed.
 """
 
 from __future__ import annotations
@@ -12,6 +17,9 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
+MARKER = struct.Struct(">H")
+"""Content of the marker file: the place of the executing task in its array, plus one; 0
+while none is executing."""
 LENGTH = struct.Struct(">Q")
 """Prefix of settings and jobs."""
 HEAD = struct.Struct(">cI")
@@ -19,7 +27,7 @@ HEAD = struct.Struct(">cI")
 
 READY = b"r"
 PROGRESS = b"p"
-"""The worker begins the next transaction."""
+"""The worker begins the next transaction, or goes on with a long task."""
 DONE = b"d"
 """The job is done; the rest is the result's size."""
 FAILED = b"f"
@@ -29,6 +37,25 @@ UNAVAILABLE = b"u"
 """The database is unavailable."""
 CRASHED = b"c"
 """The worker has failed; the error is logged."""
+
+OUTCOMES = b"t"
+"""Outcomes of tasks; the rest is any number of them, each with an OUTCOME before it."""
+END = b"e"
+"""No further task of the array is executed."""
+
+OUTCOME = struct.Struct(">HcQI")
+"""Head of a task's outcome: the task's place in its array, the kind, the gas used, and the
+length of what follows. The kind is DONE with the result, SPOOLED, FAILED with an error
+object's code, message and data in an array, TIMED_OUT, TOO_LARGE, UNAVAILABLE, CRASHED."""
+SPOOLED = b"s"
+"""The result is in the file; what follows is its size."""
+TIMED_OUT = b"o"
+
+INLINE_BYTES = 2**18
+"""Maximum size of a result in a message. A longer one is written to the file."""
+
+TASKS_AT_ONCE = 64
+"""Maximum number of tasks in an array."""
 
 OUT_OF_MEMORY_STATUS = 3
 """Exit status of a worker at its memory limit, when there may be no memory for a
@@ -45,6 +72,9 @@ class WorkerSettings:
     """Memory limit, beyond what it takes when it is ready."""
     result_bytes: int
     """Size limit of a result."""
+    marker: int = -1
+    """Descriptor of a memory file in which the worker keeps the place of
+    the executing task. The service reads it when a worker has died."""
 
     def encode(self) -> bytes:
         """Return the settings as JSON."""

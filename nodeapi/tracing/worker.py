@@ -8,32 +8,50 @@ end of the socket is closed, even during a job.
 from __future__ import annotations
 
 import logging
+import mmap
 import os
+import queue
 import resource
 import select
 import signal
 import socket
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import orjson
 import psycopg
 
 from nodeapi.tracing import wire
+from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
+from nodeapi.tracing.context import TaskTimedOut
 from nodeapi.tracing.execution import JobFailed, execute
-from nodeapi.tracing.jobs import TraceJob
+from nodeapi.tracing.jobs import TaskJob, TraceJob
+from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
+
+T = TypeVar("T")
 
 STACK_BYTES = 512 * 2**20
 """Stack of the executing thread; calls nest 1024 deep. Only touched pages take memory."""
 
+CALL_NICENESS = 5
+"""Niceness of the thread that executes tasks. They are short, and callers wait for them,
+but other reads come first."""
+
 NICENESS = 19
-"""Niceness of the executing thread, so that imports and reads come first. At 10, a
+"""Niceness of the thread that executes trace jobs, so that imports and reads come first. At 10, a
 worker on the service's core took a fifth of it, at 19 a few hundredths (`bench
 beside`)."""
+
+FLUSH_SECONDS = 0.01
+"""Time after which outcomes are sent although tasks of the array are left."""
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +63,15 @@ class Worker:
         self._socket = connected
         self._connection: psycopg.Connection[Any] | None = None
         self._settings: WorkerSettings
+        self._marker: mmap.mmap
+        self.alarm = Alarm(TaskTimedOut)
+        self._tasks = TaskRunner(
+            self.alarm, self._take_spool, self._mark, self._progress
+        )
+        self._spool: int | None = None
+        self._used_spools: list[int] = []
+        self._outcomes: list[bytes] = []
+        self._flushed = 0.0
 
     def serve(self) -> None:
         """Execute jobs until the socket is closed."""
@@ -54,18 +81,76 @@ class Worker:
     def _serve(self) -> None:
         settings, _ = self._receive()
         self._settings = WorkerSettings.decode(settings)
+        traces = _Thread(NICENESS)  # before the limit of memory, which counts its stack
+        self._marker = mmap.mmap(self._settings.marker, wire.MARKER.size)
         _limit_memory(self._settings.memory_bytes)
         # Not earlier: on a busy machine the imports would take a minute.
-        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
+        os.setpriority(os.PRIO_PROCESS, 0, CALL_NICENESS)
         self._send(wire.READY)
         while True:
-            job, descriptors = self._receive()
-            if not job:
+            message, descriptors = self._receive()
+            if not message:
                 return
+            if message.startswith(b"["):
+                self._keep_spool(descriptors)
+                self._run_tasks(message)
+                continue
             try:
-                self._send(*self._answer(TraceJob.decode(job), descriptors[0]))
+                job = TraceJob.decode(message)
+                self._send(*traces.call(partial(self._answer, job, descriptors[0])))
             finally:
                 os.close(descriptors[0])
+
+    # Tasks
+
+    def _keep_spool(self, descriptors: list[int]) -> None:
+        """Keep the file for the next long result of a task."""
+        for descriptor in descriptors:
+            self._spool = descriptor
+
+    def _take_spool(self) -> SpoolWriter | None:
+        """Return the writer of the kept file, which is used up."""
+        descriptor, self._spool = self._spool, None
+        if descriptor is None:
+            return None
+        self._used_spools.append(descriptor)
+        return SpoolWriter(descriptor, self._settings.result_bytes)
+
+    def _run_tasks(self, message: bytes) -> None:
+        jobs = [TaskJob.from_json(fields) for fields in orjson.loads(message)]
+        try:
+            self._tasks.run(self._connected, jobs, self._add_outcome)
+            self._flush(wire.END)
+        except (MemoryError, SystemError):
+            os._exit(wire.OUT_OF_MEMORY_STATUS)
+        finally:
+            while self._used_spools:
+                os.close(self._used_spools.pop())
+
+    def _add_outcome(self, place: int, kind: bytes, gas_used: int, rest: bytes) -> None:
+        """Add an outcome to the next message, which is sent after a short time."""
+        if kind in (wire.UNAVAILABLE, wire.TIMED_OUT):
+            self._connection = None  # a query may still run on it
+        self._outcomes.append(wire.OUTCOME.pack(place, kind, gas_used, len(rest)))
+        self._outcomes.append(rest)
+        now = time.monotonic()
+        if now - self._flushed > FLUSH_SECONDS:
+            self._flush()
+
+    def _flush(self, *kinds: bytes) -> None:
+        """Send the outcomes, and messages without a rest behind them."""
+        rest = b"".join(self._outcomes)
+        self._outcomes.clear()
+        parts = [HEAD.pack(wire.OUTCOMES, len(rest)), rest] if rest else []
+        parts += [HEAD.pack(kind, 0) for kind in kinds]
+        self._socket.sendall(b"".join(parts))
+        self._flushed = time.monotonic()
+
+    def _mark(self, place: int) -> None:
+        """Note which task is executing, for the service if this process dies."""
+        self._marker[: wire.MARKER.size] = wire.MARKER.pack(place + 1)
+
+    # Traces
 
     def _answer(self, job: TraceJob, descriptor: int) -> tuple[bytes, bytes]:
         spool = SpoolWriter(descriptor, self._settings.result_bytes)
@@ -105,7 +190,7 @@ class Worker:
         self._send(wire.PROGRESS)
 
     def _connected(self) -> psycopg.Connection[Any]:
-        if self._connection is None:
+        if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(
                 self._settings.conninfo, autocommit=True, connect_timeout=5
             )
@@ -129,6 +214,38 @@ class Worker:
         self._socket.sendall(HEAD.pack(kind, len(rest)) + rest)
 
 
+class _Thread:
+    """A thread with a large stack and a niceness of its own, used by another thread."""
+
+    def __init__(self, niceness: int) -> None:
+        """Start the thread, and return when it has its niceness."""
+        self._niceness = niceness
+        self._calls: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, daemon=True).start()
+        self._results.get()
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function in the thread, and return its result or raise its error."""
+        self._calls.put(function)
+        result, error = self._results.get()
+        if error is not None:
+            raise error
+        found: T = result
+        return found
+
+    def _serve(self) -> None:
+        os.setpriority(os.PRIO_PROCESS, 0, self._niceness)
+        self._results.put(None)
+        while True:
+            function = self._calls.get()
+            try:
+                self._results.put((function(), None))
+            except BaseException as error:
+                self._results.put((None, error))
+            del function
+
+
 def _limit_memory(extra: int) -> None:
     """Limit the process's memory to the present size plus `extra` bytes.
 
@@ -139,11 +256,12 @@ def _limit_memory(extra: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _wait_for_close(connected: socket.socket) -> None:
-    """Wait until the other end of a socket is closed."""
+def _wait_for_close(connected: socket.socket, alarm: Alarm) -> None:
+    """Wait until the other end of a socket is closed, and watch the time of tasks."""
     poll = select.poll()
     poll.register(connected, select.POLLRDHUP)
-    poll.poll()
+    while not poll.poll(1000 * CHECK_SECONDS):
+        alarm.check()
 
 
 def main(descriptor: int) -> None:
@@ -155,8 +273,9 @@ def main(descriptor: int) -> None:
     connected = socket.socket(fileno=descriptor)
     sys.setrecursionlimit(10**6)  # the stack size is the limit
     threading.stack_size(STACK_BYTES)
-    threading.Thread(target=Worker(connected).serve, daemon=True).start()
-    _wait_for_close(connected)
+    worker = Worker(connected)
+    threading.Thread(target=worker.serve, daemon=True).start()
+    _wait_for_close(connected, worker.alarm)
     os._exit(0)
 
 

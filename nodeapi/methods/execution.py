@@ -1,0 +1,138 @@
+"""Tasks that methods have executed in worker processes, with their cache and their price.
+
+The outcome of a task at a block never changes. It is cached by the block's hash and the
+arguments, failures included, and requests for the same task share its execution.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from jsonrpc.errors import ServiceUnavailable
+from jsonrpc.later import Later
+from nodeapi import conf
+from nodeapi.methods.context import Context
+from nodeapi.ports import Answer, TaskName
+from nodeapi.tracing.answers import TaskAnswer
+from nodeapi.tracing.errors import TaskError
+from nodeapi.tracing.jobs import TaskJob
+
+GAS_PER_CREDIT = 500_000
+"""Gas for which one credit is charged. The first amount is part of a method's price."""
+
+_HEAD = struct.Struct(">?Q")
+"""Head of a cached outcome: whether the task has failed, and the gas used. A result or an
+error object's code, message and data follow."""
+
+_KEPT_BYTES = 2**18
+"""Maximum size of a cached result."""
+
+
+def credits_for_gas(gas_used: int) -> int:
+    """Return the credits for executed gas, beyond the price of the method."""
+    return max(0, -(-gas_used // GAS_PER_CREDIT) - 1)
+
+
+def run_task(
+    context: Context,
+    task: str,
+    block_hash: bytes,
+    arguments: Any,
+    *,
+    is_cached: bool = True,
+    timeout: float | None = None,
+) -> Later[Answer]:
+    """Return the result of a task, a stream if it is long.
+
+    task: a name in `nodeapi.tracing.tasks.TASKS`.
+    block_hash: the block after which it reads the state; b"" if it reads none.
+    arguments: see `TaskJob`.
+    is_cached: whether the outcome depends on block and arguments only, and is kept.
+    timeout: seconds of execution; by default the setting for calls.
+
+    Fails with an RpcError, see `nodeapi.tracing.errors`.
+    """
+    network_id = context.network.id
+    name: TaskName | None = None
+    if is_cached:
+        name = (task, block_hash, _digest(arguments))
+        kept = context.store.task_outcome(network_id, name)
+        if kept is not None:
+            return _charged(context, _read(kept))
+    if context.tracing is None:
+        return Later.failed(ServiceUnavailable())
+    job = TaskJob(
+        network_id=network_id,
+        task=task,
+        block_hash=block_hash,
+        arguments=arguments,
+        timeout=conf.call_timeout() if timeout is None else timeout,
+    )
+    answer = context.tracing.run(
+        job,
+        context.grant.api_key_id,
+        owner=context.grant.owner_id,
+        request=context.turn if timeout is not None else None,
+    )
+    return answer.handle(partial(_keep, context, name))
+
+
+def _digest(arguments: Any) -> bytes:
+    """Return 32 bytes that differ for different arguments."""
+    return sha256(orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def _keep(
+    context: Context, name: TaskName | None, answer: Later[TaskAnswer]
+) -> Later[Answer]:
+    """Cache the outcome of a task, and charge for its gas."""
+    if name is not None:
+        outcome = _written(answer)
+        if outcome is not None:
+            context.store.keep_task_outcome(context.network.id, name, outcome)
+    return _charged(context, answer)
+
+
+def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
+    """Return the result of a task, and charge for its gas."""
+    error = answer.error
+    if error is None:
+        found = answer.result()
+        gas_used = found.gas_used
+    else:
+        gas_used = error.gas_used if isinstance(error, TaskError) else 0
+    if gas_used > GAS_PER_CREDIT:
+        context.charge_more(credits_for_gas(gas_used))
+    if error is not None:
+        return Later.failed(error)
+    return Later(found.result)
+
+
+def _written(answer: Later[TaskAnswer]) -> bytes | None:
+    """Return an outcome as it is cached; None for one that is not cached."""
+    error = answer.error
+    if isinstance(error, TaskError):
+        rest = orjson.dumps([error.code, error.message, error.data])
+        return _HEAD.pack(True, error.gas_used) + rest
+    if error is not None:
+        return None
+    found = answer.result()
+    result = found.result
+    if not isinstance(result, bytes) or len(result) > _KEPT_BYTES:
+        return None
+    return _HEAD.pack(False, found.gas_used) + result
+
+
+def _read(outcome: bytes) -> Later[TaskAnswer]:
+    """Return a cached outcome."""
+    has_failed, gas_used = _HEAD.unpack_from(outcome)
+    rest = outcome[_HEAD.size :]
+    if has_failed:
+        code, message, data = orjson.loads(rest)
+        return Later.failed(TaskError(code, message, data, gas_used))
+    return Later(TaskAnswer(rest, gas_used))

@@ -1,0 +1,133 @@
+"""Queued tasks, and the answers of the requests that wait for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import orjson
+
+from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
+from jsonrpc.stream import Stream
+from nodeapi.tracing import wire
+from nodeapi.tracing.errors import (
+    TaskError,
+    TaskResultTooLarge,
+    TaskTimeout,
+)
+from nodeapi.tracing.spool import Hold, Spool, SpoolCount
+
+SHORT_SECONDS = 10.0
+"""Longest time limit of a task that shares a message with others."""
+ATTEMPTS = 3
+"""Workers that may die before all tasks that they had got are answered with an error."""
+
+ADVICE = "ask for less in one call"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAnswer:
+    """The result of a task: JSON, and the gas that was executed for it."""
+
+    result: bytes | Stream
+    gas_used: int
+
+
+@dataclass(slots=True)
+class Waiter:
+    """A request that waits for a task.
+
+    key: the API key. owner: the key's account. place: released when a long result was
+        read; None for a short task, which is counted otherwise.
+    """
+
+    future: asyncio.Future[TaskAnswer]
+    key: Hashable
+    owner: Hashable
+    place: Hold | None
+
+    def answer(
+        self,
+        outcome: TaskAnswer | BaseException,
+        spool: Spool | None,
+        spooled: SpoolCount,
+    ) -> None:
+        """Complete the request, unless it was cancelled. spool: of a long result."""
+        if not self.future.done() and spool is not None:
+            assert isinstance(outcome, TaskAnswer)
+            try:
+                outcome = TaskAnswer(self._stream(spool, spooled), outcome.gas_used)
+            except RpcError as error:
+                outcome = error
+        if isinstance(outcome, TaskAnswer) and isinstance(outcome.result, Stream):
+            pass  # which releases the place
+        elif self.place is not None:
+            self.place.release()
+        if self.future.done():
+            return
+        if isinstance(outcome, TaskAnswer):
+            self.future.set_result(outcome)
+        elif isinstance(outcome, asyncio.CancelledError):
+            self.future.cancel()
+        else:
+            self.future.set_exception(outcome)
+
+    def _stream(self, spool: Spool, spooled: SpoolCount) -> Stream:
+        """Return a reader of a long result. Raises: TooMuchUnread."""
+        spooled.check_share(self.owner)
+        holds = [spooled.add_reader(spool, self.owner)]
+        if self.place is not None:
+            holds.append(self.place)
+        return spool.stream(ADVICE, *holds)
+
+
+class QueuedTask:
+    """A task that is queued or executed, with the requests that wait for it.
+
+    name: the encoded job. key: the API key in whose turn it is executed.
+    """
+
+    __slots__ = ("attempts", "key", "name", "timeout", "waiters")
+
+    def __init__(self, name: bytes, timeout: float, key: Hashable) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.key = key
+        self.attempts = 0
+        self.waiters: list[Waiter] = []
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it may share a message with other tasks."""
+        return self.timeout <= SHORT_SECONDS
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a request still waits for it."""
+        return any(not waiter.future.done() for waiter in self.waiters)
+
+    def add_waiter(
+        self, key: Hashable, owner: Hashable, place: Hold | None
+    ) -> asyncio.Future[TaskAnswer]:
+        """Add a request, and return the future of its answer."""
+        future: asyncio.Future[TaskAnswer]
+        future = asyncio.get_running_loop().create_future()
+        self.waiters.append(Waiter(future, key, owner, place))
+        return future
+
+
+def failure_of(
+    kind: bytes, rest: bytes, gas_used: int, timeout: float, limit: int
+) -> RpcError:
+    """Return the error of a task's outcome. limit: of the result, in bytes."""
+    if kind == wire.FAILED:
+        code, message, data = orjson.loads(rest)
+        return TaskError(code, message, data, gas_used)
+    if kind == wire.TIMED_OUT:
+        return TaskTimeout(timeout)
+    if kind == wire.TOO_LARGE:
+        return TaskResultTooLarge(limit)
+    if kind == wire.UNAVAILABLE:
+        return ServiceUnavailable()
+    return InternalError()

@@ -1,0 +1,244 @@
+"""Execution of an array of tasks in a worker process.
+
+Tasks that miss rows are executed again when the rows of all of them have been read, with
+one query of each kind. So a task that reads one unknown slot costs two short executions
+instead of a round trip to the database.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import psycopg
+
+from nodeapi.tracing import wire
+from nodeapi.tracing.context import TaskContext, TaskFailed, TaskResult, TaskTimedOut
+from nodeapi.tracing.spool import SpoolFull
+from nodeapi.tracing.states import RowsMissing, StateCache, StateMoved
+from nodeapi.tracing.tasks import REPEATABLE, TASKS
+
+if TYPE_CHECKING:
+    from nodeapi.tracing.alarm import Alarm
+    from nodeapi.tracing.jobs import TaskJob
+    from nodeapi.tracing.spool import SpoolWriter
+
+logger = logging.getLogger(__name__)
+
+ROUNDS = 3
+"""Times that missing rows of several tasks are read together. Afterwards, each task reads
+its rows one by one."""
+SLOW_SECONDS = 0.05
+"""Time of one task after which the rest of an array is returned to the service, which may
+have another worker for it."""
+ATTEMPTS = 3
+"""Executions of a task while the chain is reorganised."""
+
+Answer = Callable[[int, bytes, int, bytes], object]
+"""Takes a task's place, the kind of its outcome, the gas used, and the rest."""
+
+
+class NoSpool(Exception):
+    """Raised when an earlier task of the array has used up the file for a long result.
+
+    The task is returned to the service, which sends another file with it.
+    """
+
+
+class TaskRunner:
+    """Executes arrays of tasks one after the other, with caches that they share."""
+
+    def __init__(
+        self,
+        alarm: Alarm,
+        open_spool: Callable[[], SpoolWriter | None],
+        mark: Callable[[int], object],
+        progress: Callable[[], object],
+    ) -> None:
+        """Prepare.
+
+        open_spool: returns the writer of the file for one long result, or None if there
+            is none.
+        mark: takes the place of the task that is about to begin, and -1 at its end.
+        progress: called by long tasks.
+        """
+        self._alarm = alarm
+        self._open_spool = open_spool
+        self._mark = mark
+        self._progress = progress
+        self._states = StateCache()
+
+    def run(
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        jobs: Sequence[TaskJob],
+        answer: Answer,
+    ) -> None:
+        """Execute tasks and answer each, except the rest of the array after a slow one.
+
+        connect: returns the connection, opened again if it was lost.
+        """
+        places = list(range(len(jobs)))
+        if len(jobs) > 1:
+            for _ in range(ROUNDS):
+                places = self._round(connect, jobs, places, answer)
+                if not places:
+                    return
+        for place in places:
+            if self._is_slow(connect, jobs[place], place, answer):
+                return
+
+    def _round(
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        jobs: Sequence[TaskJob],
+        places: list[int],
+        answer: Answer,
+    ) -> list[int]:
+        """Execute tasks until each is answered or misses rows, and read the rows.
+
+        Return the places of the others, which are none after a slow task.
+        """
+        left = []
+        self._states.collect(True)
+        try:
+            for place in places:
+                job = jobs[place]
+                if job.task not in REPEATABLE:
+                    left.append(place)
+                    continue
+                try:
+                    if self._is_slow(connect, job, place, answer):
+                        return []
+                except RowsMissing:
+                    left.append(place)
+        finally:
+            self._states.collect(False)
+        try:
+            self._states.read_wanted()
+        except psycopg.OperationalError as error:
+            # The tasks that need the rows meet the fault again.
+            logger.warning("trace worker: the database: %s", error)
+        return left
+
+    def _is_slow(
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        job: TaskJob,
+        place: int,
+        answer: Answer,
+    ) -> bool:
+        """Execute a task and answer it. Return whether that took long.
+
+        Raises: RowsMissing.
+        """
+        started = time.monotonic()
+        self._mark(place)
+        try:
+            answer(place, *self._outcome(connect, job))
+        except NoSpool:
+            return True
+        finally:
+            self._mark(-1)
+        return time.monotonic() - started > SLOW_SECONDS
+
+    def _outcome(
+        self, connect: Callable[[], psycopg.Connection[Any]], job: TaskJob
+    ) -> tuple[bytes, int, bytes]:
+        """Execute a task; return the kind of its outcome, the gas used, and the rest.
+
+        Raises: RowsMissing.
+        """
+        for _ in range(ATTEMPTS):
+            try:
+                return self._attempt(connect, job)
+            except StateMoved:
+                continue
+            except psycopg.OperationalError as error:
+                # The connection may have been lost while it was idle.
+                logger.warning("trace worker: the database: %s", error)
+        return wire.UNAVAILABLE, 0, b""
+
+    def _attempt(
+        self, connect: Callable[[], psycopg.Connection[Any]], job: TaskJob
+    ) -> tuple[bytes, int, bytes]:
+        """Execute a task once.
+
+        Raises: RowsMissing, StateMoved, psycopg.OperationalError.
+        """
+        spool = _LazySpool(self._open_spool)
+        try:
+            with self._alarm.until(time.monotonic() + job.timeout):
+                context = self._context(connect, job, spool)
+                result = TASKS[job.task](context, job.arguments)
+        except TaskFailed as error:
+            rest = orjson.dumps([error.code, error.message, error.data])
+            return wire.FAILED, error.gas_used, rest
+        except TaskTimedOut:
+            self._states = StateCache()  # it may have been interrupted in any place
+            return wire.TIMED_OUT, 0, b""
+        except SpoolFull:
+            return wire.TOO_LARGE, 0, b""
+        except (NoSpool, RowsMissing, StateMoved, psycopg.OperationalError):
+            raise
+        except (MemoryError, SystemError, ConnectionError):
+            raise
+        except Exception:
+            logger.exception("trace worker: task %s failed", job.task)
+            return wire.CRASHED, 0, b""
+        return self._done(result, spool)
+
+    def _context(
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        job: TaskJob,
+        spool: _LazySpool,
+    ) -> TaskContext:
+        deadline = time.monotonic() + job.timeout
+        return TaskContext(
+            connect(),
+            job.network_id,
+            job.block_hash,
+            deadline,
+            self._states,
+            spool.write,
+            self._progress,
+        )
+
+    def _done(
+        self, result: TaskResult | bytes, spool: _LazySpool
+    ) -> tuple[bytes, int, bytes]:
+        """Return the outcome of a task that has a result."""
+        found = result if isinstance(result, TaskResult) else TaskResult(result)
+        try:
+            if len(found.result) > wire.INLINE_BYTES or spool.writer is not None:
+                spool.write(found.result)
+                return wire.SPOOLED, found.gas_used, spool.finish()
+        except SpoolFull:
+            return wire.TOO_LARGE, found.gas_used, b""
+        return wire.DONE, found.gas_used, found.result
+
+
+class _LazySpool:
+    """The file of a task's long result, which is taken with the first write."""
+
+    def __init__(self, open_spool: Callable[[], SpoolWriter | None]) -> None:
+        self._open = open_spool
+        self.writer: SpoolWriter | None = None
+
+    def write(self, piece: bytes) -> None:
+        """Add a piece. Raises: SpoolFull; NoSpool if there is no file."""
+        if self.writer is None:
+            self.writer = self._open()
+            if self.writer is None:
+                raise NoSpool
+        self.writer.write(piece)
+
+    def finish(self) -> bytes:
+        """Return the size of what was written, encoded."""
+        assert self.writer is not None
+        self.writer.flush()
+        return wire.LENGTH.pack(self.writer.size)

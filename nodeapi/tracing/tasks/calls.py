@@ -1,0 +1,153 @@
+"""Tasks that execute one call after a block: its result, or the gas that it needs.
+
+Source: go-ethereum v1.17.2, internal/ethapi/api.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from evm.chain_config import InvalidChainConfig
+from evm.simulation.arguments import (
+    CallArguments,
+    CallMessage,
+    InvalidCall,
+    call_message,
+)
+from evm.simulation.call import execute_call
+from evm.simulation.checks import CallRejected
+from evm.simulation.estimate import GasEstimator, NoEstimate
+from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.revert import REVERT_CODE, revert_message
+from evm.world import World
+from nodeapi.call_arguments import (
+    decode_block_overrides,
+    decode_call,
+    decode_state_overrides,
+)
+from nodeapi.encoding import data, quantity
+from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+
+if TYPE_CHECKING:
+    from evm.precompiles.contract import Precompile
+    from evm.simulation.block import CallBlock
+    from nodeapi.tracing.context import Task, TaskContext
+    from nodeapi.tracing.states import BlockState
+
+_REFUSALS = (CallRejected, InvalidCall, InvalidChainConfig, InvalidOverride)
+
+
+@dataclass(slots=True)
+class Setting:
+    """The state and the block in which a call is executed, overrides included."""
+
+    state: BlockState
+    world: World
+    block: CallBlock
+    precompiles: dict[bytes, Precompile] | None
+    """Contracts in place of the fork's; None: the fork's."""
+
+
+def prepare(context: TaskContext, arguments: dict[str, Any]) -> Setting:
+    """Return the setting of a call.
+
+    arguments: `state` and `block` are overrides, both optional.
+
+    Raises: TaskFailed, InvalidOverride, InvalidChainConfig.
+    """
+    state = context.state
+    block = state.call_block
+    changed_block, changed_state = arguments.get("block"), arguments.get("state")
+    if changed_block is not None:
+        overrides = decode_block_overrides(changed_block)
+        overrides.refuse_unsupported()
+        block = block.overridden(overrides)
+    world = World(state.state)
+    precompiles = None
+    if changed_state:
+        frames = block.fork.base_state_class.computation_class
+        precompiles = dict(frames.get_precompiles())
+        accounts = decode_state_overrides(changed_state)
+        apply_state_overrides(world, accounts, precompiles)
+    return Setting(state, world, block, precompiles)
+
+
+def call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
+    """Execute a call, and return its return data.
+
+    arguments: `call`, `gas_cap` (0: none), and as in `prepare`. Raises: TaskFailed.
+    """
+    try:
+        setting = prepare(context, arguments)
+        message = _message(setting, decode_call(arguments["call"]), arguments)
+    except _REFUSALS as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    try:
+        result = execute_call(
+            setting.world, setting.block, message, precompiles=setting.precompiles
+        )
+    except CallRejected as error:
+        text = f"err: {error.text} (supplied gas {message.gas})"
+        raise TaskFailed(SERVER_ERROR, text) from error
+    if result.is_reverted:
+        fail_reverted(result.return_data, result.gas_used)
+    if result.error is not None:
+        raise TaskFailed(SERVER_ERROR, result.error, gas_used=result.gas_used)
+    return TaskResult(data(result.return_data), result.gas_used)
+
+
+def estimate(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
+    """Return the gas limit that a call needs. arguments: as of `call`.
+
+    As in geth, precompiled contracts stay where they are. Raises: TaskFailed.
+    """
+    gas_cap = arguments["gas_cap"]
+    try:
+        setting = prepare(context, arguments)
+        asked = decode_call(arguments["call"])
+        message = _message(setting, asked, arguments, default_gas=0)
+    except _REFUSALS as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    estimator = GasEstimator(setting.world, setting.block, message)
+    try:
+        limit = estimator.estimate(setting.state.header.gas_limit, gas_cap)
+    except CallRejected as error:
+        raise TaskFailed(
+            SERVER_ERROR, error.text, gas_used=estimator.gas_used
+        ) from error
+    except NoEstimate as error:
+        if error.revert is not None:
+            fail_reverted(error.revert, estimator.gas_used)
+        raise TaskFailed(
+            SERVER_ERROR, str(error), gas_used=estimator.gas_used
+        ) from error
+    return TaskResult(quantity(limit), estimator.gas_used)
+
+
+def fail_reverted(output: bytes, gas_used: int) -> NoReturn:
+    """Raise the error of a reverted call. output: its return data."""
+    raise TaskFailed(REVERT_CODE, revert_message(output), f"0x{output.hex()}", gas_used)
+
+
+def _message(
+    setting: Setting,
+    asked: CallArguments,
+    arguments: dict[str, Any],
+    default_gas: int | None = None,
+) -> CallMessage:
+    """Return the message of a call. Raises: InvalidCall."""
+    header = setting.state.header
+    return call_message(
+        asked,
+        chain_id=setting.block.config.chain_id,
+        base_fee=header.base_fee_per_gas,
+        gas_cap=arguments["gas_cap"],
+        default_gas=default_gas,
+    )
+
+
+TASKS: dict[str, Task] = {"call": call, "estimate": estimate}
+
+REPEATABLE = frozenset({"call"})
+"""Tasks that may begin again; see `nodeapi.tracing.tasks`."""
