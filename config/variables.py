@@ -477,7 +477,17 @@ REQUEST_LOG_SLOW_SECONDS = OPERATION.variable(
     "Seconds from which a request counts as slow in `REQUEST_LOG`.",
 )
 
-GROUPS = (SERVICES, SITE, ACCOUNTS, REQUESTS, TRACES, CLIENTS, WALLET, OPERATION)
+GROUPS = (
+    SERVICES,
+    SITE,
+    ACCOUNTS,
+    REQUESTS,
+    TRACES,
+    CALLS,
+    CLIENTS,
+    WALLET,
+    OPERATION,
+)
 
 
 def var_dir() -> Path:

@@ -174,7 +174,7 @@ SUBSCRIPTION_OPTIONS = _component(
 )
 """The filter of a subscription to logs."""
 
-_ACCESS_LIST = _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
+ACCESS_LIST = _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
 
 _AUTHORIZATION = _object(
     {
@@ -217,7 +217,7 @@ TRANSACTION = _component(
             "value": QUANTITY,
             "input": DATA,
             "chainId": QUANTITY,
-            "accessList": _ACCESS_LIST,
+            "accessList": ACCESS_LIST,
             "blobVersionedHashes": _array(HASH32),
             "authorizationList": _array(_AUTHORIZATION),
             "v": QUANTITY,
@@ -486,22 +486,6 @@ POOL_LINES = _object({"pending": _LINES, "queued": _LINES})
 
 # Calls
 
-ACCESS_LIST = _component(
-    "AccessList", _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
-)
-_AUTHORIZATION = _component(
-    "Authorization",
-    _object(
-        {
-            "chainId": QUANTITY,
-            "address": ADDRESS,
-            "nonce": QUANTITY,
-            "yParity": QUANTITY,
-            "r": QUANTITY,
-            "s": QUANTITY,
-        }
-    ),
-)
 _CALL_MEMBERS: dict[str, Schema] = {
     "from": ADDRESS,
     "to": _or_null(ADDRESS),

@@ -85,6 +85,7 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
         "transactionHash": chosen.hash,
         "transactionIndex": hex(chosen.index),
         "address": address,
+        "call": {"to": address, "data": "0x"},
         "storagePosition": position,
         "positions": {address: [f"0x{int(position, 16):064x}"]},
     }

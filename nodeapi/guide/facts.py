@@ -38,6 +38,12 @@ def _of_requests() -> Iterator[Bound]:
     what = "Requests with invalid keys per minute, from one address"
     often = f"{conf.failed_keys_per_minute() or 'no limit'}"
     yield Bound(what, often, "FAILED_KEYS_PER_MINUTE")
+    gas = f"{conf.call_gas():,}" if conf.call_gas() else "no limit"
+    yield Bound("Gas of one executed call", gas, "CALL_GAS")
+    yield Bound("Execution of one call", f"{conf.call_timeout():g} s", "CALL_TIMEOUT")
+    waiting = f"{conf.trace_limits().tasks_per_key}"
+    what = "Calls of one key that wait for their execution at a time"
+    yield Bound(what, waiting, "CALL_CONCURRENCY")
 
 
 def _of_traces() -> Iterator[Bound]:

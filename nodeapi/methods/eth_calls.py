@@ -27,7 +27,7 @@ from nodeapi.methods.execution import run_task
 from nodeapi.ports import Answer
 
 CALL = Param(
-    "transaction",
+    "call",
     decode_call,
     schemas.CALL,
     summary="The call. Missing fields have defaults; without fees, gas costs nothing.",

@@ -1,4 +1,4 @@
-"""Traces on demand: blocks that worker processes execute again with a tracer.
+"""Executions in worker processes: traces on demand, and tasks such as calls.
 
 `TracePool.trace` takes a `TraceJob` (block hash, transactions, tracer, timeout) and passes
 it to a worker process. The worker does not load Django. It reads the parent's state under
@@ -16,6 +16,16 @@ reads slowly holds no worker.
 - A job without a remaining request is cancelled.
 - Workers start with the first job, execute at low priority, and exit when the service
   closes its end of their socket.
+
+`TracePool.run` takes a `TaskJob`: the name of a function in `nodeapi.tracing.tasks`, a
+block hash and JSON arguments.
+
+- Queued tasks are sent to a worker together, and short results return in its messages.
+- API keys take turns (`FairQueue`), traces included.
+- Workers cache the rows of a block (`nodeapi.tracing.states`) and code. Tasks of one message
+  that miss rows read them with one query and begin again (`nodeapi.tracing.running`).
+- A task is interrupted when its time is over (`Alarm`). If its worker dies, only the task
+  that was executing fails; the others are executed by another worker.
 
 `nodeapi.ports.Tracing` is the interface, which a task queue could implement instead.
 """

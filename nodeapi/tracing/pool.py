@@ -126,6 +126,15 @@ class TracePool:
         """The process ids of the workers."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
+    @property
+    def executing(self) -> list[int]:
+        """The process ids of the workers that execute a task at this moment."""
+        return [
+            worker.pid
+            for worker in self._workers
+            if worker.pid is not None and worker.executing is not None
+        ]
+
     async def trace(
         self,
         job: TraceJob,

@@ -57,6 +57,7 @@ def test_defaults_that_other_packages_repeat_agree():
     defaults = {one.name: one.default for one in fields(PoolLimits)}
     assert defaults["workers"] == variables.NODEAPI_TRACE_WORKERS.default
     assert defaults["per_key"] == variables.NODEAPI_TRACE_CONCURRENCY.default
+    assert defaults["tasks_per_key"] == variables.NODEAPI_CALL_CONCURRENCY.default
     assert defaults["seconds"] == variables.NODEAPI_TRACE_SECONDS.default
     assert defaults["memory_bytes"] == variables.NODEAPI_TRACE_MEMORY_BYTES.default
     assert defaults["result_bytes"] == variables.NODEAPI_TRACE_RESULT_BYTES.default

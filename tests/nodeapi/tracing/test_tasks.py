@@ -1,0 +1,214 @@
+"""Tasks in worker processes: their answers, their turns, and lost workers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jsonrpc.stream import Stream
+from nodeapi.chain.database import importer_connection
+from nodeapi.tracing.errors import TaskError, TaskTimeout, TooManyExecutions
+from nodeapi.tracing.jobs import TaskJob
+from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.turns import FairQueue
+from samples.builder import ChainBuilder
+from samples.signers import Signer
+from tests.nodeapi.tracing.pools import children, run
+from tests.support import chains
+from tests.support.waiting import until
+
+ALICE = Signer("alice")
+LOOP, SLOT, LONG, REVERT = (bytes([0xD0 + n]) * 20 for n in range(4))
+CODES = {
+    LOOP: "5b600056",  # jumps for ever
+    SLOT: "6000 35 54 6000 52 6020 6000 f3",  # returns the slot that the data names
+    LONG: "6000 35 6000 f3",  # returns as many zero bytes as the data names
+    REVERT: "602a 6000 52 6020 6000 fd",
+}
+STORAGE = {f"0x{slot:064x}": f"0x{slot + 7:x}" for slot in range(1, 40)}
+GENESIS: dict[str, Any] = {
+    "config": {"chainId": 1337, "homesteadBlock": 0, "eip150Block": 0}
+    | {f"{fork}Block": 0 for fork in ("eip155", "eip158", "byzantium")},
+    "difficulty": "0x20000",
+    "gasLimit": hex(2**25),
+    "alloc": {
+        ALICE.address.hex(): {"balance": hex(10**24)},
+        **{
+            address.hex(): {"balance": "0x0", "code": "0x" + code.replace(" ", "")}
+            for address, code in CODES.items()
+        },
+    },
+}
+GENESIS["alloc"][SLOT.hex()]["storage"] = STORAGE
+LIMITS = PoolLimits(workers=1)
+
+
+def blocks() -> list[Any]:
+    chain = ChainBuilder(GENESIS)
+    chain.send(ALICE, ALICE.address)
+    chain.block()
+    return chain.blocks
+
+
+BLOCKS = blocks()
+HEAD = BLOCKS[0].header.hash
+
+
+@pytest.fixture(scope="module")
+def network(module_db: None) -> Iterator[int]:
+    chains.import_blocks("tasks", GENESIS, BLOCKS)
+    with importer_connection() as connection:
+        yield chains.network_id(connection, "tasks")
+
+
+def call(network: int, to: bytes, word: int = 0, **options: Any) -> TaskJob:
+    asked = {"to": "0x" + to.hex(), "input": f"0x{word:064x}"}
+    arguments = {"call": asked, "gas_cap": options.pop("gas_cap", 50_000_000)}
+    values: dict[str, Any] = {"timeout": 5.0, "block_hash": HEAD, **options}
+    return TaskJob(network_id=network, task="call", arguments=arguments, **values)
+
+
+def word(number: int) -> bytes:
+    return f'"0x{number:064x}"'.encode()
+
+
+def test_a_task_survives_the_way_to_the_worker(network: int) -> None:
+    job = call(network, SLOT, 3)
+    assert TaskJob.decode(job.encode()) == job
+
+
+def test_many_tasks_at_once_are_answered_by_one_worker(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        asked = [pool.run(call(network, SLOT, slot), "key") for slot in range(40)]
+        for slot, answer in enumerate(asked):
+            found = await answer
+            assert found.result == word(slot + 7 if slot else 0)
+            assert found.gas_used > 21_000
+        assert len(children()) == 1
+        assert not pool.requests
+
+    run(test, LIMITS)
+
+
+def test_equal_tasks_share_an_execution_and_each_may_be_cancelled(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        same = [pool.run(call(network, SLOT, 5), n) for n in range(3)]
+        same[0].cancel()
+        assert [(await each).result for each in same[1:]] == [word(12)] * 2
+
+    run(test, LIMITS)
+
+
+def test_a_revert_is_an_error_with_its_data(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        with pytest.raises(TaskError) as caught:
+            await pool.run(call(network, REVERT), "key")
+        error = caught.value
+        assert (error.code, error.message) == (3, "execution reverted")
+        assert error.data == f"0x{0x2A:064x}"
+
+    run(test, LIMITS)
+
+
+def test_a_call_that_does_not_end_is_interrupted_and_the_worker_stays(
+    network: int,
+) -> None:
+    async def test(pool: TracePool) -> None:
+        assert (await pool.run(call(network, SLOT, 1), "key")).result == word(8)
+        pids = children()
+        endless = call(network, LOOP, gas_cap=2**60, timeout=0.3)
+        others = [call(network, SLOT, slot) for slot in range(1, 9)]
+        asked = [pool.run(job, "key") for job in (*others[:4], endless, *others[4:])]
+        with pytest.raises(TaskTimeout, match=r"^execution aborted \(timeout = 300ms"):
+            await asked.pop(4)
+        found = [(await each).result for each in asked]
+        assert found == [word(slot + 7) for slot in range(1, 9)]
+        assert children() == pids
+
+    run(test, LIMITS)
+
+
+def test_a_worker_that_dies_costs_one_task(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert (await pool.run(call(network, SLOT, 1), "key")).result == word(8)
+        (pid,) = children()
+        endless = call(network, LOOP, gas_cap=2**60, timeout=9.0)
+        others = [call(network, SLOT, slot) for slot in range(1, 9)]
+        asked = [pool.run(job, "key") for job in (endless, *others)]
+        (worker,) = await until(lambda: pool.executing)
+        os.kill(worker, signal.SIGKILL)
+        assert worker == pid
+        with pytest.raises(Exception, match="method handler crashed"):
+            await asked.pop(0)
+        found = [(await each).result for each in asked]
+        assert found == [word(slot + 7) for slot in range(1, 9)]
+        assert pool.lost_workers == 1
+
+    run(test, LIMITS)
+
+
+def test_long_results_come_from_files(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        sizes = [2**18, 2**18 + 32, 100]
+        asked = [pool.run(call(network, LONG, size), "key") for size in sizes]
+        for size, answer in zip(sizes, asked, strict=True):
+            found = (await answer).result
+            data = await found.read() if isinstance(found, Stream) else found
+            assert isinstance(found, Stream) == (size > 1000)
+            assert data == b'"0x' + b"00" * size + b'"'
+        assert not pool.spooled.owners
+
+    run(test, LIMITS)
+
+
+def test_a_key_has_only_so_many_calls_at_once(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        asked = [pool.run(call(network, SLOT, slot), "key") for slot in range(3)]
+        with pytest.raises(TooManyExecutions) as caught:
+            await asked[2]
+        assert caught.value.data is not None
+        assert (await pool.run(call(network, SLOT, 9), "other")).result == word(16)
+        await asyncio.gather(*asked[:2])
+        assert (await pool.run(call(network, SLOT, 2), "key")).result == word(9)
+
+    run(test, replace(LIMITS, tasks_per_key=2))
+
+
+def test_an_unknown_block_is_geths_error(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        with pytest.raises(TaskError, match=r"^header for hash not found$"):
+            await pool.run(call(network, SLOT, block_hash=bytes(32)), "key")
+
+    run(test, LIMITS)
+
+
+def test_estimate_counts_all_executions(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        job = replace(call(network, SLOT, 4), task="estimate")
+        found = await pool.run(job, "key")
+        limit = int(json.loads(found.result), 16)  # type: ignore[arg-type]
+        assert 21_000 < limit < 25_000
+        assert found.gas_used > 2 * 21_000
+
+    run(test, LIMITS)
+
+
+def test_keys_take_turns() -> None:
+    queue: FairQueue[str] = FairQueue()
+    for number in range(3):
+        queue.push("a", f"a{number}")
+    queue.push("b", "b0")
+    assert queue.pop() == "a0"
+    queue.push("c", "c0")
+    queue.push_first("a", "again")
+    assert queue.next() == "again"
+    assert [queue.pop() for _ in range(len(queue))] == ["again", "b0", "c0", "a1", "a2"]
+    with pytest.raises(IndexError):
+        queue.pop()
