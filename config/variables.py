@@ -252,6 +252,20 @@ NODEAPI_DATABASE_CONNECTIONS = REQUESTS.variable(
     "PostgreSQL connections of each worker for look-ups. Concurrent look-ups are merged"
     " into one query, so that more connections only make the queries smaller.",
 )
+NODEAPI_LOG_CONNECTIONS = REQUESTS.variable(
+    "NODEAPI_LOG_CONNECTIONS",
+    count,
+    2,
+    "Database connections of each web process for searches for logs, which can take as"
+    " long as NODEAPI_QUERY_TIMEOUT. They are opened when they are needed.",
+)
+NODEAPI_MAX_LOGS = REQUESTS.variable(
+    "NODEAPI_MAX_LOGS",
+    count,
+    10_000,
+    "Maximum number of logs that a search in several blocks returns. Beyond it, the error"
+    " names a range with fewer logs. The default is Infura's limit.",
+)
 NODEAPI_QUERY_TIMEOUT = REQUESTS.variable(
     "NODEAPI_QUERY_TIMEOUT",
     duration,

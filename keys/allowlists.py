@@ -159,6 +159,15 @@ class Allowlists:
             if address not in self.contracts:
                 raise ContractNotAllowed("0x" + address.hex())
 
+    def require_filter(self, addresses: Iterable[bytes] | None) -> None:
+        """Check the addresses of a filter of logs. None: it matches all addresses.
+
+        Raises: ContractNotAllowed.
+        """
+        if self.contracts and addresses is None:
+            raise ContractNotAllowed(None)
+        self.require_contracts(addresses or ())
+
     def _allows_origin(self, header: bytes | None) -> bool:
         try:
             origin = parse_origin((header or b"").decode("latin-1"))

@@ -24,6 +24,19 @@ def database_connections() -> int:
     return settings.NODEAPI_DATABASE_CONNECTIONS
 
 
+def log_connections() -> int:
+    """Return the number of connections that each process opens for searches for logs.
+
+    NODEAPI_LOG_CONNECTIONS.
+    """
+    return settings.NODEAPI_LOG_CONNECTIONS
+
+
+def max_logs() -> int:
+    """Return the maximum number of logs that a search returns: NODEAPI_MAX_LOGS."""
+    return settings.NODEAPI_MAX_LOGS
+
+
 def query_timeout() -> float:
     """Return the seconds after which a look-up is cancelled.
 

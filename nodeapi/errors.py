@@ -172,6 +172,75 @@ class TooManySlots(RpcError):
         super().__init__(f"too many slots (max {limit})")
 
 
+class UnknownBlock(RpcError):
+    """Raised when the logs of a block with an unknown hash are requested."""
+
+    text = "unknown block"
+
+
+class TaggedHeaderNotFound(RpcError):
+    """Raised when a range of blocks begins or ends at an unknown block with a tag."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(f"{tag} header not found")
+
+
+class TooManyAlternatives(RpcError):
+    """Raised when a filter has more addresses or topics per position than allowed."""
+
+    text = "exceed max addresses or topics per search position"
+
+
+class TooManyLogs(RpcError):
+    """Raised when a search finds more logs than one answer may contain.
+
+    limit: number of logs. first, last: a range of blocks with at most that many. The
+    text and the data are Infura's, which clients parse.
+    """
+
+    code = -32005
+    costs_full_price = True
+
+    def __init__(self, limit: int, first: int, last: int) -> None:
+        self._data = {"from": hex(first), "limit": limit, "to": hex(last)}
+        super().__init__(
+            f"query returned more than {limit} results. "
+            f"Try with this block range [{first:#x}, {last:#x}]."
+        )
+
+    @property
+    def data(self) -> object:
+        """The suggested range and the limit."""
+        return self._data
+
+
+class LogSearchTimedOut(RpcError):
+    """Raised when a search for logs takes longer than the database may work on it."""
+
+    code = -32005
+    reason = "log_search_timed_out"
+    text = "query timeout exceeded. Consider reducing your block range."
+    costs_full_price = True
+
+
+class LogsNotIndexed(RpcError):
+    """Raised when a range contains blocks whose logs are not indexed yet.
+
+    They were imported by an earlier version, and `backfill_logs` is indexing their logs.
+    first: the number of the first block from which on all logs are indexed.
+    """
+
+    code = -32005
+    reason = "logs_not_indexed"
+
+    def __init__(self, first: int) -> None:
+        super().__init__(
+            f"logs of blocks below {first:#x} are being indexed, try again later; "
+            "logs of a single block are available",
+            first=hex(first),
+        )
+
+
 class MethodNotEntitled(RpcError):
     """Raised when a key lacks the entitlement for a method, or the entitlement expired.
 

@@ -1,4 +1,4 @@
-"""The filter of a subscription to logs.
+"""Filters of logs by address and topics, and the filter of a subscription.
 
 Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub; go-ethereum
     eth/filters/filter.go `filterLogs`
@@ -6,18 +6,16 @@ Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub; go-ethe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jsonrpc.errors import InvalidParams
 from nodeapi.encoding import address, hash32
+from nodeapi.log_keys import MAX_TOPICS
 
 MAX_ALTERNATIVES = 1000
 """Addresses, and alternatives for one topic; geth's limit."""
-
-MAX_TOPICS = 4
-"""Topics of a log at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +27,40 @@ class LogFilter:
 
     def matches(self, log: Mapping[str, Any]) -> bool:
         """Return whether a log object matches."""
-        topics = log["topics"]
+        return self.matches_members(log["address"], log["topics"])
+
+    def matches_members(self, address: str, topics: Sequence[str]) -> bool:
+        """Return whether a log with this address and these topics matches.
+
+        It needs at least as many topics as the filter has positions.
+        """
         return (
-            (self.addresses is None or log["address"] in self.addresses)
+            (self.addresses is None or address in self.addresses)
             and len(self.topics) <= len(topics)
             and all(
                 wanted is None or topic in wanted
                 for wanted, topic in zip(self.topics, topics, strict=False)
             )
         )
+
+    @property
+    def matches_all(self) -> bool:
+        """Whether every log matches."""
+        return self.addresses is None and not self.topics
+
+    def address_bytes(self) -> list[bytes] | None:
+        """Return the addresses as bytes, None if any matches."""
+        return None if self.addresses is None else _as_bytes(self.addresses)
+
+    def topic_bytes(self, position: int) -> list[bytes] | None:
+        """Return the alternatives of a topic as bytes, None if any matches.
+
+        position: 0 to 3.
+        """
+        if position >= len(self.topics):
+            return None
+        wanted = self.topics[position]
+        return None if wanted is None else _as_bytes(wanted)
 
 
 def read_filter(value: Any) -> LogFilter:
@@ -78,3 +101,7 @@ def _alternatives(where: str, value: Any, read: Any) -> frozenset[str] | None:
         return frozenset("0x" + read(one).hex() for one in values)
     except ValueError as error:
         raise InvalidParams(f"invalid argument 1: {where}: {error}") from error
+
+
+def _as_bytes(values: frozenset[str]) -> list[bytes]:
+    return [bytes.fromhex(value[2:]) for value in sorted(values)]

@@ -15,6 +15,7 @@ from keys.metering import Use
 from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
 from nodeapi.encoding import MAX_INDEX, BlockReference
+from nodeapi.log_filter import LogFilter
 from nodeapi.pending import PendingBlock
 from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.jobs import TaskJob, TraceJob
@@ -232,6 +233,39 @@ class Records(Protocol):
         """Return all receipts of a block as an array.
 
         owner: the account that a long result counts for until it has been read.
+        """
+
+    def logs_of_block(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        wanted: LogFilter,
+        *,
+        owner: Hashable = None,
+    ) -> MaybeAnswer:
+        """Return the matching logs of a block as an array."""
+
+    def logs_between(
+        self,
+        network_id: int,
+        first: int,
+        last: int,
+        wanted: LogFilter,
+        *,
+        owner: Hashable = None,
+    ) -> Later[Answer]:
+        """Return the matching logs of canonical blocks as an array, in order.
+
+        Fails with TooManyLogs, LogSearchTimedOut or LogsNotIndexed.
+        """
+
+    async def log_range(
+        self, network_id: int, first: int | str, last: int | str
+    ) -> tuple[int, int]:
+        """Return the numbers of the first and the last block of a search for logs.
+
+        first, last: numbers or tags other than `pending`.
+        Raises: InvalidParams, TaggedHeaderNotFound.
         """
 
     def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:

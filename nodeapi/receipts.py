@@ -47,6 +47,13 @@ _HEAD = re.compile(
 """The beginning of `nodeapi.documents.transaction_document`."""
 
 
+_LOGS = b',"logs":['
+
+_ADDRESS_START = len('{"address":"')
+_ADDRESS_END = _ADDRESS_START + 42
+_TOPICS_START = _ADDRESS_END + len('","topics":[')
+
+
 def stored_receipts(
     block: Block, receipts: Iterable[Receipt], fork: Fork
 ) -> list[bytes]:
@@ -98,6 +105,46 @@ def receipt_size(stored: bytes, transaction: bytes) -> int:
     with _naming(place):
         size, holes = measure(stored)
     return len(begin) + size + holes * (len(place) - len(HOLE))
+
+
+def log_documents(stored: bytes, transaction: bytes) -> bytes:
+    """Return the complete log objects of a receipt as JSON, separated by commas.
+
+    The parameters and errors are those of `receipt_document`.
+    """
+    _, place = _completion(transaction)
+    with _naming(place):
+        return stored_logs(stored).replace(HOLE, place)
+
+
+def stored_logs(stored: bytes) -> bytes:
+    """Return the log objects of a packed receipt, separated by commas.
+
+    They contain a placeholder for their position in the chain; see `log_documents`.
+
+    Raises: ValueError if the packed receipt is malformed.
+    """
+    own = unpack(stored)
+    return own[own.index(_LOGS) + len(_LOGS) : -2]
+
+
+def split_logs(logs: bytes) -> list[bytes]:
+    """Return log objects as separate texts. logs: separated by commas."""
+    if not logs:
+        return []
+    return [b"{%s}" % members for members in logs[1:-1].split(b"},{")]
+
+
+def log_members(log: bytes) -> tuple[str, list[str]]:
+    """Return the address and the topics of a log object, as `0x…`.
+
+    log: JSON as in a stored receipt, whose first two members they are.
+    """
+    topics = log[_TOPICS_START : log.index(b"]", _TOPICS_START)].decode()
+    return (
+        log[_ADDRESS_START:_ADDRESS_END].decode(),
+        [topics[at : at + 66] for at in range(1, len(topics), 69)],
+    )
 
 
 def _completion(transaction: bytes) -> tuple[bytes, bytes]:

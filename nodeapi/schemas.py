@@ -175,6 +175,21 @@ SUBSCRIPTION_OPTIONS = _component(
 """The filter of a subscription to logs."""
 
 ACCESS_LIST = _array(_object({"address": ADDRESS, "storageKeys": _array(HASH32)}))
+LOG_CRITERIA = _component(
+    "LogCriteria",
+    _object(
+        {
+            "blockHash": HASH32,
+            "fromBlock": BLOCK_NUMBER_OR_TAG,
+            "toBlock": BLOCK_NUMBER_OR_TAG,
+            "address": {"oneOf": [ADDRESS, _array(ADDRESS), {"type": "null"}]},
+            "topics": {**_array(_TOPIC), "maxItems": 4},
+        },
+        optional="blockHash fromBlock toBlock address topics",
+    ),
+)
+"""The blocks, addresses and topics of a search for logs."""
+
 
 _AUTHORIZATION = _object(
     {
@@ -425,20 +440,24 @@ HEADER_OR_NULL = _or_null(HEADER)
 UNCLE_OR_NULL = _or_null(UNCLE)
 TRANSACTION_OR_NULL = _or_null(TRANSACTION)
 
-_LOG = _object(
-    {
-        "address": ADDRESS,
-        "topics": _array(HASH32),
-        "data": DATA,
-        "blockHash": HASH32,
-        "blockNumber": QUANTITY,
-        "blockTimestamp": QUANTITY,
-        "transactionHash": HASH32,
-        "transactionIndex": QUANTITY,
-        "logIndex": QUANTITY,
-        "removed": BOOLEAN,
-    }
+LOG = _component(
+    "Log",
+    _object(
+        {
+            "address": ADDRESS,
+            "topics": _array(HASH32),
+            "data": DATA,
+            "blockHash": HASH32,
+            "blockNumber": QUANTITY,
+            "blockTimestamp": QUANTITY,
+            "transactionHash": HASH32,
+            "transactionIndex": QUANTITY,
+            "logIndex": QUANTITY,
+            "removed": BOOLEAN,
+        }
+    ),
 )
+LOGS = _array(LOG)
 
 RECEIPT = _component(
     "Receipt",
@@ -460,7 +479,7 @@ RECEIPT = _component(
             "blobGasUsed": QUANTITY,
             "blobGasPrice": QUANTITY,
             "logsBloom": _data(256),
-            "logs": _array(_LOG),
+            "logs": LOGS,
         },
         optional="status root blobGasUsed blobGasPrice",
     ),

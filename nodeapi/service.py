@@ -7,7 +7,7 @@ from typing import Any
 
 from channels.layers import channel_layers
 from django.conf import settings
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from jsonrpc.dispatch import Limits
 from keys.grants import Grants
@@ -40,6 +40,7 @@ class Service:
     """The parts that answer requests, without the HTTP edge."""
 
     connections: Connections
+    log_connections: Connections
     subscriber: Subscriber
     directory: Directory
     grants: Grants
@@ -79,6 +80,7 @@ class Service:
         await self.uses_after_revocation.close()
         await self.limiter.stop()
         await self.meter.stop()
+        await self.log_connections.close()
         await self.connections.close()
 
 
@@ -113,6 +115,11 @@ def build_service(conninfo: str | None = None) -> Service:
         size=conf.database_connections(),
         query_timeout=conf.query_timeout(),
     )
+    log_connections = Connections(
+        make_conninfo(address, options=_log_options(address)),
+        size=conf.log_connections(),
+        query_timeout=conf.query_timeout(),
+    )
     limits = conf.trace_limits()
     spooled = limits.spool_count()
     unknown_keys = UnknownKeys(conf.failed_keys_per_minute())
@@ -120,11 +127,17 @@ def build_service(conninfo: str | None = None) -> Service:
     subscriber = Subscriber(connections, channel_layers.make_backend("default"))
     directory = Directory(connections, subscriber, default_slug=default_network())
     store = Store(
-        connections, directory, cache_bytes=conf.cache_bytes(), spooled=spooled
+        connections,
+        directory,
+        cache_bytes=conf.cache_bytes(),
+        spooled=spooled,
+        log_connections=log_connections,
+        max_logs=conf.max_logs(),
     )
     upstreams = UpstreamPool(directory)
     return Service(
         connections=connections,
+        log_connections=log_connections,
         subscriber=subscriber,
         directory=directory,
         grants=Grants(connections, subscriber, unknown_keys),
@@ -145,6 +158,16 @@ def build_service(conninfo: str | None = None) -> Service:
         feeds=Feeds(connections, store, directory),
         syncing=SyncingFeed(store, directory),
     )
+
+
+def _log_options(conninfo: str) -> str:
+    """Return libpq's `options` for searches in the log index.
+
+    An index is read in its order and only up to a limit. A plan that reads all rows and
+    sorts them would be faster for few rows only.
+    """
+    given = conninfo_to_dict(conninfo).get("options") or ""
+    return f"{given} -c enable_bitmapscan=off -c enable_sort=off".strip()
 
 
 def database_conninfo() -> str:

@@ -15,7 +15,7 @@ import psycopg
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
-from postgres.errors import Unavailable
+from postgres.errors import TimedOut, Unavailable
 from postgres.statement import Statement
 
 logger = logging.getLogger(__name__)
@@ -27,6 +27,9 @@ _BINARY = 1
 _FINAL = (b"0A000", b"26000", b"57P")
 """Prefixes of SQLSTATEs after which a connection is closed: a prepared statement no longer
 fits its tables or does not exist, or the server is shutting down."""
+
+_CANCELLED = b"57014"
+"""SQLSTATE of a statement that has exceeded the statement timeout."""
 
 _WIDEN = f"SELECT repeat(' ', {2**18})"
 """Makes libpq's buffer larger than the kernel's socket buffer (212 kB by default on Linux).
@@ -213,6 +216,8 @@ class Connection:
         self._after_prepare = None
         if state.startswith(_FINAL):
             self._lose(text)
+        elif state == _CANCELLED:
+            self._report(None, TimedOut(text))
         else:
             self._report(None, Unavailable(text))
 

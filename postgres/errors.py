@@ -8,3 +8,7 @@ class Unavailable(Exception):
 
     The caller may try again later; nothing was written.
     """
+
+
+class TimedOut(Unavailable):
+    """Raised when the server has cancelled a statement that took too long."""

@@ -23,6 +23,8 @@ MENDING = {
     "key_disabled": "Enable the key on this page, or ask support if they disabled it.",
     "key_expired": "Use the newest secret, or roll the key to get one.",
     "key_revoked": "Use another secret. Is it you who still uses the revoked one?",
+    "log_search_timed_out": "Ask for fewer blocks, or name addresses and topics.",
+    "logs_not_indexed": "Ask for newer blocks, or for one block at a time.",
     "method_not_allowed": "Add the method to the allowlist.",
     "method_not_entitled": "Request access under Tracing.",
     "network_not_enabled": "Create a key that opens this network.",

@@ -12,6 +12,7 @@ from evm.changes import AccountValue, Changes, decode_changes, encode_changes
 from evm.headers import Header, decode_header
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.forkchoice import forget_demoted
+from nodeapi.chain.logs import delete_logs_above, insert_stored_logs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -204,7 +205,9 @@ class Branches:
     def demote_after(self, number: int) -> int:
         """Make the canonical blocks above a number side blocks, and store their diffs.
 
-        They also lose the tags safe and finalized. Returns: their number.
+        They also lose their logs in the log index, and the tags safe and finalized.
+
+        Returns: their number.
         """
         row = self._connection.execute(
             "SELECT max(number) FROM nodeapi_block"
@@ -219,6 +222,7 @@ class Branches:
                 f"DELETE FROM {table} WHERE network_id = %b AND block_number > %b",
                 (self._network_id, number),
             )
+        delete_logs_above(self._connection, self._network_id, number)
         forget_demoted(self._connection, self._network_id)
         return max(top - number, 0)
 
@@ -240,7 +244,7 @@ class Branches:
             )
 
     def promote(self, line: Sequence[SideBlock]) -> Iterator[list[tuple[int, Changes]]]:
-        """Make side blocks canonical.
+        """Make side blocks canonical, and insert their logs into the log index.
 
         Yields pairs (block number, changes) in portions, whose version rows the caller
         writes before the next portion.
@@ -260,6 +264,7 @@ class Branches:
                 "UPDATE nodeapi_block SET is_canonical = true WHERE id = ANY(%b)",
                 (ids,),
             )
+            insert_stored_logs(self._connection, self._network_id, ids)
             yield [(block.number, decode_changes(diffs[block.id])) for block in part]
 
     def highest_side_block(self) -> int:

@@ -278,6 +278,7 @@ class Importer:
         rows, last = Rows(connection, self._network_id), batch.rows[-1]
         with rows.transaction():
             rows.insert_blocks(batch.rows)
+            rows.insert_logs(batch.rows)
             rows.insert_versions(batch.versions)
             rows.insert_codes(batch.changes.codes)
             NodeVersions(connection, self._network_id).write(

@@ -12,6 +12,7 @@ from psycopg.pq import Format
 from evm.blocks import encode_body
 from evm.tracers.record import NOTHING_RECORDED, compress_records
 from evm.world import EMPTY_CODE_HASH
+from nodeapi.chain.logs import LogRow, insert_logs, log_rows
 from nodeapi.documents import block_document, pack_full_block, transaction_document
 from nodeapi.receipts import stored_receipts
 from outbox import streams
@@ -58,6 +59,7 @@ class BlockRow:
     """Hash and JSON document of each transaction."""
     records: list[tuple[bytes, TransactionRecord]]
     """Packed receipt and trace record of each transaction."""
+    logs: list[LogRow]
 
 
 _BLOCK_COLUMNS = (
@@ -221,6 +223,11 @@ class Rows:
                                 )
                             )
 
+    def insert_logs(self, blocks: Iterable[BlockRow]) -> None:
+        """Insert the logs of blocks that become canonical into the log index."""
+        pairs = [(block.number, block.logs) for block in blocks]
+        insert_logs(self._connection, self._network_id, pairs)
+
     def insert_codes(self, codes: dict[Hash32, bytes]) -> None:
         """Insert contract code that is not stored yet."""
         if codes:
@@ -360,4 +367,5 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
         ),
         transactions=transactions,
         records=list(zip(receipts, records, strict=True)),
+        logs=log_rows(outcome.receipts),
     )

@@ -46,6 +46,7 @@ def _below(network_id: int, head_number: int, head_hash: bytes) -> dict[str, Any
     if block is not None:
         found["blockHash"] = _hex(block.hash)
         found["block"] = hex(block.number)
+        found["filter"] = {"fromBlock": found["block"], "toBlock": found["block"]}
         found["fullTransactions"] = False
         found |= _transaction(network_id, summaries(block, 1))
     return found

@@ -1,4 +1,4 @@
-"""Tables: blocks, transactions, trace records, the history of the state, the trie.
+"""Tables: blocks, transactions, trace records, logs, the history of the state, the trie.
 
 And what the followers report, and the local pool.
 """
@@ -11,6 +11,7 @@ from nodeapi.models.following import (
     Reorganisation,
     UpstreamStatus,
 )
+from nodeapi.models.logs import Log, LogBackfill
 from nodeapi.models.pool import PooledTransaction
 from nodeapi.models.records import TransactionRecord
 from nodeapi.models.state import (
@@ -27,6 +28,8 @@ __all__ = [
     "Code",
     "FollowerStatus",
     "ImportTiming",
+    "Log",
+    "LogBackfill",
     "PooledTransaction",
     "QuarantinedBlock",
     "Reorganisation",

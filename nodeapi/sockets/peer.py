@@ -20,7 +20,6 @@ from jsonrpc.errors import (
 )
 from jsonrpc.later import Later
 from jsonrpc.stream import ResultTooLarge, Stream
-from keys.errors import ContractNotAllowed
 from keys.grants import Grant
 from keys.metering import OK
 from networks.directory import NetworkView
@@ -537,8 +536,5 @@ def _require_subscription(grant: Grant, log_filter: LogFilter | None) -> None:
     if allowlists is None:
         return
     allowlists.require_method("eth_subscribe")
-    if log_filter is None or not allowlists.contracts:
-        return
-    if log_filter.addresses is None:
-        raise ContractNotAllowed(None)
-    allowlists.require_contracts(bytes.fromhex(a[2:]) for a in log_filter.addresses)
+    if log_filter is not None:
+        allowlists.require_filter(log_filter.address_bytes())

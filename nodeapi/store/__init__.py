@@ -28,9 +28,9 @@ from nodeapi.store.blocks import BlockReads
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.following import FollowingReads
+from nodeapi.store.logs import MAX_LOGS, LogReads
 from nodeapi.store.outcomes import TaskOutcomes
 from nodeapi.store.states import StateReads
-from nodeapi.store.transactions import TransactionReads
 from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
@@ -42,7 +42,7 @@ class Store(
     BlockReads,
     StateReads,
     AccountReads,
-    TransactionReads,
+    LogReads,
     DerivedReads,
     ConfigReads,
     FollowingReads,
@@ -54,6 +54,8 @@ class Store(
 
     cache_bytes: memory for answers that name their block by hash; 0: no cache.
     spooled: counts the bytes of files, if other parts have some as well.
+    log_connections: for searches for logs; `connections` if None.
+    max_logs: maximum number of logs that such a search returns.
     """
 
     def __init__(
@@ -63,6 +65,10 @@ class Store(
         *,
         cache_bytes: int,
         spooled: SpoolCount | None = None,
+        log_connections: Connections | None = None,
+        max_logs: int = MAX_LOGS,
     ) -> None:
         super().__init__(connections, directory, BytesCache[CacheKey](cache_bytes))
         self.spooled = spooled or SpoolCount()
+        self.log_connections = log_connections or connections
+        self.max_logs = max_logs

@@ -52,7 +52,7 @@ large, and four hundred times in hostile blocks."""
 LONG_BODY_BYTES = 2**18
 """Bodies beyond which a transaction is looked for in a thread."""
 
-_Receipt = tuple[bytes, bytes]
+StoredReceipt = tuple[bytes, bytes]
 """A stored receipt, and the first HEAD_BYTES of its transaction's object."""
 
 _PLACE = Struct("!32sqi")
@@ -207,9 +207,9 @@ class TransactionReads(Reads):
         if sum(weights) > SHORT_RECEIPTS_BYTES:
             receipts = self._receipts_in_groups(block_id, weights)
             return Later.from_coroutine(_collected(receipts, self.spooled, owner))
-        pairs = _with_heads(row[2:])
+        pairs = receipts_with_heads(row[2:])
         if sum(itertools.starmap(receipt_size, pairs)) > SHORT_BYTES:
-            receipts = _at_hand(pairs)
+            receipts = at_hand(pairs)
             return Later.from_coroutine(_collected(receipts, self.spooled, owner))
         documents = itertools.starmap(receipt_document, pairs)
         answer = b"[" + b",".join(documents) + b"]"
@@ -218,14 +218,14 @@ class TransactionReads(Reads):
 
     async def _receipts_in_groups(
         self, block_id: int, weights: list[int]
-    ) -> AsyncGenerator[_Receipt, None]:
+    ) -> AsyncGenerator[StoredReceipt, None]:
         """Read the receipts of a large block, a group at a time."""
         for first, last, _ in groups(weights, 0):
             parameters = Span(block_id, first, last).parameters()
             rows = await self._connections.fetch(_RECEIPTS, parameters)
             if not rows:
                 raise Unavailable("records have gone while they were read")
-            for pair in _with_heads(rows[0]):
+            for pair in receipts_with_heads(rows[0]):
                 yield pair
 
 
@@ -255,12 +255,14 @@ def _raw_transaction(row: Row | None) -> Later[bytes | None]:
     return Later(_transaction_in(body, index))
 
 
-def _with_heads(row: Row) -> list[_Receipt]:
+def receipts_with_heads(row: Row) -> list[StoredReceipt]:
+    """Return pairs of a row's two arrays: packed receipts, documents' heads."""
     receipts, heads = (read_array(column or b"") for column in row)
     return list(zip(receipts, heads, strict=True))
 
 
-async def _at_hand(pairs: list[_Receipt]) -> AsyncGenerator[_Receipt, None]:
+async def at_hand(pairs: list[StoredReceipt]) -> AsyncGenerator[StoredReceipt, None]:
+    """Yield receipts that were read already."""
     for pair in pairs:
         yield pair
 
@@ -271,7 +273,7 @@ async def _pieces(receipt: bytes, head: bytes) -> AsyncGenerator[bytes, None]:
 
 
 async def _collected(
-    receipts: AsyncGenerator[_Receipt, None], count: SpoolCount, owner: Hashable
+    receipts: AsyncGenerator[StoredReceipt, None], count: SpoolCount, owner: Hashable
 ) -> Answer:
     """Return many receipts as one result. Other tasks may run after each piece."""
     spool = Spool(SHORT_BYTES, count, owner)

@@ -32,6 +32,8 @@ _ROWS = {
     "records": "SELECT block.hash, index, calls_size, prestate_size, calls,"
     " prestate, details FROM nodeapi_transactionrecord"
     " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",
+    "logs": "SELECT position, block_number, transaction_index, address, event, topic0,"
+    " topic1, topic2, topic3 FROM nodeapi_log WHERE network_id = %(id)s",
     "accounts": "SELECT address, block_number, nonce, balance, code_hash, storage_root"
     " FROM nodeapi_accountversion WHERE network_id = %(id)s",
     "slots": "SELECT address, slot, block_number, value"

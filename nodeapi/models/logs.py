@@ -1,0 +1,79 @@
+"""The index of logs. The logs themselves are part of the stored receipts."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from networks.models import Network
+from nodeapi.log_keys import POSITION_BITS
+
+
+class Log(models.Model):
+    """A log of a canonical block, with the keys of its address and topics.
+
+    The keys are those of `nodeapi.log_keys`. Each index begins with one of them and
+    continues with the block's number, so that the logs of a filter are read in the order
+    of the blocks, and the read stops at a limit.
+    """
+
+    pk = models.CompositePrimaryKey("network_id", "position")
+    network = models.ForeignKey(
+        Network,
+        on_delete=models.CASCADE,
+        related_name="+",
+        db_index=False,  # the primary key begins with it
+        db_constraint=False,  # would be checked for each of thousands of rows
+    )
+    position = models.BigIntegerField(
+        help_text="Block number × 2**24 + index of the log in its block."
+    )
+    block_number = models.BigIntegerField()
+    transaction_index = models.IntegerField()
+    address = models.BigIntegerField()
+    event = models.BigIntegerField(
+        null=True, help_text="Key of the address and topic 0 together."
+    )
+    topic0 = models.BigIntegerField(null=True)
+    topic1 = models.BigIntegerField(null=True)
+    topic2 = models.BigIntegerField(null=True)
+    topic3 = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["network", "address", "block_number"], name="log_address"
+            ),
+            *(
+                models.Index(
+                    fields=["network", name, "block_number"],
+                    condition=models.Q(**{f"{name}__isnull": False}),
+                    name=f"log_{name}",
+                )
+                for name in ("event", "topic0", "topic1", "topic2", "topic3")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        index = self.position % 2**POSITION_BITS
+        return f"log {index} of block {self.block_number}"
+
+
+class LogBackfill(models.Model):
+    """The blocks of a network that have no rows in the log index yet.
+
+    Such blocks were imported by a version without the index. `backfill_logs` adds their
+    rows, from the newest block to block 0, and deletes this row in the end.
+    """
+
+    network = models.OneToOneField(
+        Network,
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="log_backfill",
+    )
+    missing_below = models.BigIntegerField(
+        help_text="Canonical blocks below this number have no rows."
+    )
+
+    def __str__(self) -> str:
+        return f"logs of network {self.network_id} below {self.missing_below}"
