@@ -135,7 +135,7 @@ def _override_account(
         world.touch_account(address)
         world.delete_storage(address)
     slots = override.state if override.state is not None else override.state_diff
-    if slots is not None:
+    if slots:
         world.touch_account(address)
         for slot, value in slots.items():
             world.set_storage(address, slot, value)

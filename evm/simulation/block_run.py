@@ -1,0 +1,289 @@
+"""Execution of the calls of one simulated block.
+
+Source: go-ethereum internal/ethapi/simulate.go, `processBlock`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from eth_typing import Address, Hash32
+
+from evm.blocks import Block
+from evm.errors import InvalidBlock
+from evm.execution import BlockExecution
+from evm.receipts import BLOOM_BYTES
+from evm.requests import requests_hash
+from evm.simulation.arguments import ZERO_ADDRESS, InvalidCall, call_message
+from evm.simulation.block import CallBlock
+from evm.simulation.call import CallRules, execute_call
+from evm.simulation.checks import GAS_LIMIT_REACHED, CallRejected
+from evm.simulation.errors import SERVER_ERROR, SimulationError
+from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.transactions import unsigned_transaction
+from evm.simulation.transfer_logs import TransferLogs
+from evm.simulation.world import WrappingWorld
+from evm.state_roots import StateRoots
+from evm.transactions import BLOB
+from evm.trie import ordered_root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evm.chain_config import ChainConfig
+    from evm.changes import Changes
+    from evm.execution import Outcome
+    from evm.fork import Fork
+    from evm.headers import Header
+    from evm.precompiles.contract import Precompile
+    from evm.simulation.arguments import CallArguments
+    from evm.simulation.budget import Budget
+    from evm.simulation.call import CallResult
+    from evm.simulation.planning import BlockCalls
+    from evm.simulation.transactions import UnsignedTransaction
+    from evm.simulation.transfer_logs import IndexedLog
+    from evm.state_trie import StateTrie
+    from evm.world import StateReader
+
+ADDED_TO_CAPPED = " (gas limit was capped by the RPC server's global gas cap)"
+"""End of the text of a failure whose gas limit was reduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """The result of one simulated call."""
+
+    result: CallResult
+    logs: Sequence[IndexedLog]
+    """The call's logs, with transfers of ether if they are traced."""
+    error: str | None
+    """geth's text if the execution failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBlock:
+    """A block with the outcomes of its calls, in order."""
+
+    block: Block
+    outcomes: Sequence[CallOutcome]
+    changes: Changes
+    """The block's changes of the state."""
+
+
+class SimulatedExecution(BlockExecution):
+    """Execution of a block that may lack the system contracts of its fork."""
+
+    def dequeue_requests(self, address: Address) -> bytes:
+        """Return the requests of a queue contract, b"" without the contract.
+
+        Raises: InvalidBlock if the contract fails.
+        """
+        return (
+            super().dequeue_requests(address) if self.state.get_code(address) else b""
+        )
+
+
+class BlockRun:
+    """A simulated block in execution."""
+
+    def __init__(
+        self,
+        header: Header,
+        fork: Fork,
+        config: ChainConfig,
+        request: BlockCalls,
+        ancestor_hashes: Iterable[Hash32],
+        *,
+        traces_transfers: bool,
+        validates: bool,
+    ) -> None:
+        """Prepare the execution of a block.
+
+        header: see `header_before_execution`.
+        ancestor_hashes: from the parent's on, newest first. They are iterated more than
+            once.
+        """
+        self._header = header
+        self._fork = fork
+        self._config = config
+        self._request = request
+        self._ancestor_hashes = ancestor_hashes
+        self._rules = CallRules(
+            checks_nonce=validates, requires_fee=validates, hides_base_fee=False
+        )
+        self._logs = TransferLogs(traces_transfers=traces_transfers)
+        self._precompiles: dict[bytes, Precompile] | None = None
+        self._transactions: list[UnsignedTransaction] = []
+        self._outcomes: list[CallOutcome] = []
+        self._world: WrappingWorld
+        self._execution: SimulatedExecution
+
+    def execute(
+        self, state: StateReader, trie: StateTrie, budget: Budget
+    ) -> SimulatedBlock:
+        """Execute the block on its parent's state.
+
+        trie: at the parent's state. It moves to the block's.
+        Raises: SimulationError.
+        """
+        self._world = WrappingWorld(state)
+        # Only overrides leave empty accounts. geth keeps them until they are touched.
+        roots = StateRoots(self._world, state, trie, clears_empty_accounts=False)
+        self._override_state()
+        self._execution = SimulatedExecution(
+            self._header,
+            self._fork,
+            self._config,
+            self._world,
+            self._ancestor_hashes,
+            roots,
+        )
+        self._execution.begin()
+        block = self._call_block()
+        for call in self._request.calls:
+            budget.check_time()
+            self._execute_call(block, call, budget)
+        completed = self._complete(self._finish(), roots())
+        return SimulatedBlock(completed, self._outcomes, roots.changes)
+
+    def _override_state(self) -> None:
+        overrides = self._request.state_overrides
+        if not overrides:
+            return
+        frames = self._fork.base_state_class.computation_class
+        self._precompiles = dict(frames.get_precompiles())
+        try:
+            apply_state_overrides(self._world, overrides, self._precompiles)
+        except InvalidOverride as error:
+            raise SimulationError(SERVER_ERROR, str(error)) from error
+
+    def _call_block(self) -> CallBlock:
+        """Return the block as the calls see it."""
+        block = CallBlock.of_header(
+            self._header, self._config, self._fork, self._ancestor_hashes
+        )
+        blob_base_fee = self._request.overrides.blob_base_fee
+        if blob_base_fee is None:
+            return block
+        return replace(block, blob_base_fee=blob_base_fee)
+
+    # Calls
+
+    def _execute_call(
+        self, block: CallBlock, arguments: CallArguments, budget: Budget
+    ) -> None:
+        """Execute a call as the next transaction of the block. Raises: SimulationError."""
+        left = self._header.gas_limit - self._execution.gas_used
+        wanted = left if arguments.gas is None else arguments.gas
+        if left < wanted:
+            raise SimulationError(
+                GAS_LIMIT_REACHED,
+                f"block gas limit reached: remaining: {left}, required: {wanted}",
+            )
+        gas = min(wanted, budget.gas_left)
+        nonce = arguments.nonce
+        if nonce is None:
+            nonce = self._world.get_nonce(arguments.sender or ZERO_ADDRESS)
+        try:
+            message = call_message(
+                replace(arguments, gas=gas, nonce=nonce),
+                chain_id=self._config.chain_id,
+                base_fee=self._header.base_fee_per_gas,
+                gas_cap=0,
+            )
+        except InvalidCall as error:
+            raise SimulationError(SERVER_ERROR, str(error)) from error
+        has_base_fee = self._header.base_fee_per_gas is not None
+        is_legacy = arguments.gas_price is not None or not has_base_fee
+        transaction = unsigned_transaction(
+            message, self._config.chain_id, is_legacy=is_legacy
+        )
+        try:
+            result = execute_call(
+                self._world,
+                block,
+                message,
+                rules=self._rules,
+                precompiles=self._precompiles,
+                watcher=self._logs,
+            )
+        except CallRejected as error:
+            text = f"err: {error.text} (supplied gas {gas})"
+            raise SimulationError(error.code, text) from error
+        budget.gas_used += result.gas_used
+        self._add(transaction, result, is_capped=gas < wanted)
+
+    def _add(
+        self, transaction: UnsignedTransaction, result: CallResult, *, is_capped: bool
+    ) -> None:
+        """Add an executed transaction to the block."""
+        self._execution.add_receipt(
+            transaction.type,
+            result.logs,
+            result.gas_used,
+            is_success=result.error is None,
+        )
+        self._clear_sender(transaction.sender)
+        error = result.error
+        if is_capped and error is not None and not result.is_reverted:
+            error += ADDED_TO_CAPPED
+        self._transactions.append(transaction)
+        self._outcomes.append(CallOutcome(result, self._logs.logs, error))
+
+    def _clear_sender(self, sender: Address) -> None:
+        """Delete a sender whose nonce has wrapped around, if it is empty (EIP-161)."""
+        world = self._world
+        if (
+            self._fork.clears_empty_accounts
+            and world.account_exists(sender)
+            and world.account_is_empty(sender)
+        ):
+            world.delete_account(sender)
+
+    # The end
+
+    def _finish(self) -> Outcome:
+        """Execute withdrawals, requests and rewards. Raises: SimulationError."""
+        withdrawals = self._request.overrides.withdrawals
+        if withdrawals and not self._fork.is_merged:
+            raise SimulationError(SERVER_ERROR, "ethash does not support withdrawals")
+        if withdrawals and not self._fork.has_withdrawals:
+            raise SimulationError(
+                SERVER_ERROR, "withdrawals set before Shanghai activation"
+            )
+        try:
+            return self._execution.finish((), withdrawals)
+        except InvalidBlock as error:
+            text = f"system call failed to execute: {error.summary}"
+            raise SimulationError(SERVER_ERROR, text) from error
+
+    def _complete(self, outcome: Outcome, state_root: Hash32) -> Block:
+        """Return the block with the results of its execution in its header."""
+        withdrawals = None
+        header = replace(
+            self._header,
+            state_root=state_root,
+            transactions_root=_root([each.raw for each in self._transactions]),
+            receipts_root=_root([each.encode() for each in outcome.receipts]),
+            logs_bloom=outcome.bloom.to_bytes(BLOOM_BYTES, "big"),
+            gas_used=outcome.gas_used,
+        )
+        if self._fork.is_merged:
+            # geth gives the blocks between the merge and Shanghai withdrawals as well.
+            withdrawals = self._request.overrides.withdrawals or ()
+            root = _root([each.encode() for each in withdrawals])
+            header = replace(header, withdrawals_root=root)
+        if self._fork.has_blobs:
+            blob_gas = sum(
+                each.blob_gas for each in self._transactions if each.type == BLOB
+            )
+            header = replace(header, blob_gas_used=blob_gas)
+        if outcome.requests is not None:
+            header = replace(header, requests_hash=requests_hash(outcome.requests))
+        return Block(header, self._transactions, (), withdrawals)
+
+
+def _root(values: Sequence[bytes]) -> Hash32:
+    return Hash32(ordered_root(values))
