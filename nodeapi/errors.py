@@ -241,6 +241,12 @@ class LogsNotIndexed(RpcError):
         )
 
 
+class SimulationTooLarge(RpcError):
+    """Raised when a simulation has too many blocks or calls. The message is geth's."""
+
+    code = -38026
+
+
 class MethodNotEntitled(RpcError):
     """Raised when a key lacks the entitlement for a method, or the entitlement expired.
 

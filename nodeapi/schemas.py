@@ -561,3 +561,60 @@ BLOCK_OVERRIDES = _component(
     "BlockOverrides",
     _object(_BLOCK_OVERRIDE_MEMBERS, " ".join(_BLOCK_OVERRIDE_MEMBERS)),
 )
+
+
+# Simulations
+
+_SIMULATION_BLOCK_OVERRIDES = _object(
+    {
+        **_BLOCK_OVERRIDE_MEMBERS,
+        "beaconRoot": HASH32,
+        "withdrawals": _array(_WITHDRAWAL),
+    },
+    " ".join([*_BLOCK_OVERRIDE_MEMBERS, "beaconRoot withdrawals"]),
+)
+_BLOCK_STATE_CALLS = _object(
+    {
+        "blockOverrides": _SIMULATION_BLOCK_OVERRIDES,
+        "stateOverrides": STATE_OVERRIDES,
+        "calls": _array(CALL),
+    },
+    optional="blockOverrides stateOverrides calls",
+)
+SIMULATION = _component(
+    "Simulation",
+    _object(
+        {
+            "blockStateCalls": _array(_BLOCK_STATE_CALLS),
+            "traceTransfers": BOOLEAN,
+            "validation": BOOLEAN,
+            "returnFullTransactions": BOOLEAN,
+        },
+        optional="traceTransfers validation returnFullTransactions",
+    ),
+)
+_SIMULATED_CALL = _component(
+    "SimulatedCall",
+    _object(
+        {
+            "returnData": DATA,
+            "logs": _array(LOG),
+            "gasUsed": QUANTITY,
+            "maxUsedGas": QUANTITY,
+            "status": QUANTITY,
+            "error": _object(
+                {"message": _STRING, "code": {"type": "integer"}, "data": DATA},
+                optional="data",
+            ),
+        },
+        optional="error",
+    ),
+)
+SIMULATED_BLOCKS = _array(
+    {
+        "allOf": [
+            BLOCK,
+            _object({"calls": _array(_SIMULATED_CALL)}),
+        ]
+    }
+)

@@ -1,0 +1,119 @@
+"""The payload of eth_simulateV1: what is read, and geth's texts for what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evm.blocks import Withdrawal
+from evm.simulation.arguments import CallArguments
+from evm.simulation.overrides import AccountOverride, BlockOverrides
+from evm.simulation.planning import BlockCalls
+from nodeapi.simulation_payload import (
+    Simulation,
+    count_calls,
+    decode_simulation,
+    encode_simulation,
+)
+
+SENDER, TO = b"\x11" * 20, b"\x22" * 20
+
+FULL: dict[str, Any] = {
+    "blockStateCalls": [
+        {},
+        {
+            "blockOverrides": {
+                "number": "0x10",
+                "baseFeePerGas": "0x7",
+                "withdrawals": [
+                    {
+                        "index": "0x1",
+                        "validatorIndex": "0x2",
+                        "address": "0x" + TO.hex(),
+                        "amount": "0x3",
+                    }
+                ],
+            },
+            "stateOverrides": {"0x" + TO.hex(): {"balance": "0x5"}},
+            "calls": [
+                {"from": "0x" + SENDER.hex(), "to": "0x" + TO.hex(), "value": "0x1"},
+                {},
+            ],
+        },
+    ],
+    "traceTransfers": True,
+    "validation": True,
+    "returnFullTransactions": True,
+}
+
+
+def test_payload_is_decoded() -> None:
+    found = decode_simulation(FULL)
+    assert found == Simulation(
+        blocks=(
+            BlockCalls(),
+            BlockCalls(
+                overrides=BlockOverrides(
+                    number=16,
+                    base_fee_per_gas=7,
+                    withdrawals=(Withdrawal(1, 2, TO, 3),),
+                ),
+                state_overrides={TO: AccountOverride(balance=5)},
+                calls=(CallArguments(sender=SENDER, to=TO, value=1), CallArguments()),
+            ),
+        ),
+        traces_transfers=True,
+        validates=True,
+        is_full=True,
+    )
+
+
+def test_worker_reads_what_the_service_writes() -> None:
+    found = decode_simulation(FULL)
+    assert decode_simulation(encode_simulation(found)) == found
+
+
+@pytest.mark.parametrize("payload", [None, {}, {"blockStateCalls": None}, {"other": 1}])
+def test_missing_members_have_defaults(payload: Any) -> None:
+    assert decode_simulation(payload) == Simulation()
+
+
+def test_null_blocks_and_members_are_empty() -> None:
+    block = {"calls": None, "blockOverrides": None, "stateOverrides": None}
+    found = decode_simulation({"blockStateCalls": [None, block]})
+    assert found.blocks == (BlockCalls(), BlockCalls())
+
+
+@pytest.mark.parametrize(
+    ("payload", "text"),
+    [
+        ([], "json: cannot unmarshal array into Go value of type ethapi.simOpts"),
+        (
+            {"blockStateCalls": {}},
+            "json: cannot unmarshal object into Go struct field "
+            "simOpts.BlockStateCalls of type []ethapi.simBlock",
+        ),
+        (
+            {"validation": 1},
+            "json: cannot unmarshal number into Go struct field simOpts.Validation of "
+            "type bool",
+        ),
+        (
+            {"blockStateCalls": [{"calls": [{"to": "0x"}]}]},
+            "hex string has length 0, want 40 for common.Address",
+        ),
+    ],
+)
+def test_malformed_payload_has_geths_text(payload: Any, text: str) -> None:
+    with pytest.raises(ValueError) as error:
+        decode_simulation(payload)
+    assert str(error.value) == text
+
+
+@pytest.mark.parametrize(
+    ("payload", "count"),
+    [(FULL, 2), (None, 0), ([], 0), ({"blockStateCalls": [1, {"calls": 2}]}, 0)],
+)
+def test_calls_are_counted_before_they_are_decoded(payload: Any, count: int) -> None:
+    assert count_calls(payload) == count
