@@ -247,6 +247,16 @@ class SimulationTooLarge(RpcError):
     code = -38026
 
 
+class ProofWindowExceeded(RpcError):
+    """Raised when too much has changed since a block for a proof of its state.
+
+    The text is reth's.
+    """
+
+    code = -32602
+    text = "distance to target block exceeds maximum proof window"
+
+
 class MethodNotEntitled(RpcError):
     """Raised when a key lacks the entitlement for a method, or the entitlement expired.
 

@@ -339,6 +339,18 @@ class Store(Records, Protocol):
         TaggedBlockNotFound.
         """
 
+    def proof(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        address: bytes,
+        names: Sequence[str],
+    ) -> Later[bytes | None]:
+        """Return the result of eth_getProof, None if it takes long to compute.
+
+        names: of the slots' keys, see `nodeapi.proofs.requests.key_names`.
+        """
+
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""
 

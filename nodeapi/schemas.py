@@ -156,6 +156,30 @@ CAPABILITIES = _object(
         ),
     }
 )
+STORAGE_KEYS = _array(STORAGE_POSITION)
+
+PROOF = _component(
+    "Proof",
+    _object(
+        {
+            "address": ADDRESS,
+            "accountProof": _array(DATA),
+            "balance": QUANTITY,
+            "codeHash": HASH32,
+            "nonce": QUANTITY,
+            "storageHash": HASH32,
+            "storageProof": _array(
+                _object(
+                    {
+                        "key": {"oneOf": [QUANTITY, HASH32]},
+                        "value": QUANTITY,
+                        "proof": _array(DATA),
+                    }
+                )
+            ),
+        }
+    ),
+)
 
 SUBSCRIPTION_KIND: Schema = {
     "type": "string",

@@ -17,7 +17,7 @@ FLOORS = [
     {"keys"},
     {"networks"},
     {"jsonrpc", "outbox"},
-    {"evm", "legible", "postgres", "server"},
+    {"evm", "legible", "portcullis", "postgres", "server"},
 ]
 """From the top down: a package may import those of its own floor's below."""
 
@@ -35,11 +35,13 @@ PURE = [
     "outbox.receiver",
     "outbox.streams",
     "outbox.subscriber",
+    "portcullis",
     "postgres",
     "server",
     "nodeapi.encoding",
     "nodeapi.documents",
     "nodeapi.pending",
+    "nodeapi.proofs",
     "nodeapi.receipts",
     "nodeapi.sending",
     "nodeapi.short_cache",

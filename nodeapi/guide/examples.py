@@ -88,6 +88,7 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
         "address": address,
         "call": {"to": address, "data": "0x"},
         "storagePosition": position,
+        "storageKeys": [position],
         "positions": {address: [f"0x{int(position, 16):064x}"]},
     }
 

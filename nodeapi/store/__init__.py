@@ -30,6 +30,7 @@ from nodeapi.store.derived import DerivedReads
 from nodeapi.store.following import FollowingReads
 from nodeapi.store.logs import MAX_LOGS, LogReads
 from nodeapi.store.outcomes import TaskOutcomes
+from nodeapi.store.proofs import ProofReads
 from nodeapi.store.states import StateReads
 from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
@@ -47,6 +48,7 @@ class Store(
     ConfigReads,
     FollowingReads,
     TaskOutcomes,
+    ProofReads,
 ):
     """Reads of blocks, states, transactions and records, with a shared cache.
 

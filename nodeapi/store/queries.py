@@ -43,6 +43,27 @@ CANONICAL_HASH = f"SELECT k.n, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}"
 IS_CANONICAL = f"SELECT k.n, b.is_canonical FROM k JOIN {_BY_HASH}"
 """(network_id, hash) → is_canonical."""
 
+STATE_ROOT = f"SELECT k.n, b.state_root FROM k JOIN {_BY_HASH}"
+"""(network_id, hash) → state_root."""
+
+LEVELS_READ = 8
+"""Levels of a trie that one query reads. Most keys among a million are at level 6 or 7.
+"""
+
+TRIE_NODES = f"""
+    SELECT k.n, ARRAY(
+        SELECT found.node FROM generate_series(k.depth, k.depth + {LEVELS_READ - 1}) d
+        CROSS JOIN LATERAL (
+            SELECT t.node FROM nodeapi_trienode t
+            WHERE t.network_id = k.network_id AND t.owner = k.owner
+                AND t.path = substring(k.nibbles FOR d::int) LIMIT 1
+        ) found ORDER BY d
+    ) FROM k
+"""
+"""(network_id, owner, nibbles, depth) → the nodes on the path of a key, from a depth on.
+
+LIMIT makes PostgreSQL probe the index once for each level."""
+
 _NEWEST_VALUE = """
     SELECT s.value FROM nodeapi_storageversion s
     WHERE s.network_id = {keys}.network_id AND s.address = {keys}.address

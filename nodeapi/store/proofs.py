@@ -1,0 +1,183 @@
+"""Proofs for the newest block, from the stored trie nodes.
+
+A node is valid if it has the hash that its parent names, and the root if it has the state
+root of the block. Nodes therefore do not have to be read in one snapshot. If the head
+changes meanwhile, a node has another hash, and there is no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from eth_typing import Address
+
+from evm.state_trie import STATE_OWNER, address_key, slot_key
+from evm.trie_nodes import HASHED_SIZE
+from evm.trie_proofs import KeyProof
+from jsonrpc.later import Later, all_of
+from networks.directory import Directory, NetworkView
+from nodeapi.proofs.documents import proof_document, storage_root
+from nodeapi.store import queries
+from nodeapi.store.base import CacheKey, Reads
+from postgres.cache import BytesCache
+from postgres.connections import Connections
+from postgres.errors import Unavailable
+from postgres.lookup import Lookup
+from postgres.statement import BYTEA, INT8, Row, read_array
+
+SHORT_PROOF_KEYS = 32
+"""Most slots that are proven in the event loop, which takes up to 3 ms."""
+
+_MAX_BATCH = 64
+"""Keys of one query. Each has about eight nodes of half a kilobyte."""
+
+
+class ProofReads(Reads):
+    """Reads of trie nodes.
+
+    All results fail with Unavailable while the database is unavailable.
+    """
+
+    def __init__(
+        self,
+        connections: Connections,
+        directory: Directory,
+        cache: BytesCache[CacheKey],
+    ) -> None:
+        super().__init__(connections, directory, cache)
+        self._state_roots: Lookup[tuple[int, bytes], bytes] = Lookup(
+            connections,
+            queries.STATE_ROOT,
+            [("network_id", INT8), ("hash", BYTEA)],
+            _bytes,
+            is_immutable=True,
+        )
+        self._nodes: Lookup[tuple[int, bytes, bytes, int], list[bytes]] = Lookup(
+            connections,
+            queries.TRIE_NODES,
+            [
+                ("network_id", INT8),
+                ("owner", BYTEA),
+                ("nibbles", BYTEA),
+                ("depth", INT8),
+            ],
+            _nodes,
+            max_batch=_MAX_BATCH,
+        )
+
+    def proof(
+        self,
+        network_id: int,
+        block_hash: bytes,
+        address: bytes,
+        names: Sequence[str],
+    ) -> Later[bytes | None]:
+        """Return the result of eth_getProof after a stored block.
+
+        names: of the slots' keys, see `nodeapi.proofs.requests.key_names`.
+
+        None if the block is not the head, or has more keys than SHORT_PROOF_KEYS.
+        """
+        cache_key = ("proof", network_id, block_hash, address, tuple(names))
+        cached = self._cache.get(cache_key)
+        if cached is not None:
+            return Later(cached)
+        if len(names) > SHORT_PROOF_KEYS:
+            return Later(None)
+        return self._directory.current(network_id).then(
+            partial(self._proof_in, cache_key, address, names)
+        )
+
+    def _proof_in(
+        self,
+        cache_key: CacheKey,
+        address: bytes,
+        names: Sequence[str],
+        view: NetworkView,
+    ) -> Later[bytes | None]:
+        if view.head_hash is None or view.head_hash != cache_key[2]:
+            return Later(None)
+        proof = self._prove(view.id, view.head_hash, address, names)
+        return Later.from_coroutine(proof).then(partial(self._keep_proof, cache_key))
+
+    def _keep_proof(self, cache_key: CacheKey, proof: bytes | None) -> bytes | None:
+        if proof is not None:
+            self._cache.put(cache_key, proof)
+        return proof
+
+    async def _prove(
+        self, network_id: int, block_hash: bytes, address: bytes, names: Sequence[str]
+    ) -> bytes | None:
+        root = await self._state_root(network_id, block_hash)
+        owner = address_key(Address(address))
+        account = KeyProof(root, owner)
+        if not await self._complete(network_id, STATE_OWNER, [account]):
+            return None
+        root = storage_root(account)
+        slots = [KeyProof(root, slot_key(int(name, 16))) for name in names]
+        if not await self._complete(network_id, owner, slots):
+            return None
+        return proof_document(address, account, names, slots)
+
+    async def _state_root(self, network_id: int, block_hash: bytes) -> bytes:
+        cache_key = ("state root", network_id, block_hash)
+        root = self._cache.get(cache_key)
+        if root is None:
+            root = await self._state_roots.get((network_id, block_hash))
+            if root is None:
+                raise Unavailable("the head was deleted")
+            self._cache.put(cache_key, root)
+        return root
+
+    async def _complete(
+        self, network_id: int, owner: bytes, proofs: Sequence[KeyProof]
+    ) -> bool:
+        """Read the nodes of proofs. Return False if they belong to another state."""
+        waiting = [proof for proof in proofs if self._extend(proof)]
+        while waiting:
+            rows = await all_of(
+                [
+                    Later.from_future(
+                        self._nodes.get((network_id, owner, proof.nibbles, proof.depth))
+                    )
+                    for proof in waiting
+                ]
+            )
+            for proof, nodes in zip(waiting, rows, strict=True):
+                if not nodes or not self._add(proof, nodes):
+                    return False
+            waiting = [proof for proof in waiting if self._extend(proof)]
+        return True
+
+    def _extend(self, proof: KeyProof) -> bool:
+        """Add cached nodes. Return whether more nodes have to be read."""
+        while proof.reference is not None:
+            node = self._cache.get(("node", proof.reference))
+            if node is None:
+                return True
+            proof.add(node)
+        return False
+
+    def _add(self, proof: KeyProof, nodes: Sequence[bytes]) -> bool:
+        """Add stored nodes, and cache those above the last one.
+
+        Return False if one has another hash than its parent names.
+        """
+        for node in nodes:
+            reference = proof.reference
+            if reference is None:
+                return True
+            if not proof.add(node):
+                return False
+            if proof.reference is not None and len(reference) == HASHED_SIZE:
+                self._cache.put(("node", reference), node)
+        return True
+
+
+def _bytes(row: Row) -> bytes:
+    return row[0] or b""
+
+
+def _nodes(row: Row) -> list[bytes]:
+    return read_array(row[0] or b"")

@@ -1,0 +1,101 @@
+"""Tasks that need the tries of a block: proofs and execution witnesses."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Address
+
+from evm.trie import NodeCache
+from nodeapi.chain.branches import Branches
+from nodeapi.chain.trie_at import (
+    NODES_CACHED,
+    Rewinding,
+    TooManyChanges,
+    TriesAt,
+    rewind,
+)
+from nodeapi.proofs.documents import proof_document
+from nodeapi.tracing.context import TaskFailed
+from nodeapi.tracing.execution import snapshot
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from nodeapi.tracing.context import Task, TaskContext
+
+MAX_CHANGES = 50_000
+"""Most account versions since a block for which its tries are computed. They take some
+3 seconds and 100 MB."""
+
+_NODES_KEPT = 100_000
+"""Most nodes of former blocks that a process keeps, 60 MB."""
+
+_WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
+"""Code and text of `nodeapi.errors.ProofWindowExceeded`."""
+
+
+class RecentTries:
+    """The tries of the blocks that were used last, valid while the head stays the same.
+
+    Many proofs of one block are usual: bridges prove their accounts and slots at the
+    block that the other chain knows.
+    """
+
+    def __init__(self) -> None:
+        self._cache = NodeCache(NODES_CACHED)
+        self._found: OrderedDict[tuple[Any, ...], Rewinding] = OrderedDict()
+
+    def open(
+        self, connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
+    ) -> TriesAt:
+        """Return the tries after a block. Raises: as `nodeapi.chain.trie_at.rewind`."""
+        head = Branches(connection, network_id).head().header.hash
+        key = (id(connection), network_id, block_hash, head)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = rewind(
+                connection,
+                network_id,
+                block_hash,
+                cache=self._cache,
+                max_changes=MAX_CHANGES,
+            )
+        self._found.move_to_end(key)
+        self._evict()
+        return found.open()
+
+    def _evict(self) -> None:
+        self._cache.age()
+        while len(self._found) > 1 and self._size() > _NODES_KEPT:
+            self._found.popitem(last=False)
+
+    def _size(self) -> int:
+        return sum(each.size for each in self._found.values())
+
+
+_recent = RecentTries()
+
+
+def prove(context: TaskContext, arguments: Any) -> bytes:
+    """Return the result of eth_getProof.
+
+    arguments: `address`, and `keys`, the names of the slots' keys.
+
+    Raises: TaskFailed if too much has changed since the block.
+    """
+    address = Address(bytes.fromhex(arguments["address"][2:]))
+    names = arguments["keys"]
+    connection = context.connection
+    with snapshot(connection):
+        try:
+            tries = _recent.open(connection, context.network_id, context.block_hash)
+            (account,) = tries.prove_accounts([address])
+            slots = tries.prove_slots(address, [int(name, 16) for name in names])
+        except TooManyChanges as error:
+            raise TaskFailed(*_WINDOW_EXCEEDED) from error
+    return proof_document(address, account, names, slots)
+
+
+TASKS: dict[str, Task] = {"proof": prove}
