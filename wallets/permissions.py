@@ -70,6 +70,7 @@ _GROUPS = {
     "wallet_addEthereumChain": Group.READ,
     # Methods that MetaMask does not grant.
     "eth_sendRawTransactionSync": Group.SEND,
+    "eth_simulateV1": Group.READ,
     "txpool_content": Group.READ,
     "txpool_contentFrom": Group.READ,
     "txpool_inspect": Group.READ,
