@@ -258,23 +258,25 @@ class TransactionExecutor:
         returned = (transaction.gas - gas_used) * price
         if returned:
             state.set_balance(sender, state.get_balance(sender) + returned)
-        coinbase = state.coinbase
-        self.reward(coinbase, transaction, gas_used)
+        touched = set(computation.transaction_context.effects.touched)
+        if self.reward(state.coinbase, transaction, gas_used):
+            touched.add(state.coinbase)
         for address in destroyed:
             state.delete_account(address)
         if self.fork.clears_empty_accounts:
             # Source: https://eips.ethereum.org/EIPS/eip-161
-            for address in {coinbase, *computation.transaction_context.effects.touched}:
+            for address in touched:
                 if state.account_exists(address) and state.account_is_empty(address):
                     state.delete_account(address)
         return computation
 
-    def reward(self, coinbase: bytes, transaction: Transaction, gas_used: int) -> None:
-        """Pay the tip to the coinbase."""
+    def reward(self, coinbase: bytes, transaction: Transaction, gas_used: int) -> bool:
+        """Pay the tip to the coinbase. Return whether that touches the account."""
         state = self.vm_state
         tip = gas_used * (self.gas_price(transaction) - self.base_fee)
         # Even a tip of 0 touches the coinbase, and creates it before EIP-161.
         state.set_balance(coinbase, state.get_balance(coinbase) + tip)
+        return True
 
     def settled_gas(
         self, transaction: Transaction, computation: Any, destroyed_count: int

@@ -101,15 +101,19 @@ class _CallExecutor:
             call.nonce = nonce  # from which geth derives the contract's address
         state.set_nonce(sender, (nonce + 1) & _MAX_NONCE)
 
-    def reward(self, coinbase: bytes, call: Any, gas_used: int) -> None:
-        """Pay the tip to the coinbase, unless the call is free."""
+    def reward(self, coinbase: bytes, call: Any, gas_used: int) -> bool:
+        """Pay the tip to the coinbase, unless the call is free.
+
+        Return whether that touches the account.
+        """
         if call.is_free and not self.rules.requires_fee:
-            return
+            return False
         state = self.vm_state
         base_fee = self.base_fee  # type: ignore[attr-defined]  # of the executor
         # With an overridden base fee, the tip may be negative; geth wraps it around.
         balance = state.get_balance(coinbase) + gas_used * (call.gas_price - base_fee)
         state.set_balance(coinbase, balance % 2**256)
+        return True
 
     def settled_gas(self, call: Any, computation: Any, destroyed_count: int) -> int:
         """Return the gas that the sender pays for, and keep the gas before refunds."""

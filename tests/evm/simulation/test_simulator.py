@@ -162,6 +162,26 @@ def test_account_that_an_override_leaves_empty_is_part_of_the_root() -> None:
     assert account is not None and (account.nonce, account.balance) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("gas_price", "is_kept"), [(None, True), (0, True), (1, False)]
+)
+def test_free_call_does_not_touch_an_empty_coinbase(
+    gas_price: int | None, is_kept: bool
+) -> None:
+    request = replace(
+        calls(call(gas_price=gas_price), poor=AccountOverride(balance=0)),
+        overrides=BlockOverrides(fee_recipient=POOR, base_fee_per_gas=1),
+    )
+    (simulated,) = run(request)
+    assert (POOR in simulated.changes.accounts) == is_kept
+
+
+def test_sender_whose_nonce_wraps_around_is_deleted_if_it_is_empty() -> None:
+    last = AccountOverride(nonce=2**64 - 1)
+    (simulated,) = run(calls(call(sender=POOR), poor=last))
+    assert POOR not in simulated.changes.accounts
+
+
 def test_withdrawals_are_paid() -> None:
     paid = (Withdrawal(1, 2, POOR, 3), Withdrawal(2, 2, TARGET, 0))
     (simulated,) = run(empty(withdrawals=paid))
