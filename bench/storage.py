@@ -52,6 +52,7 @@ TABLES = {
     "transactionrecord": "receipts and trace records",
     "accountversion": "account versions",
     "storageversion": "slot versions",
+    "appearance": "appearances",
     "trienode": "trie nodes",
     "code": "code",
 }

@@ -91,6 +91,11 @@ def decode_headers(raw: bytes) -> tuple[Header, list[Header]]:
     )
 
 
+def decode_uncles(body: bytes) -> list[Header]:
+    """Return the headers of a block's uncles. body: the result of `encode_body`."""
+    return [header_from_items(items) for items in rlp.decode(rlp.list_items(body)[1])]
+
+
 def decode_block(raw: bytes) -> Block:
     """Decode a block of any fork from RLP.
 

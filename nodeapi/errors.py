@@ -445,3 +445,20 @@ def _duration(seconds: float) -> str:
         return f"{seconds * 1000:.10g}ms"
     minutes, rest = divmod(seconds, 60)
     return f"{minutes:.0f}m{rest:.10g}s" if minutes else f"{rest:.10g}s"
+
+
+class AddressesNotIndexed(RpcError):
+    """Raised when a search by address includes blocks that are not indexed yet.
+
+    They were imported by an earlier version, and `backfill_appearances` is indexing them.
+    first: the number of the first block from which on all blocks are indexed.
+    """
+
+    code = -32005
+    reason = "addresses_not_indexed"
+
+    def __init__(self, first: int) -> None:
+        super().__init__(
+            f"addresses in blocks below {first:#x} are being indexed, try again later",
+            first=hex(first),
+        )

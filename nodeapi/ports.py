@@ -68,6 +68,16 @@ class StateRef:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockAppearances:
+    """A canonical block in whose call frames an account appears."""
+
+    number: int
+    block_hash: bytes
+    indexes: list[int]
+    """The transactions with these frames, in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedTransaction:
     """A transaction with its position in a block and its trace record.
 
@@ -350,6 +360,24 @@ class Store(Records, Protocol):
 
         names: of the slots' keys, see `nodeapi.proofs.requests.key_names`.
         """
+
+    def appearances_before(
+        self, network_id: int, address: bytes, number: int, limit: int
+    ) -> Later[list[BlockAppearances]]:
+        """Return the newest blocks below a number in which an account appears."""
+
+    def appearances_after(
+        self, network_id: int, address: bytes, number: int, limit: int
+    ) -> Later[list[BlockAppearances]]:
+        """Return the oldest blocks above a number in which an account appears."""
+
+    def contract_creation(self, network_id: int, address: bytes) -> Later[Place | None]:
+        """Return the newest transaction that created a contract."""
+
+    def sent_transaction(
+        self, network_id: int, sender: bytes, nonce: int
+    ) -> Later[bytes | None]:
+        """Return the hash of the canonical transaction with a sender and nonce."""
 
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""

@@ -445,7 +445,30 @@ PARITY_RESULT_OR_NULL = _or_null(PARITY_RESULT)
 PARITY_RESULTS = _array(PARITY_RESULT)
 PARITY_RESULTS_OR_NULL = _or_null(PARITY_RESULTS)
 
-FLAT_TRACES_OR_NULL = _or_null(_array(_FLAT_TRACE))
+FLAT_TRACES = _array(_FLAT_TRACE)
+FLAT_TRACES_OR_NULL = _or_null(FLAT_TRACES)
+FLAT_TRACE_OR_NULL = _or_null(_FLAT_TRACE)
+
+NUMBER: Schema = {"oneOf": [_NUMBER, {"type": "string"}]}
+"""A JSON number, or decimal or hexadecimal digits."""
+INDICES = _array(NUMBER)
+
+TRACE_FILTER = _component(
+    "TraceFilter",
+    _object(
+        {
+            "fromBlock": {"oneOf": [_NUMBER, _STRING]},
+            "toBlock": {"oneOf": [_NUMBER, _STRING]},
+            "fromAddress": _array(ADDRESS),
+            "toAddress": _array(ADDRESS),
+            "mode": {"type": "string", "enum": ["union", "intersection"]},
+            "after": {"oneOf": [_NUMBER, _STRING]},
+            "count": {"oneOf": [_NUMBER, _STRING]},
+        },
+        optional="fromBlock toBlock fromAddress toAddress mode after count",
+    ),
+)
+"""The filter of trace_filter. Numbers may be JSON numbers or digits in a string."""
 
 SYNCING: Schema = {
     "oneOf": [

@@ -6,7 +6,7 @@ Source: go-ethereum, eth/tracers/native/call_flat.go
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from evm.tracers.frames import (
@@ -16,6 +16,7 @@ from evm.tracers.frames import (
     UNPAID_CODE,
     CallFrame,
 )
+from evm.tracers.parties import visible_calls
 
 _PARITY_ERRORS = {
     UNPAID_CODE: "Out of gas",
@@ -68,6 +69,22 @@ def flat_call_json(
     precompiles: addresses of the fork.
     place: None to leave out block and transaction, as Parity's replays do.
     """
+    entries = flat_entries(top, config, precompiles, place)
+    return f"[{','.join(entries)}]"
+
+
+def flat_entries(
+    top: CallFrame,
+    config: FlatCallConfig,
+    precompiles: Collection[bytes],
+    place: Place | None,
+    is_wanted: Callable[[CallFrame], bool] | None = None,
+) -> list[str]:
+    """Return the entries of the tracer's result, each as JSON.
+
+    precompiles, place: see `flat_call_json`.
+    is_wanted: chooses call frames. None: all are wanted.
+    """
     entries = []
     hidden = () if config.include_precompiles else precompiles
     block = ending = ""
@@ -83,24 +100,21 @@ def flat_call_json(
     waiting: list[tuple[CallFrame, str]] = [(top, "")]
     while waiting:
         frame, path = waiting.pop()
-        calls = [call for call in frame.calls if not _is_hidden(call, hidden)]
-        entries.append(
-            f"{{{_action(frame)}{block}{_ending(frame, config)}"
-            f',"subtraces":{len(calls)},"traceAddress":[{path}]{ending}'
-            f',"type":"{_kind(frame)}"}}'
-        )
+        calls = visible_calls(frame, hidden)
+        if is_wanted is None or is_wanted(frame):
+            entries.append(
+                f"{{{_action(frame)}{block}{_ending(frame, config)}"
+                f',"subtraces":{len(calls)},"traceAddress":[{path}]{ending}'
+                f',"type":"{_kind(frame)}"}}'
+            )
         separator = "," if path else ""
         numbered = enumerate(calls)
         waiting += [(c, f"{path}{separator}{n}") for n, c in numbered][::-1]
-    return f"[{','.join(entries)}]"
+    return entries
 
 
 def _or_null(hash32: bytes) -> str:
     return f'"0x{hash32.hex()}"' if hash32 else "null"
-
-
-def _is_hidden(frame: CallFrame, precompiles: Collection[bytes]) -> bool:
-    return frame.type in ("CALL", "STATICCALL") and frame.to in precompiles
 
 
 def _kind(frame: CallFrame) -> str:

@@ -20,6 +20,11 @@ from evm.tracers.derived import (
     ReplayDerivation,
 )
 from evm.tracers.flat_call import FlatCallConfig
+from evm.tracers.otterscan import (
+    OtterscanError,
+    OtterscanOperations,
+    OtterscanTrace,
+)
 from evm.tracers.prestate import PrestateConfig
 
 CALL, PRESTATE, FLAT_CALL = "callTracer", "prestateTracer", "flatCallTracer"
@@ -29,6 +34,12 @@ PARITY_REPLAY = "parityReplay"
 wanted members, `trace`, `stateDiff` and `transactionHash`."""
 KECCAK256_PREIMAGE, ERC7562 = "keccak256PreimageTracer", "erc7562Tracer"
 """Tracers that need the execution. Results of the others are computed from records."""
+
+OTTERSCAN: dict[str, Derivation] = {
+    derived.name: derived
+    for derived in (OtterscanTrace(), OtterscanOperations(), OtterscanError())
+}
+"""Not tracers of geth's: results of Otterscan's methods for one transaction."""
 
 _CAPITAL = re.compile("(?=[A-Z])")
 
@@ -75,6 +86,8 @@ def derivation(tracer: NativeTracer) -> Derivation:
         return NoopDerivation()
     if tracer.name == PARITY_REPLAY:
         return ReplayDerivation(**config)
+    if tracer.name in OTTERSCAN:
+        return OTTERSCAN[tracer.name]
     assert tracer.name == MUX
     return MuxDerivation(
         tuple((inner.name, derivation(inner)) for inner in tracer.inner)

@@ -16,6 +16,7 @@ MAX_SHOWN = 20
 """Most reasons shown, the latest first."""
 
 MENDING = {
+    "addresses_not_indexed": "Ask for newer blocks.",
     "batch_too_costly": "Send fewer calls in one batch.",
     "contract_not_allowed": "Add the contract to the allowlist.",
     "daily_quota": "Wait for 00:00 UTC, spend less, or ask support for more.",

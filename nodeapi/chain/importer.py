@@ -16,6 +16,7 @@ from evm.header_rules import UNCLE_DEPTH
 from evm.state_trie import StateTrie
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from evm.trie import NodeCache
+from nodeapi.chain.appearances import AppearanceRows
 from nodeapi.chain.batch import Batch
 from nodeapi.chain.branch import Branch
 from nodeapi.chain.branches import Branches, SideBlock, StoredBlock
@@ -284,6 +285,7 @@ class Importer:
             NodeVersions(connection, self._network_id).write(
                 batch.window, batch.node_versions, last.number
             )
+            AppearanceRows(connection, self._network_id).insert(batch.rows)
             rows.replace_nodes(batch.nodes)
             rows.set_head(last.number, last.hash, before=batch.rows[0].parent_hash)
             if batch.forkchoice is not None:
@@ -514,11 +516,14 @@ class Importer:
         Returns: the number of blocks that became side blocks.
         """
         old, new = self.head.header, branch.position.block.header
+        appearances = AppearanceRows(self._connection, self._network_id)
         with self._rows.transaction():
             self._move_versions(branch)
+            appearances.remove_above(branch.fork_number)
             depth = self._branches.demote_after(branch.fork_number)
             for versions in self._branches.promote(branch.line):
                 self._rows.insert_versions(versions)
+            appearances.insert_stored([side.id for side in branch.line])
             self._rows.replace_nodes(branch.trie.dirty_nodes())
             self._rows.set_head(new.number, new.hash, before=old.hash)
             if forkchoice is not None:

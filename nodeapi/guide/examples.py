@@ -31,7 +31,12 @@ def examples(network: Network) -> Mapping[str, Any]:
     They are taken from the newest block with transactions. The document is public, so
     they are cached for each head.
     """
-    options = {"data": "0x", "traceTypes": ["trace"], **_options(network)}
+    options = {
+        "data": "0x",
+        "traceTypes": ["trace"],
+        "indices": ["0x0"],
+        **_options(network),
+    }
     if network.head_number is None or network.head_hash is None:
         return options
     head = bytes(network.head_hash)
@@ -48,6 +53,8 @@ def _below(network_id: int, head_number: int, head_hash: bytes) -> dict[str, Any
         found["block"] = hex(block.number)
         found["filter"] = {"fromBlock": found["block"], "toBlock": found["block"]}
         found["fullTransactions"] = False
+        number = hex(block.number)
+        found["traceFilter"] = {"fromBlock": number, "toBlock": number}
         found |= _transaction(network_id, summaries(block, 1))
     return found
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from evm.rewards import MiningReward
 from jsonrpc.stream import Stream
-from nodeapi.encoding import data, quantity
+from nodeapi.reward_traces import reward_trace
 
 
 class _Entries(NamedTuple):
@@ -53,20 +53,9 @@ def reward_traces(
     rewards: Iterable[MiningReward], block_hash: bytes, block_number: int
 ) -> bytes:
     """Return the entries of rewards, separated by commas."""
-    entries = [
-        b'{"action":{"author":%b,"rewardType":"%b","value":%b},"blockHash":%b,'
-        b'"blockNumber":%d,"result":null,"subtraces":0,"traceAddress":[],'
-        b'"transactionHash":null,"transactionPosition":null,"type":"reward"}'
-        % (
-            data(reward.author),
-            b"uncle" if reward.is_uncle else b"block",
-            quantity(reward.value),
-            data(block_hash),
-            block_number,
-        )
-        for reward in rewards
-    ]
-    return b",".join(entries)
+    return b",".join(
+        [reward_trace(reward, block_hash, block_number) for reward in rewards]
+    )
 
 
 def flat_list(answer: bytes, behind: bytes) -> bytes:

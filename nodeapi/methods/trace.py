@@ -7,11 +7,8 @@ Source: https://openethereum.github.io/JSONRPC-trace-module
 
 from __future__ import annotations
 
-import re
 from contextlib import AsyncExitStack
 
-from evm.blocks import decode_headers
-from evm.rewards import mining_rewards
 from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
@@ -22,14 +19,12 @@ from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
+from nodeapi.methods.rewards import block_rewards
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer
 
 _FLAT = NativeTracer(FLAT_CALL, frozenset({"convertParityErrors"}))
 _OPTIONS = TraceOptions(_FLAT)
-
-_UNPAID = re.compile(rb'"(difficulty|number)":"0x0"')
-"""Matches block objects without rewards: block 0, and all blocks after the merge."""
 
 
 @registry.method(
@@ -65,17 +60,8 @@ async def trace_block(context: Context, block: BlockReference) -> Answer | None:
 
 async def _rewards(context: Context, block_hash: bytes) -> bytes:
     """Return the reward entries of a block."""
-    store, network_id = context.store, context.network.id
-    document = await store.block_by_hash(network_id, block_hash, False, False)
-    if document is None or _UNPAID.search(document) is not None:
-        return b""
-    raw = await store.raw_block(network_id, block_hash)
-    if raw is None:
-        return b""
-    header, uncles = decode_headers(raw)
-    config = await store.genesis_config(network_id)
-    rewards = mining_rewards(header, uncles, config)
-    return reward_traces(rewards, block_hash, header.number)
+    number, rewards = await block_rewards(context, block_hash)
+    return reward_traces(rewards, block_hash, number)
 
 
 @registry.method(

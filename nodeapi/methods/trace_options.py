@@ -20,6 +20,7 @@ from evm.tracers.native import (
     KECCAK256_PREIMAGE,
     MUX,
     NOOP,
+    OTTERSCAN,
     PARITY_REPLAY,
     PRESTATE,
     NativeTracer,
@@ -76,6 +77,8 @@ def _names(tracer: NativeTracer | Executed) -> tuple[str, ...]:
         if tracer.name == PARITY_REPLAY:
             members = sorted(tracer.flags & PARITY_TRACERS.keys())
             return tuple(PARITY_TRACERS[member] for member in members)
+        if tracer.name in OTTERSCAN:
+            return (CALL,)
         return (tracer.name, *(name for each in tracer.inner for name in _names(each)))
     if isinstance(tracer, TracerGroup):
         return (MUX, *(name for _, each in tracer.members for name in _names(each)))

@@ -62,6 +62,16 @@ def trace_transaction(
     Fails with TransactionNotFound, and as `trace_block`. Raises: as `trace_block`.
     """
     require_tracers(context, options)
+    return transaction_answer(context, transaction_hash, options)
+
+
+def transaction_answer(
+    context: Context, transaction_hash: bytes, options: TraceOptions
+) -> Later[Answer]:
+    """Return the result for a canonical transaction, whatever the key may trace.
+
+    Fails as `trace_transaction`.
+    """
     place = context.store.find_transaction(context.network.id, transaction_hash)
     answer = if_found(place, lambda found: _transaction(context, found, options))
     return answer.then(_existing_transaction)

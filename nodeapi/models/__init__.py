@@ -1,8 +1,9 @@
-"""Tables: blocks, transactions, trace records, logs, the history of the state, the trie.
+"""Tables: blocks, transactions, trace records, logs, appearances, states, the trie.
 
 And what the followers report, and the local pool.
 """
 
+from nodeapi.models.appearances import Appearance, AppearanceBackfill
 from nodeapi.models.blocks import Block, SideDiff, Transaction
 from nodeapi.models.following import (
     FollowerStatus,
@@ -24,6 +25,8 @@ from nodeapi.models.state import (
 
 __all__ = [
     "AccountVersion",
+    "Appearance",
+    "AppearanceBackfill",
     "Block",
     "Code",
     "FollowerStatus",

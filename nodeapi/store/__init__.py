@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from networks.directory import Directory
 from nodeapi.store.accounts import AccountReads
+from nodeapi.store.appearances import AppearanceReads
 from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
 from nodeapi.store.configs import ConfigReads
@@ -45,6 +46,7 @@ class Store(
     AccountReads,
     LogReads,
     DerivedReads,
+    AppearanceReads,
     ConfigReads,
     FollowingReads,
     TaskOutcomes,

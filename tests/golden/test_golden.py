@@ -30,6 +30,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("eth_sendRawTransaction", "eth_subscribe", "eth_unsubscribe"),
     *("trace_replayTransaction", "trace_replayBlockTransactions"),
     *("debug_getBadBlocks", "eth_simulateV1"),
+    *("trace_filter", "trace_get"),
 }
 """Methods that geth lacks, those whose responses name the software, those that
 tests/nodeapi/sending and tests/conformance compare with geth, and those that need a

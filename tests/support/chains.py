@@ -38,6 +38,8 @@ _ROWS = {
     " FROM nodeapi_accountversion WHERE network_id = %(id)s",
     "slots": "SELECT address, slot, block_number, value"
     " FROM nodeapi_storageversion WHERE network_id = %(id)s",
+    "appearances": "SELECT address, block_number, places, is_creation, is_author"
+    " FROM nodeapi_appearance WHERE network_id = %(id)s",
     "nodes": "SELECT owner, path, node FROM nodeapi_trienode WHERE network_id = %(id)s",
     "side diffs": "SELECT block.hash, diff FROM nodeapi_sidediff"
     " JOIN nodeapi_block AS block ON block.id = block_id WHERE network_id = %(id)s",

@@ -7,10 +7,11 @@ raises TaskFailed for an error of the caller.
 from __future__ import annotations
 
 from nodeapi.tracing.context import Task
-from nodeapi.tracing.tasks import calls, proofs, simulate
+from nodeapi.tracing.tasks import calls, parity, proofs, simulate
 
 TASKS: dict[str, Task] = {
     **calls.TASKS,
+    **parity.TASKS,
     **proofs.TASKS,
     **simulate.TASKS,
 }

@@ -71,7 +71,8 @@ class Line:
 def canonical_rows(slug: str) -> dict[str, str]:
     """Return the digests of what must not depend on the way to the head."""
     found = chains.rows(slug)
-    return {name: found[name] for name in ("accounts", "slots", "nodes", "head")}
+    names = "accounts", "slots", "appearances", "nodes", "head"
+    return {name: found[name] for name in names}
 
 
 def test_the_longer_branch_wins_and_back_again() -> None:
