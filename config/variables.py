@@ -288,6 +288,14 @@ NODEAPI_SUPPORT_CONTACT = REQUESTS.variable(
     " entitlement.",
 )
 
+NODEAPI_TESTING_METHODS = REQUESTS.variable(
+    "NODEAPI_TESTING_METHODS",
+    boolean,
+    False,
+    "Whether `testing_buildBlockV1` is served, to all keys. Only for tests: it executes"
+    " any transactions that a customer sends.",
+)
+
 TRACES = Group("Traces")
 
 NODEAPI_RECORD_LIMIT_BYTES = TRACES.variable(

@@ -102,6 +102,11 @@ def support_contact() -> str:
     return settings.NODEAPI_SUPPORT_CONTACT
 
 
+def testing_methods() -> bool:
+    """Return whether methods for tests of clients are served: NODEAPI_TESTING_METHODS."""
+    return settings.NODEAPI_TESTING_METHODS
+
+
 def trace_limits() -> PoolLimits:
     """Return the limits of traces on demand in each process."""
     return PoolLimits(

@@ -129,6 +129,12 @@ class TooManyRelayedCalls(RpcError):
     headers = {"Retry-After": "1"}
 
 
+class NotCurrentHead(RpcError):
+    """Raised when a block is to be built on another block than the head."""
+
+    text = "parentHash is not current head"
+
+
 class BlockNotFound(RpcError):
     """Raised when a block to be traced does not exist.
 

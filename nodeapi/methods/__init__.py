@@ -5,6 +5,7 @@ Each method has the same order: decode, authorise, load, compute, encode.
 
 from __future__ import annotations
 
+from nodeapi import conf
 from nodeapi.methods import (
     debug,
     eth,
@@ -26,6 +27,9 @@ from nodeapi.methods import (
     web3,
 )
 from nodeapi.methods.catalog import registry
+
+if conf.testing_methods():
+    from nodeapi.methods import testing as testing
 
 __all__ = [
     "debug",

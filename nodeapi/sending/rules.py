@@ -94,7 +94,7 @@ def check(submission: Submission, rules: HeadRules) -> None:
     _check_type(transaction, fork)
     _check_gas_limits(transaction, rules)
     _check_fees(transaction)
-    _check_signature(transaction, rules.chain_id)
+    check_signature(transaction, rules.chain_id)
     if transaction.nonce >= _MAX_NONCE:
         raise InvalidTransaction("nonce has max value")
     _check_gas(transaction, fork)
@@ -162,7 +162,11 @@ def _check_fees(transaction: Transaction) -> None:
         raise InvalidTransaction("max priority fee per gas higher than max fee per gas")
 
 
-def _check_signature(transaction: Transaction, chain_id: int) -> None:
+def check_signature(transaction: Transaction, chain_id: int) -> None:
+    """Check a transaction's chain and signature. Recovers and caches its sender.
+
+    Raises: InvalidTransaction.
+    """
     if transaction.chain_id is not None and transaction.chain_id != chain_id:
         raise InvalidTransaction(
             "invalid sender: invalid chain id for signer: "

@@ -7,9 +7,10 @@ raises TaskFailed for an error of the caller.
 from __future__ import annotations
 
 from nodeapi.tracing.context import Task
-from nodeapi.tracing.tasks import calls, parity, proofs, simulate
+from nodeapi.tracing.tasks import building, calls, parity, proofs, simulate
 
 TASKS: dict[str, Task] = {
+    **building.TASKS,
     **calls.TASKS,
     **parity.TASKS,
     **proofs.TASKS,

@@ -1,0 +1,133 @@
+"""`testing_`: methods for tests of clients, which `NODEAPI_TESTING_METHODS` switches on.
+
+Source: go-ethereum eth/catalyst/api_testing.go, beacon/engine/gen_blockparams.go;
+https://ethereum.github.io/execution-apis/ testing_buildBlockV1
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonrpc.later import Later
+from jsonrpc.params import Param
+from jsonrpc.text import kind
+from nodeapi import schemas
+from nodeapi.encoding import address, any_data, hash32, index
+from nodeapi.errors import NotCurrentHead
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+from nodeapi.methods.execution import run_task
+from nodeapi.methods.go_json import mismatch
+from nodeapi.ports import Answer
+
+BUILDING_SECONDS = 60.0
+"""Time limit for building a block."""
+
+_REQUIRED = ("timestamp", "prevRandao", "suggestedFeeRecipient")
+
+
+def _hex(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Decode payload attributes to arguments of the task `build_block`."""
+    go_type = "PayloadAttributes"
+    if value is None:
+        value = {}
+    if type(value) is not dict:
+        raise ValueError(mismatch(kind(value), f"engine.{go_type}"))
+    for name in _REQUIRED:
+        if value.get(name) is None:
+            raise ValueError(f"missing required field '{name}' for {go_type}")
+    beacon_root = value.get("parentBeaconBlockRoot")
+    withdrawals = value.get("withdrawals")
+    if withdrawals is not None and type(withdrawals) is not list:
+        raise ValueError(mismatch(kind(withdrawals), "[]*types.Withdrawal"))
+    return {
+        "timestamp": index(value["timestamp"]),
+        "fee_recipient": _hex(address(value["suggestedFeeRecipient"])),
+        "mix_hash": _hex(hash32(value["prevRandao"])),
+        "withdrawals": None
+        if withdrawals is None
+        else [_withdrawal(each) for each in withdrawals],
+        "beacon_root": None if beacon_root is None else _hex(hash32(beacon_root)),
+    }
+
+
+def _withdrawal(value: Any) -> list[Any]:
+    if type(value) is not dict:
+        raise ValueError(mismatch(kind(value), "types.Withdrawal"))
+    numbers = [
+        index(value.get(name, "0x0")) for name in ("index", "validatorIndex", "amount")
+    ]
+    receiver = _hex(address(value.get("address", "0x" + "00" * 20)))
+    return [*numbers[:2], receiver, numbers[2]]
+
+
+def _transactions(value: Any) -> list[str] | None:
+    """Decode raw transactions. null stands for those of the pool."""
+    if value is None:
+        return None
+    if type(value) is not list:
+        raise ValueError(mismatch(kind(value), "[]hexutil.Bytes"))
+    return [_hex(any_data(each)) for each in value]
+
+
+def _extra_data(value: Any) -> str:
+    return "0x" if value is None else _hex(any_data(value))
+
+
+@registry.method(
+    "testing_buildBlockV1",
+    params=[
+        Param("parentHash", hash32, schemas.HASH32, summary="The hash of the head."),
+        Param(
+            "payloadAttributes",
+            _attributes,
+            {"type": "object", "required": list(_REQUIRED)},
+            summary="The attributes that a consensus client gives a new block.",
+        ),
+        Param(
+            "transactions",
+            _transactions,
+            {"oneOf": [{"type": "array", "items": schemas.DATA}, {"type": "null"}]},
+            summary="Raw transactions, or null for those of the local pool.",
+        ),
+        Param(
+            "extraData",
+            _extra_data,
+            {"oneOf": [schemas.DATA, {"type": "null"}]},
+            required=False,
+            default="0x",
+        ),
+    ],
+    result=schemas.named("payload", {"type": "object"}),
+    summary="Builds a block on the head, and returns it without importing it. For tests; "
+    "a setting switches it on.",
+    credits=100,
+    is_slow=True,
+)
+def build_block(
+    context: Context,
+    parent_hash: bytes,
+    attributes: dict[str, Any],
+    transactions: list[str] | None,
+    extra_data: str,
+) -> Later[Answer]:
+    """Return the payload of a new block. Its blob transactions are left out."""
+    if parent_hash != context.network.head_hash:
+        raise NotCurrentHead
+    arguments = {
+        **attributes,
+        "transactions": transactions,
+        "extra_data": extra_data,
+    }
+    return run_task(
+        context,
+        "build_block",
+        parent_hash,
+        arguments,
+        is_cached=False,
+        timeout=BUILDING_SECONDS,
+    )

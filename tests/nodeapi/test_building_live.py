@@ -1,0 +1,162 @@
+"""testing_buildBlockV1: blocks on the head, from given or pooled transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evm.blocks import Withdrawal
+from evm.building import next_gas_limit
+from samples.builder import ChainBuilder
+from samples.schedules import from_genesis, make_genesis
+from samples.signers import Signer
+from tests.support import chains
+from tests.support.live import Api, live_service
+
+BUILD = "testing_buildBlockV1"
+ALICE, BOB, POOR = Signer("alice"), Signer("bob"), Signer("poor")
+GENESIS = make_genesis(
+    chain_id=1337,
+    first_blocks=from_genesis("osaka"),
+    alloc={
+        "0x" + each.address.hex(): {"balance": hex(10**20)} for each in (ALICE, BOB)
+    },
+)
+COINBASE, RANDAO, BEACON = b"\xc0" * 20, b"\xaa" * 32, b"\xbb" * 32
+GWEI = 10**9
+
+
+@pytest.fixture
+def blocks(transactional_db: None) -> ChainBuilder:
+    builder = ChainBuilder(GENESIS)
+    builder.send(ALICE, BOB.address, value=1)
+    builder.block()
+    chains.import_blocks("files", GENESIS, builder.blocks)
+    return builder
+
+
+@pytest.fixture
+def api(blocks: ChainBuilder) -> Iterator[Api]:
+    with live_service(env={"NODEAPI_TESTING_METHODS": "on"}) as live, live.api() as api:
+        yield api
+
+
+def text(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def attributes(blocks: ChainBuilder, **changes: Any) -> dict[str, Any]:
+    return {
+        "timestamp": hex(blocks.head.timestamp + 12),
+        "prevRandao": text(RANDAO),
+        "suggestedFeeRecipient": text(COINBASE),
+        "parentBeaconBlockRoot": text(BEACON),
+        "withdrawals": [],
+        **changes,
+    }
+
+
+def test_block_is_the_one_that_a_chain_has_and_can_be_imported(api, blocks):
+    parent = blocks.head
+    given = [
+        blocks.send(ALICE, BOB.address, value=5),
+        blocks.send(BOB, ALICE.address, value=7, type=0, gas_price=3 * GWEI),
+        blocks.send(ALICE, b"", b"\x60\x01\x60\x00\x55", gas=200_000),
+    ]
+    withdrawal = {
+        **{"index": "0x1", "validatorIndex": "0x2", "amount": "0x3"},
+        "address": text(POOR.address),
+    }
+    found = api.result(
+        BUILD,
+        text(parent.hash),
+        attributes(blocks, withdrawals=[withdrawal]),
+        [text(each.raw) for each in given],
+        "0x6869",
+    )
+    block = blocks.block(
+        timestamp=parent.timestamp + 12,
+        coinbase=COINBASE,
+        extra_data=b"hi",
+        gas_limit=next_gas_limit(parent.gas_limit),
+        mix_hash=RANDAO,
+        withdrawals=[Withdrawal(1, 2, POOR.address, 3)],
+        parent_beacon_root=BEACON,
+    )
+    payload = found["executionPayload"]
+    assert payload["blockHash"] == text(block.header.hash)
+    assert payload["withdrawals"] == [withdrawal]
+    base_fee = block.header.base_fee_per_gas
+    tips = [
+        min(each.max_priority_fee_per_gas, each.max_fee_per_gas - base_fee)
+        for each in given
+    ]
+    used = [receipt.gas_used for receipt in blocks.outcomes[-1].receipts]
+    fees = sum(gas * tip for gas, tip in zip(used, tips, strict=True))
+    assert found["blockValue"] == hex(fees)
+    assert api.result("eth_blockNumber") == "0x1"
+    chains.import_blocks("files", GENESIS, [block])
+
+
+def test_pooled_transactions_are_ordered_by_tip_and_nonce(api, blocks):
+    def tip(value: int) -> dict[str, int]:
+        return {"max_priority_fee_per_gas": value, "max_fee_per_gas": 50 * GWEI}
+
+    low = blocks.send(ALICE, BOB.address, **tip(GWEI))
+    high = blocks.send(ALICE, BOB.address, **tip(9 * GWEI))
+    middle = blocks.send(BOB, ALICE.address, **tip(5 * GWEI))
+    unpaid = blocks.send(BOB, ALICE.address, **tip(10**6 - 1))
+    for each in (high, low, unpaid, middle):
+        api.result("eth_sendRawTransaction", text(each.raw))
+    found = api.result(BUILD, text(blocks.head.hash), attributes(blocks), None)
+    sent = found["executionPayload"]["transactions"]
+    assert sent == [text(each.raw) for each in (middle, low, high)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"timestamp": "0x1"}, "invalid timestamp, parent {parent} given 1"),
+        ({"parentBeaconBlockRoot": None}, "parent beacon block root is missing"),
+    ],
+)
+def test_impossible_attributes_are_errors(api, blocks, changes, message):
+    error = api.error(BUILD, text(blocks.head.hash), attributes(blocks, **changes), [])
+    assert error == (-32000, message.format(parent=blocks.head.timestamp))
+
+
+def test_wrong_arguments_are_errors(api, blocks):
+    parent = text(blocks.head.hash)
+    error = api.error(BUILD, text(blocks.head.parent_hash), attributes(blocks), [])
+    assert error == (-32000, "parentHash is not current head")
+    code, message = api.error(BUILD, parent, {}, [])
+    assert code == -32602
+    assert message == (
+        "invalid argument 1: missing required field 'timestamp' for PayloadAttributes"
+    )
+
+
+def test_invalid_transaction_is_an_error_with_geths_text(api, blocks):
+    parent, asked = text(blocks.head.hash), attributes(blocks)
+
+    def refusal(signer: Signer, **options: Any) -> str:
+        raw = blocks.fork().send(signer, BOB.address, **options).raw
+        code, message = api.error(BUILD, parent, asked, [text(raw)])
+        assert code == -32000
+        return message
+
+    assert refusal(ALICE, nonce=0).startswith("nonce too low: address 0x")
+    assert refusal(ALICE, nonce=9).endswith("tx: 9 state: 1")
+    assert refusal(POOR).startswith("insufficient funds for gas * price + value: ")
+    assert refusal(ALICE, gas=20_000) == "intrinsic gas too low: have 20000, want 21000"
+    assert refusal(ALICE, gas=2**24 + 1) == (
+        "transaction gas limit too high (cap: 16777216, tx: 16777217)"
+    )
+    assert refusal(ALICE, max_fee_per_gas=1, max_priority_fee_per_gas=1).startswith(
+        "max fee per gas less than block base fee: "
+    )
+    assert refusal(ALICE, chain_id=7).startswith("invalid chain id for signer: ")
+    error = api.error(BUILD, parent, asked, ["0x01"])
+    assert error == (-32000, "invalid transaction 0: typed transaction too short")
