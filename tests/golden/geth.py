@@ -40,6 +40,10 @@ class Geth:
         self.url = url
         self._client = httpx.Client(base_url=url, timeout=60, trust_env=False)
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
     def call(self, method: str, params: list[Any]) -> dict[str, Any]:
         """Return the response's member: `{"result": …}` or `{"error": …}`."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -107,8 +111,8 @@ def running_geth(
     log_file = folder / "geth.log"
     with log_file.open("wb") as log:
         process = subprocess.Popen(arguments, stdout=log, stderr=log)
+    geth = Geth(f"http://127.0.0.1:{port}")
     try:
-        geth = Geth(f"http://127.0.0.1:{port}")
         deadline = time.monotonic() + _START_SECONDS
         while not geth.is_ready():
             if process.poll() is not None or time.monotonic() > deadline:
@@ -116,6 +120,7 @@ def running_geth(
             time.sleep(0.1)
         yield geth
     finally:
+        geth.close()
         process.terminate()
         process.wait()
 

@@ -1,0 +1,158 @@
+"""Random payloads of eth_simulateV1, with random contracts as overrides."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from evm.fork import Fork
+from evm.transactions import CREATE_ADDRESS, Transaction
+from tests.support.executed import SENDER
+from tests.support.random_calls import (
+    CONTRACTS,
+    OTHERS,
+    random_accounts,
+    random_transaction,
+)
+
+_CALLCODE = 0xF2
+_MOVED = b"\xab" * 20
+_PRECOMPILES = [n.to_bytes(20, "big") for n in range(1, 10)]
+
+
+def text(value: bytes) -> str:
+    return "0x" + value.hex()
+
+
+def word(value: int) -> str:
+    return f"0x{value:064x}"
+
+
+class RandomPayloads:
+    """Makes payloads whose contracts call, create, destroy, log and fail."""
+
+    def __init__(self, seed: int, fork: Fork) -> None:
+        """fork: the one whose instructions the contracts have."""
+        self._choose = random.Random(seed)
+        self._fork = fork
+
+    def payload(self) -> dict[str, Any]:
+        """Return the next payload."""
+        blocks = [self._block(is_first=True)]
+        for _ in range(self._choose.randrange(3)):
+            blocks.append(self._block(is_first=False))
+        codes = [
+            bytes.fromhex(account["code"][2:])
+            for block in blocks
+            for account in block["stateOverrides"].values()
+            if "code" in account
+        ]
+        # The geth of these tests reports transfers of CALLCODE, and later ones do not.
+        has_call_code = any(_CALLCODE in code for code in codes)
+        return {
+            "blockStateCalls": blocks,
+            "validation": self._is_rare(),
+            "returnFullTransactions": self._choose.random() < 0.5,
+            "traceTransfers": not has_call_code,
+        }
+
+    def _is_rare(self) -> bool:
+        return self._choose.random() < 0.15
+
+    def _block(self, *, is_first: bool) -> dict[str, Any]:
+        choose = self._choose
+        overrides: dict[str, Any] = {}
+        for name, value in (
+            ("gasLimit", hex(choose.choice([2_000_000, 60_000_000]))),
+            ("feeRecipient", text(choose.choice(CONTRACTS + OTHERS))),
+            ("prevRandao", text(choose.randbytes(32))),
+            ("baseFeePerGas", hex(choose.choice([0, 7, 10**9]))),
+            ("blobBaseFee", hex(choose.choice([0, 1, 5]))),
+            ("beaconRoot", text(choose.randbytes(32))),
+        ):
+            if self._is_rare():
+                overrides[name] = value
+        if self._is_rare():
+            overrides["withdrawals"] = [self._withdrawal() for _ in range(2)]
+        calls = [self._call() for _ in range(choose.randrange(5))]
+        return {
+            "blockOverrides": overrides,
+            "stateOverrides": self._state(is_first),
+            "calls": calls,
+        }
+
+    def _withdrawal(self) -> dict[str, str]:
+        choose = self._choose
+        return {
+            "index": "0x1",
+            "validatorIndex": "0x2",
+            "address": text(choose.choice(CONTRACTS + OTHERS)),
+            "amount": hex(choose.choice([0, 3])),
+        }
+
+    def _state(self, is_first: bool) -> dict[str, Any]:
+        """Return overrides. The first block has all contracts, later ones change few."""
+        choose = self._choose
+        found: dict[str, Any] = {}
+        accounts = random_accounts(choose, self._fork)
+        for address, account in accounts.items():
+            if not is_first and not self._is_rare():
+                continue
+            member = choose.choice(["state", "stateDiff"])
+            found[text(address)] = {
+                "balance": hex(account.balance),
+                "nonce": hex(account.nonce),
+                "code": text(account.code),
+                member: {word(slot): word(v) for slot, v in account.storage.items()},
+            }
+        if is_first:
+            found[text(SENDER)] = {"balance": hex(10**20)}
+        if self._is_rare():
+            moved = {"movePrecompileToAddress": text(_MOVED)}
+            found[text(choose.choice(_PRECOMPILES))] = moved
+        return found
+
+    def _call(self) -> dict[str, Any]:
+        choose = self._choose
+        transaction = random_transaction(choose, self._fork, 0)
+        call: dict[str, Any] = {
+            "from": text(SENDER),
+            "value": hex(transaction.value),
+            "input": text(transaction.data),
+            **_receiver(transaction),
+        }
+        if choose.random() < 0.7:
+            call["gas"] = hex(transaction.gas)
+        for name, value in (
+            ("gasPrice", hex(choose.choice([0, 10**9]))),
+            ("maxFeePerGas", hex(choose.choice([0, 10**9]))),
+            ("nonce", hex(choose.randrange(3))),
+            ("accessList", [{"address": text(CONTRACTS[0]), "storageKeys": [word(1)]}]),
+            ("from", text(choose.choice(CONTRACTS))),
+        ):
+            if self._is_rare():
+                call[name] = value
+        if "to" in call and self._is_rare():
+            call["blobVersionedHashes"] = [text(b"\x01" + choose.randbytes(31))]
+            call["maxFeePerBlobGas"] = hex(choose.choice([0, 10]))
+        return call
+
+
+def _receiver(transaction: Transaction) -> dict[str, Any]:
+    """Return the members that a creation does not have."""
+    if transaction.to == CREATE_ADDRESS:
+        return {}
+    members: dict[str, Any] = {"to": text(transaction.to)}
+    if transaction.authorization_list:
+        members["authorizationList"] = [
+            {
+                "chainId": hex(each.chain_id),
+                "address": text(each.address),
+                "nonce": hex(each.nonce),
+                "yParity": hex(each.y_parity),
+                "r": hex(each.r),
+                "s": hex(each.s),
+            }
+            for each in transaction.authorization_list
+        ]
+    return members
