@@ -84,6 +84,7 @@ class Endpoint:
         self._store = service.store
         self._tracing = service.tracing
         self._relay = service.relay
+        self._filters = service.filters
         self._limiter = service.limiter
         self._meter = service.meter
         self._respond = self.calls.respond
@@ -178,6 +179,7 @@ class Endpoint:
             self._meter,
             perf_counter_ns(),
             relay=self._relay,
+            filters=self._filters,
         )
         if request.note is not None:
             request.note.admitted(context)

@@ -197,6 +197,26 @@ class TooManyAlternatives(RpcError):
     text = "exceed max addresses or topics per search position"
 
 
+class FilterNotFound(RpcError):
+    """Raised when no filter of the key has an id, or it was not used for 5 minutes."""
+
+    text = "filter not found"
+
+
+class TooManyFilters(RpcError):
+    """Raised when an API key has the highest number of filters.
+
+    limit: number of filters.
+    """
+
+    http_status = 429
+    code = -32005
+    reason = "too_many_filters"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"too many filters of this API key: {limit}", limit=limit)
+
+
 class TooManyLogs(RpcError):
     """Raised when a search finds more logs than one answer may contain.
 

@@ -63,6 +63,23 @@ class LogFilter:
         return None if wanted is None else _as_bytes(wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class LogSelection:
+    """Which new logs a filter reports.
+
+    first, last: numbers of the first and the last block, both included. last: None for
+        no last block.
+    """
+
+    wanted: LogFilter
+    first: int = 0
+    last: int | None = None
+
+    def selects(self, number: int) -> bool:
+        """Return whether logs of the block with a number are reported."""
+        return self.first <= number and (self.last is None or number <= self.last)
+
+
 def read_filter(value: Any) -> LogFilter:
     """Return the filter in the params of an eth_subscribe; None and {} match all logs.
 

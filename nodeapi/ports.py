@@ -15,7 +15,7 @@ from keys.metering import Use
 from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
 from nodeapi.encoding import MAX_INDEX, BlockReference
-from nodeapi.log_filter import LogFilter
+from nodeapi.log_filter import LogFilter, LogSelection
 from nodeapi.pending import PendingBlock
 from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.jobs import TaskJob, TraceJob
@@ -25,6 +25,9 @@ Document = Later[bytes | None]
 
 RecordKind = Literal["calls", "prestate"]
 """A record that is a tracer's answer: callTracer's, prestateTracer's."""
+
+MAX_CHANGED_BLOCKS = 1000
+"""Maximum number of added blocks that one `changes_since` reads."""
 
 MAX_SLOTS = 1024
 """Most slots of one `storage_values`; geth's limit for eth_getStorageValues."""
@@ -109,6 +112,28 @@ class TraceSizes:
     largest: int
     """Size in bytes of the longest result for a single transaction, of either tracer.
     """
+
+
+BlockId = tuple[int, bytes]
+"""Number and hash of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChanges:
+    """How the chain has changed since a block was its head.
+
+    fork: the newest block of both chains.
+    removed, added: blocks above it, in ascending order.
+    """
+
+    fork: BlockId
+    removed: list[BlockId]
+    added: list[BlockId]
+
+    @property
+    def newest(self) -> BlockId:
+        """The newest block of the chain that is known from these changes."""
+        return self.added[-1] if self.added else self.fork
 
 
 class Derivation(Protocol):
@@ -267,6 +292,16 @@ class Records(Protocol):
         """Return the matching logs of canonical blocks as an array, in order.
 
         Fails with TooManyLogs, LogSearchTimedOut or LogsNotIndexed.
+        """
+
+    async def changes_since(
+        self, network_id: int, block_hash: bytes, limit: int = MAX_CHANGED_BLOCKS
+    ) -> BlockChanges | None:
+        """Return the changes of the chain since a block was the head, as of one moment.
+
+        limit: maximum number of added blocks.
+
+        Returns: None if the block is not stored any more.
         """
 
     async def log_range(
@@ -545,6 +580,48 @@ class Notifier(Protocol):
         """End a subscription. Return False if the socket has none with this id."""
 
 
+class Filters(Protocol):
+    """The filters that clients poll; see `nodeapi.filters`.
+
+    key_id: the API key, to which a filter belongs together with its network.
+    """
+
+    async def add_logs(
+        self, network: NetworkView, key_id: int, criteria: dict[str, Any]
+    ) -> str:
+        """Create a filter of new logs, and return its id. criteria: JSON."""
+
+    async def add_blocks(self, network: NetworkView, key_id: int) -> str:
+        """Create a filter of new blocks, and return its id."""
+
+    async def add_pending(
+        self, network: NetworkView, key_id: int, *, is_full: bool
+    ) -> str:
+        """Create a filter of new pending transactions, and return its id."""
+
+    async def criteria(
+        self, network: NetworkView, key_id: int, name: str
+    ) -> dict[str, Any]:
+        """Return the criteria of a filter of logs. Raises: FilterNotFound."""
+
+    async def remove(self, network: NetworkView, key_id: int, name: str) -> bool:
+        """Remove a filter. Return whether it existed."""
+
+    async def poll(
+        self,
+        network: NetworkView,
+        key_id: int,
+        name: str,
+        select: Callable[[dict[str, Any]], LogSelection],
+        owner: Hashable,
+    ) -> Answer:
+        """Return an array of what is new since the last poll, and move the filter on.
+
+        select: returns which logs a filter reports, from its criteria.
+        Raises: FilterNotFound.
+        """
+
+
 class UsesAfterRevocation(Protocol):
     """Records uses of revoked secrets; see `keys.use_after_revocation`."""
 
@@ -574,6 +651,10 @@ class Service(Protocol):
     @property
     def relay(self) -> Relay | None:
         """Asks upstreams, or None to ask none."""
+
+    @property
+    def filters(self) -> Filters | None:
+        """The filters that clients poll, or None to have none."""
 
     @property
     def limiter(self) -> Limiter | None:

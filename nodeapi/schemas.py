@@ -505,6 +505,8 @@ LOG = _component(
     ),
 )
 LOGS = _array(LOG)
+FILTER_CHANGES = _array({"oneOf": [LOG, HASH32, TRANSACTION]})
+"""What a filter returns: logs, hashes of blocks, or pending transactions."""
 
 RECEIPT = _component(
     "Receipt",

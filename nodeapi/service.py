@@ -21,6 +21,9 @@ from networks.directory import Directory
 from nodeapi import conf
 from nodeapi.endpoint import Endpoint
 from nodeapi.feed import Feeds
+from nodeapi.filters.filters import Filters
+from nodeapi.filters.pending import PendingFilters
+from nodeapi.filters.storage import FilterStorage
 from nodeapi.mempool.local import LocalPool
 from nodeapi.methods import registry
 from nodeapi.pending_feed import PendingFeed
@@ -51,6 +54,7 @@ class Service:
     pending_feed: PendingFeed
     unknown_keys: UnknownKeys
     uses_after_revocation: UsesAfterRevocation
+    filters: Filters
     limiter: Limiter
     meter: Meter
     feeds: Feeds
@@ -78,6 +82,7 @@ class Service:
         await self.relay.close()
         await self.upstreams.close()
         await self.uses_after_revocation.close()
+        await self.filters.close()
         await self.limiter.stop()
         await self.meter.stop()
         await self.log_connections.close()
@@ -153,6 +158,12 @@ def build_service(conninfo: str | None = None) -> Service:
         pending_feed=PendingFeed(upstreams, directory),
         unknown_keys=unknown_keys,
         uses_after_revocation=UsesAfterRevocation(),
+        filters=Filters(
+            FilterStorage(settings.REDIS_URL),
+            store,
+            PendingFilters(upstreams, connections),
+            spooled,
+        ),
         limiter=Limiter(Buckets(settings.REDIS_URL)),
         meter=Meter(address),
         feeds=Feeds(connections, store, directory),

@@ -37,6 +37,7 @@ MENDING = {
     "too_many_executions": "Wait for the answers of calls before you send more of them.",
     "too_many_concurrent": "Wait for a trace before you ask for the next one.",
     "too_many_connections": "Reuse connections, and close those you no longer need.",
+    "too_many_filters": "Uninstall filters, or poll fewer of them.",
     "too_many_relayed_calls": "Wait for answers before you send more transactions.",
     "too_many_subscriptions": "End subscriptions, or open another socket.",
     "too_much_unread": "Read long answers to their end, or close their connections.",

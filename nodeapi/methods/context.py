@@ -17,6 +17,7 @@ from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
 from nodeapi.ports import (
+    Filters,
     Limiter,
     Meter,
     Notifier,
@@ -40,6 +41,7 @@ class Context:
     started: arrival time, in nanoseconds of `time.perf_counter_ns`.
     record: stores each call's method and error for the log, or None.
     relay: asks upstreams, or None if the service does not.
+    filters: the filters that clients poll, or None if the service has none.
     notifier: the socket that the request has arrived on, None over HTTP.
     """
 
@@ -54,6 +56,7 @@ class Context:
     record: list[tuple[str | None, RpcError | None]] | None = None
     relay: Relay | None = None
     notifier: Notifier | None = None
+    filters: Filters | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
     _surcharge: int = field(default=0, init=False)
 

@@ -36,7 +36,7 @@ from nodeapi.feed import Audience, Feeds
 from nodeapi.log_filter import LogFilter, read_filter
 from nodeapi.methods.context import Context
 from nodeapi.pending_feed import PendingFeed
-from nodeapi.ports import Limiter, Meter, Relay, Store, Tracing
+from nodeapi.ports import Filters, Limiter, Meter, Relay, Store, Tracing
 from nodeapi.request_id import RequestId
 from nodeapi.sockets import limits
 from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
@@ -74,6 +74,10 @@ class Service(Protocol):
     @property
     def pending_feed(self) -> PendingFeed:
         """Reports new pending transactions of upstreams."""
+
+    @property
+    def filters(self) -> Filters:
+        """The filters that clients poll."""
 
     @property
     def relay(self) -> Relay:
@@ -263,6 +267,7 @@ class Peer:
             perf_counter_ns(),
             relay=service.relay,
             notifier=notifier,
+            filters=service.filters,
         )
         notifier.is_authorized = True
         return self._hub.calls.respond(frame, context, self._gone.wait)

@@ -26,6 +26,7 @@ from nodeapi.store.accounts import AccountReads
 from nodeapi.store.appearances import AppearanceReads
 from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
+from nodeapi.store.changes import ChangeReads
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.following import FollowingReads
@@ -45,6 +46,7 @@ class Store(
     StateReads,
     AccountReads,
     LogReads,
+    ChangeReads,
     DerivedReads,
     AppearanceReads,
     ConfigReads,

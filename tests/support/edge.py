@@ -210,6 +210,7 @@ class Service:
         self.store = Store()
         self.tracing = Tracing()
         self.relay = None
+        self.filters = None
         self.unknown_keys = UnknownKeys(per_minute=0)
         self.uses_after_revocation = UsesAfterRevocation()
         self.limiter = None

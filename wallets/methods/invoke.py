@@ -117,6 +117,7 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
             *(context.request_id, key, network, node.store, node.tracing),
             *(node.limiter, node.meter, perf_counter_ns()),
             relay=node.relay,
+            filters=node.filters,
         )
         try:
             target.authorise(found)

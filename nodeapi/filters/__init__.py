@@ -1,0 +1,13 @@
+"""Filters that clients poll: eth_newFilter, eth_getFilterChanges and their relatives.
+
+A filter's state is in Redis, so that any process can answer a poll, and consists of what
+it selects and how far it was read: the number and the hash of a block. A poll reads what
+has changed in the database since that block. After a reorganisation, the block leads to
+the fork point, and the logs of the blocks in between are reported as removed.
+
+- `state`: the state, and its JSON.
+- `storage`: the states in Redis, which deletes them 5 minutes after the last poll.
+- `changes`: the blocks and logs since a block.
+- `pending`: new pending transactions, which a filter at an upstream collects.
+- `filters`: creating, polling and removing filters.
+"""

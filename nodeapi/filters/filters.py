@@ -1,0 +1,191 @@
+"""Creating, polling and removing filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from networks.directory import NetworkView
+from nodeapi.errors import FilterNotFound
+from nodeapi.filters.changes import ChainMoved, changed_logs
+from nodeapi.filters.pending import PendingFilters
+from nodeapi.filters.state import BLOCKS, LOGS, PENDING, FilterState
+from nodeapi.filters.storage import FilterStorage
+from nodeapi.log_filter import LogSelection
+from nodeapi.ports import Answer, Store
+from nodeapi.store.spool import Spool
+from nodeapi.store.traces import SHORT_BYTES
+from nodeapi.tracing.spool import SpoolCount
+from postgres.errors import Unavailable
+
+_ATTEMPTS = 5
+"""Number of attempts of a poll while the chain or the filter's state changes."""
+
+_ADVICE = "poll more often, or ask for fewer logs"
+
+
+class Filters:
+    """The filters of all API keys. They outlive this process; see `nodeapi.filters`.
+
+    key_id: the API key, to which a filter belongs together with its network.
+    select: returns which logs a filter selects, from its criteria.
+    spooled: counts the bytes of long results.
+
+    All methods raise ServiceUnavailable while Redis is unavailable.
+    """
+
+    def __init__(
+        self,
+        storage: FilterStorage,
+        store: Store,
+        pending: PendingFilters,
+        spooled: SpoolCount,
+    ) -> None:
+        self._storage = storage
+        self._store = store
+        self._pending = pending
+        self._spooled = spooled
+
+    async def close(self) -> None:
+        """Close the connections to Redis."""
+        await self._storage.close()
+
+    async def add_logs(
+        self, network: NetworkView, key_id: int, criteria: dict[str, Any]
+    ) -> str:
+        """Create a filter of new logs, and return its id. criteria: JSON.
+
+        Raises: TooManyFilters, as the other methods that create filters.
+        """
+        state = await self._at_head(network, LOGS)
+        return await self._add(key_id, replace(state, criteria=criteria))
+
+    async def add_blocks(self, network: NetworkView, key_id: int) -> str:
+        """Create a filter of new blocks, and return its id."""
+        return await self._add(key_id, await self._at_head(network, BLOCKS))
+
+    async def add_pending(
+        self, network: NetworkView, key_id: int, *, is_full: bool
+    ) -> str:
+        """Create a filter of new pending transactions, and return its id.
+
+        is_full: whether to return transaction objects instead of hashes.
+        """
+        state = FilterState(network_id=network.id, kind=PENDING, is_full=is_full)
+        return await self._add(key_id, await self._pending.open(network, state))
+
+    async def criteria(
+        self, network: NetworkView, key_id: int, name: str
+    ) -> dict[str, Any]:
+        """Return the criteria of a filter of logs. Raises: FilterNotFound."""
+        _, state = await self._read(network, key_id, name)
+        if state.kind != LOGS or state.criteria is None:
+            raise FilterNotFound
+        return state.criteria
+
+    async def remove(self, network: NetworkView, key_id: int, name: str) -> bool:
+        """Remove a filter. Return whether it existed."""
+        try:
+            await self._read(network, key_id, name)
+        except FilterNotFound:
+            return False
+        return await self._storage.remove(key_id, name)
+
+    async def poll(
+        self,
+        network: NetworkView,
+        key_id: int,
+        name: str,
+        select: Callable[[dict[str, Any]], LogSelection],
+        owner: Hashable,
+    ) -> Answer:
+        """Return an array of what is new since the last poll, and move the filter on.
+
+        owner: the account that a long result counts for until it has been read.
+
+        Raises: FilterNotFound; Unavailable; the errors of `Store.logs_between`.
+        """
+        for _ in range(_ATTEMPTS):
+            old, state = await self._read(network, key_id, name)
+            spool = Spool(SHORT_BYTES, self._spooled, owner)
+            try:
+                state = await self._write_changes(spool, network, state, select, owner)
+                if await self._storage.replace(key_id, name, old, state.encode()):
+                    return spool.answer(_ADVICE)
+            except ChainMoved:
+                pass
+            except BaseException:
+                spool.close()
+                raise
+            spool.close()
+        raise Unavailable("the chain changes faster than a filter can be read")
+
+    async def _write_changes(
+        self,
+        spool: Spool,
+        network: NetworkView,
+        state: FilterState,
+        select: Callable[[dict[str, Any]], LogSelection],
+        owner: Hashable,
+    ) -> FilterState:
+        """Write the array of changes, and return the state after them."""
+        if state.kind == PENDING:
+            found, state = await self._pending.changes(network, state)
+            spool.write(b"[" + b",".join(found) + b"]")
+            return state
+        changes = await self._store.changes_since(
+            network.id, bytes.fromhex(state.block_hash[2:])
+        )
+        if changes is None:  # the block was a side block and has been deleted
+            spool.write(b"[]")
+            return replace(
+                await self._at_head(network, state.kind), criteria=state.criteria
+            )
+        if state.kind == BLOCKS:
+            hashes = [b'"0x%s"' % h.hex().encode() for _, h in changes.added]
+            spool.write(b"[" + b",".join(hashes) + b"]")
+        else:
+            selection = select(state.criteria or {})
+            logs = changed_logs(
+                *(self._store, network.id, changes),
+                *(selection.wanted, selection.selects, owner),
+            )
+            separator = b"["
+            async with aclosing(logs):
+                async for part in logs:
+                    if part:
+                        spool.write(separator + part)
+                        separator = b","
+            spool.write(b"]" if separator == b"," else b"[]")
+        number, block_hash = changes.newest
+        return replace(state, number=number, block_hash="0x" + block_hash.hex())
+
+    async def _at_head(self, network: NetworkView, kind: str) -> FilterState:
+        """Return the state of a filter that begins after the head."""
+        number = await self._store.head_number(network.id)
+        block_hash = await self._store.canonical_hash(network.id, number)
+        if block_hash is None:
+            raise Unavailable("the network has no blocks yet")
+        return FilterState(
+            network_id=network.id,
+            kind=kind,
+            number=number,
+            block_hash="0x" + block_hash.hex(),
+        )
+
+    async def _add(self, key_id: int, state: FilterState) -> str:
+        return await self._storage.add(key_id, state.encode())
+
+    async def _read(
+        self, network: NetworkView, key_id: int, name: str
+    ) -> tuple[bytes, FilterState]:
+        """Return the state of a filter, encoded and decoded. Raises: FilterNotFound."""
+        found = await self._storage.read(key_id, name)
+        if found is None:
+            raise FilterNotFound
+        state = FilterState.decode(found)
+        if state.network_id != network.id:
+            raise FilterNotFound
+        return found, state

@@ -1,0 +1,150 @@
+"""New pending transactions for filters, from upstreams or the local pool.
+
+A filter of a client has one filter at an upstream, whose id is part of its state. So the
+process that answers a poll need not be the one that created the filter. On a network
+without upstreams, the transactions that are added to the local pool are reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from networks.directory import NetworkView, UpstreamView
+from nodeapi.filters.state import FilterState
+from nodeapi.pending import pending_transaction
+from nodeapi.upstreams.client import UpstreamClient
+from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
+from nodeapi.upstreams.pool import UpstreamPool
+from postgres.connections import Connections
+from postgres.statement import INT8, Statement, int8, read_int8
+
+CALL_SECONDS = 5.0
+"""Time limit of a call."""
+
+MAX_OBJECTS = 1000
+"""Maximum number of transactions that are read at once. Of an upstream's, further objects
+are left out."""
+
+MAX_BYTES = 32 * 2**20
+"""Maximum size of an upstream's response."""
+
+_NEWEST = Statement(
+    "SELECT coalesce(max(id), 0) FROM nodeapi_pooledtransaction WHERE network_id = $1",
+    [INT8.oid],
+)
+_ADDED = Statement(
+    """
+    SELECT id, hash, document FROM nodeapi_pooledtransaction
+    WHERE network_id = $1 AND id > $2 ORDER BY id LIMIT $3
+    """,
+    [INT8.oid] * 3,
+)
+"""network_id, id, limit → the transactions of the local pool with higher ids."""
+
+_HASH = re.compile(r"0x[0-9a-f]{64}")
+_FAILURES = (UpstreamError, UpstreamUnavailable, TimeoutError)
+
+
+class PendingFilters:
+    """Creates and polls filters of pending transactions.
+
+    pool: the clients for upstreams. connections: for the local pool.
+    """
+
+    def __init__(self, pool: UpstreamPool, connections: Connections) -> None:
+        self._pool = pool
+        self._connections = connections
+
+    async def open(self, network: NetworkView, state: FilterState) -> FilterState:
+        """Create a filter at an upstream, and return the state with its id.
+
+        If no upstream creates one, the next poll tries again. Without upstreams, the
+        state begins after the newest transaction of the local pool.
+
+        Raises: Unavailable.
+        """
+        if not network.upstreams:
+            (row,) = await self._connections.fetch(_NEWEST, [int8(network.id)])
+            return replace(state, number=read_int8(row[0] or b""))
+        for upstream, client in self._upstreams(network):
+            with suppress(*_FAILURES):
+                async with asyncio.timeout(CALL_SECONDS):
+                    name = await client.call("eth_newPendingTransactionFilter")
+                if isinstance(name, str):
+                    return replace(state, upstream_id=upstream.id, upstream_filter=name)
+        return replace(state, upstream_id=None, upstream_filter=None)
+
+    async def changes(
+        self, network: NetworkView, state: FilterState
+    ) -> tuple[list[bytes], FilterState]:
+        """Return the new hashes or transaction objects as JSON, and the new state.
+
+        If the upstream does not have the filter any more, the list is empty and the
+        state has another filter.
+
+        Raises: Unavailable.
+        """
+        if not network.upstreams:
+            return await self._local_changes(network, state)
+        client = next(
+            (
+                client
+                for upstream, client in self._upstreams(network)
+                if upstream.id == state.upstream_id
+            ),
+            None,
+        )
+        if client is not None and state.upstream_filter is not None:
+            with suppress(*_FAILURES):
+                return await self._poll(client, state), state
+        return [], await self.open(network, state)
+
+    async def _local_changes(
+        self, network: NetworkView, state: FilterState
+    ) -> tuple[list[bytes], FilterState]:
+        rows = await self._connections.fetch(
+            _ADDED, [int8(network.id), int8(state.number), int8(MAX_OBJECTS)]
+        )
+        if not rows:
+            return [], state
+        found = [
+            document or b""
+            if state.is_full
+            else b'"0x%s"' % (name or b"").hex().encode()
+            for _, name, document in rows
+        ]
+        return found, replace(state, number=read_int8(rows[-1][0] or b""))
+
+    async def _poll(self, client: UpstreamClient, state: FilterState) -> list[bytes]:
+        async with asyncio.timeout(CALL_SECONDS):
+            found = await client.call(
+                "eth_getFilterChanges", state.upstream_filter, max_bytes=MAX_BYTES
+            )
+        hashes = [
+            each
+            for each in found or ()
+            if isinstance(each, str) and _HASH.fullmatch(each)
+        ]
+        if not state.is_full:
+            return [b'"%s"' % each.encode() for each in hashes]
+        async with asyncio.timeout(CALL_SECONDS):
+            objects: list[Any] = await client.batch(
+                [("eth_getTransactionByHash", [h]) for h in hashes[:MAX_OBJECTS]],
+                max_bytes=MAX_BYTES,
+            )
+        documents = []
+        for each in objects:
+            with suppress(ValueError):  # it is not pending any more, or an error
+                documents.append(pending_transaction(each))
+        return documents
+
+    def _upstreams(
+        self, network: NetworkView
+    ) -> list[tuple[UpstreamView, UpstreamClient]]:
+        """Return the upstreams with their clients, recently unavailable ones last."""
+        pairs = zip(network.upstreams, self._pool.clients(network), strict=True)
+        return sorted(pairs, key=lambda pair: self._pool.is_avoided(pair[1]))

@@ -1,0 +1,122 @@
+"""The states of filters in Redis. A filter belongs to the API key that created it."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from jsonrpc.errors import ServiceUnavailable
+from nodeapi.errors import TooManyFilters
+from outbox.redis_address import connection_pool
+
+EXPIRY_SECONDS = 300
+"""Time after the last poll at which a filter is deleted; geth's."""
+
+MAX_FILTERS = 1000
+"""Maximum number of filters of an API key."""
+
+TIMEOUT_SECONDS = 1.0
+"""Time limit for a connection to Redis and for each answer."""
+
+MAX_CONNECTIONS = 8
+"""Maximum number of connections of a process to Redis."""
+
+_FOLDER = Path(__file__).parent
+_ID_BITS = 128
+_MAX_ID_LENGTH = 2 + _ID_BITS // 4
+_FAILURES = (RedisError, OSError, TimeoutError)
+
+
+class FilterStorage:
+    """Adds, reads, replaces and removes states.
+
+    All methods raise ServiceUnavailable if Redis does not answer.
+    owner: the id of an API key. A filter of another key does not exist for it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        expiry: float = EXPIRY_SECONDS,
+        max_filters: int = MAX_FILTERS,
+    ) -> None:
+        self._redis = Redis.from_pool(
+            connection_pool(
+                url, max_connections=MAX_CONNECTIONS, timeout=TIMEOUT_SECONDS
+            )
+        )
+        self._add = self._redis.register_script((_FOLDER / "add.lua").read_text())
+        self._replace = self._redis.register_script(
+            (_FOLDER / "replace.lua").read_text()
+        )
+        self._milliseconds = int(expiry * 1000)
+        self._max_filters = max_filters
+
+    async def add(self, owner: int, state: bytes) -> str:
+        """Add a filter and return its id, `0x…` with up to 128 random bits.
+
+        Raises: TooManyFilters.
+        """
+        name = hex(secrets.randbits(_ID_BITS))
+        args = [name, state, self._milliseconds, self._max_filters]
+        if not await self._run(self._add, owner, name, args):
+            raise TooManyFilters(self._max_filters)
+        return name
+
+    async def read(self, owner: int, name: str) -> bytes | None:
+        """Return the state of a filter, None if there is no such filter."""
+        if len(name) > _MAX_ID_LENGTH:
+            return None
+        try:
+            found = await self._redis.get(_key(owner, name))
+        except _FAILURES as error:
+            raise ServiceUnavailable from error
+        return found.encode() if isinstance(found, str) else found
+
+    async def replace(self, owner: int, name: str, old: bytes, new: bytes) -> bool:
+        """Replace the state of a filter, and postpone its expiry.
+
+        old: the state on which the new one is based.
+
+        Returns: whether the filter existed with that state.
+        """
+        args = [name, new, self._milliseconds, old]
+        return bool(await self._run(self._replace, owner, name, args))
+
+    async def remove(self, owner: int, name: str) -> bool:
+        """Remove a filter. Return whether it existed."""
+        if len(name) > _MAX_ID_LENGTH:
+            return False
+        try:
+            async with self._redis.pipeline() as pipeline:
+                pipeline.delete(_key(owner, name))
+                pipeline.zrem(_set_key(owner), name)
+                removed, _ = await pipeline.execute()
+        except _FAILURES as error:
+            raise ServiceUnavailable from error
+        return bool(removed)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+    async def _run(self, script: Any, owner: int, name: str, args: list[Any]) -> int:
+        try:
+            return int(
+                await script(keys=[_key(owner, name), _set_key(owner)], args=args)
+            )
+        except _FAILURES as error:
+            raise ServiceUnavailable from error
+
+
+def _key(owner: int, name: str) -> str:
+    return f"portcullis:filter:{owner}:{name}"
+
+
+def _set_key(owner: int) -> str:
+    return f"portcullis:filters:{owner}"

@@ -1,0 +1,168 @@
+"""Filters that clients poll: new logs, blocks and pending transactions.
+
+Source: go-ethereum eth/filters/api.go; eth/filters/filter_system.go, SubscribeLogs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonrpc.errors import InvalidParams, ServiceUnavailable
+from jsonrpc.params import Param
+from jsonrpc.text import dump, kind
+from nodeapi import schemas
+from nodeapi.encoding import boolean
+from nodeapi.log_filter import LogSelection
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter
+from nodeapi.methods.go_json import mismatch
+from nodeapi.methods.log_criteria import Block, LogCriteria, log_criteria
+from nodeapi.ports import Answer, Filters
+
+
+def _filter_id(value: Any) -> str:
+    """Decode the id of a filter. null is ""."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(mismatch(kind(value), "rpc.ID"))
+    return value
+
+
+_ID = Param("filterId", _filter_id, schemas.QUANTITY)
+_RESULT = schemas.named("filterId", schemas.QUANTITY)
+
+
+@registry.method(
+    "eth_newFilter",
+    params=[CRITERIA],
+    result=_RESULT,
+    summary="Creates a filter of new logs, and returns its id.",
+)
+async def new_filter(context: Context, criteria: LogCriteria) -> bytes:
+    """Create a filter of the logs of blocks that are imported from now on."""
+    require_filter(context, criteria)
+    _require_new_logs(criteria)
+    filters = _filters(context)
+    name = await filters.add_logs(context.network, context.payer, criteria.encode())
+    return dump(name)
+
+
+@registry.method(
+    "eth_newBlockFilter",
+    result=_RESULT,
+    summary="Creates a filter of the hashes of new blocks, and returns its id.",
+)
+async def new_block_filter(context: Context) -> bytes:
+    """Create a filter of the blocks that become canonical from now on."""
+    return dump(await _filters(context).add_blocks(context.network, context.payer))
+
+
+@registry.method(
+    "eth_newPendingTransactionFilter",
+    params=[
+        Param(
+            "fullTransactions",
+            boolean,
+            schemas.BOOLEAN,
+            required=False,
+            default=False,
+            summary="true: transactions as objects; false: their hashes.",
+        )
+    ],
+    result=_RESULT,
+    summary="Creates a filter of new pending transactions, and returns its id.",
+)
+async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
+    """Create a filter of transactions that reach an upstream, or the local pool."""
+    filters = _filters(context)
+    name = await filters.add_pending(context.network, context.payer, is_full=full)
+    return dump(name)
+
+
+@registry.method(
+    "eth_getFilterChanges",
+    params=[_ID],
+    result=schemas.named("changes", schemas.FILTER_CHANGES),
+    summary="Returns what is new since the last call with this filter.",
+    credits=5,
+)
+async def get_filter_changes(context: Context, name: str) -> Answer:
+    """Return new logs, hashes or transactions, and logs that were removed since.
+
+    Fails with FilterNotFound, or an error of `Store.logs_between`.
+    """
+    return await _filters(context).poll(
+        *(context.network, context.payer, name, _selection, context.grant.owner_id)
+    )
+
+
+@registry.method(
+    "eth_getFilterLogs",
+    params=[_ID],
+    result=schemas.named("logs", schemas.LOGS),
+    summary="Returns all logs that a filter selects, like eth_getLogs.",
+    credits=10,
+)
+async def get_filter_logs(context: Context, name: str) -> Answer:
+    """Return the logs that match a filter's criteria, the stored ones included.
+
+    Fails with FilterNotFound, also for a filter of blocks or transactions.
+    """
+    filters = _filters(context)
+    found = await filters.criteria(context.network, context.payer, name)
+    return await find_logs(context, log_criteria(found))
+
+
+@registry.method(
+    "eth_uninstallFilter",
+    params=[_ID],
+    result=schemas.named("removed", schemas.BOOLEAN),
+    summary="Removes a filter. Returns false if there is none with this id.",
+)
+async def uninstall_filter(context: Context, name: str) -> bytes:
+    """Remove a filter."""
+    filters = _filters(context)
+    is_removed = await filters.remove(context.network, context.payer, name)
+    return b"true" if is_removed else b"false"
+
+
+def _filters(context: Context) -> Filters:
+    if context.filters is None:
+        raise ServiceUnavailable
+    return context.filters
+
+
+def _require_new_logs(criteria: LogCriteria) -> None:
+    """Check that criteria select new blocks, by geth's rules.
+
+    Raises: InvalidParams.
+    """
+    begin, end = _first(criteria), criteria.to_block
+    if end is None:
+        end = "latest"
+    if "pending" in (begin, end):
+        raise InvalidParams("pending logs are not supported")
+    if begin == end == "latest":
+        return
+    is_range = isinstance(begin, int) and isinstance(end, int) and begin <= end
+    if not is_range and not (isinstance(begin, int) and end == "latest"):
+        raise InvalidParams("invalid block range params")
+
+
+def _first(criteria: LogCriteria) -> Block:
+    """Return the number or tag of the first block; `earliest` is 0."""
+    begin = "latest" if criteria.from_block is None else criteria.from_block
+    return 0 if begin == "earliest" else begin
+
+
+def _selection(criteria: dict[str, Any]) -> LogSelection:
+    """Return which new logs a filter with criteria reports."""
+    decoded = log_criteria(criteria)
+    begin, end = _first(decoded), decoded.to_block
+    return LogSelection(
+        decoded.wanted,
+        begin if isinstance(begin, int) else 0,
+        end if isinstance(end, int) else None,
+    )
