@@ -70,6 +70,7 @@ class _Call:
 
     frame: CallFrame
     calls: list[_Call] = field(default_factory=list)
+    logs: list[FrameLog] = field(default_factory=list)
     reads: dict[int, int] = field(default_factory=dict)
     """Slot → value at the call's first read. Slots that the call wrote first are
     absent."""
@@ -110,7 +111,6 @@ class Erc7562Tracer:
         self._last: tuple[int, int | None] | None = None
         """The previous instruction, of any call, and the top of its stack."""
         self._preimages: set[bytes] = set()
-        self._logs: list[FrameLog] = []
         self._top: _Call | None = None
 
     def start(self, transaction: TracedTransaction) -> None:
@@ -129,7 +129,7 @@ class Erc7562Tracer:
         """Record the end of a call."""
         call, error = self._open.pop(), frame.error or ""
         call.is_out_of_gas = error == UNPAID_CODE or error.startswith(OUT_OF_GAS)
-        call.frame = self._without_kept_error(frame)
+        call.frame = self._own_frame(frame, call)
 
     def step(self, step: Step) -> None:
         """Record an instruction.
@@ -184,26 +184,23 @@ class Erc7562Tracer:
     def log(self, address: bytes, topics: tuple[bytes, ...], data: bytes) -> None:
         """Add a log to the running call. As in geth, its index is always 0."""
         call = self._open[-1]
-        log = FrameLog(address, topics, data, 0, len(call.calls))
-        if call.frame is None:
-            self._logs.append(log)
-        else:
-            call.frame.add_log(log)
+        call.logs.append(FrameLog(address, topics, data, 0, len(call.calls)))
 
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """Receive the outermost frame at the end of the transaction."""
-        frame.logs = self._logs
         self._top = self._open[0]
-        self._top.frame = self._without_kept_error(frame)
+        self._top.frame = self._own_frame(frame, self._top)
 
-    def _without_kept_error(self, frame: CallFrame) -> CallFrame:
-        """Return a frame without the error of unpaid code, if the creation succeeded.
+    def _own_frame(self, frame: CallFrame, call: _Call) -> CallFrame:
+        """Return a copy of a frame with a call's logs.
 
-        Under Frontier, such a creation succeeds with an account without code.
+        It lacks the error of unpaid code, if the creation succeeded. Under Frontier, such
+        a creation succeeds with an account without code.
         """
-        if frame.error == UNPAID_CODE and self._state.fork.name == "frontier":
-            return replace(frame, error=None)
-        return frame
+        error = frame.error
+        if error == UNPAID_CODE and self._state.fork.name == "frontier":
+            error = None
+        return replace(frame, logs=call.logs, error=error)
 
     def result(self) -> bytes:
         """Return the tree as JSON."""
