@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evm.tracers.recorder import Recorder
 from evm.tracers.watching import Watcher
 
 if TYPE_CHECKING:
@@ -11,31 +12,12 @@ if TYPE_CHECKING:
     from evm.tracers.steps import StepTracer
 
 
-class FrameEvents(Watcher):
-    """A watcher of a block that keeps no call tree. Tracers build their own if needed.
+class TracerEvents(Watcher):
+    """A watcher that reports frames and logs to a tracer."""
 
-    geth reports unpaid code to these tracers as an error. Only its callTracer omits
-    this error before Homestead.
-
-    Source: go-ethereum, core/vm/evm.go `captureEnd`; eth/tracers/logger/logger.go,
-    js/goja.go `OnExit`, native/call.go `processOutput`
-    """
-
-    records = None
-    unpaid_code_is_error = True
-
-    def __init__(self) -> None:
-        """Begin without a tracer."""
-        super().__init__(limit_bytes=0)
-        self.tracer: StepTracer | None = None
-        """The tracer that receives the events of all frames but the outermost one, or
-        None."""
-
-    def kept_input(self, data: bytes | memoryview) -> bytes:
-        """Return a call's input if the tracer wants call events, otherwise b""."""
-        if self.tracer is None or not self.tracer.wants_frames:
-            return b""
-        return bytes(data)
+    tracer: StepTracer | None = None
+    """The tracer that receives the events of all frames but the outermost one, or
+    None."""
 
     def enter(self, frame: CallFrame) -> None:
         """Report the beginning of a frame. Raises: TracerError if the tracer fails."""
@@ -54,3 +36,38 @@ class FrameEvents(Watcher):
         super().exit(frame)
         if frame.depth and self.tracer is not None and self.tracer.wants_frames:
             self.tracer.exit(frame)
+
+
+class FrameEvents(TracerEvents):
+    """A watcher of a block that keeps no call tree. Tracers build their own if needed.
+
+    geth reports unpaid code to these tracers as an error. Only its callTracer omits
+    this error before Homestead.
+
+    Source: go-ethereum, core/vm/evm.go `captureEnd`; eth/tracers/logger/logger.go,
+    js/goja.go `OnExit`, native/call.go `processOutput`
+    """
+
+    records = None
+    unpaid_code_is_error = True
+
+    def __init__(self) -> None:
+        """Begin without a tracer."""
+        super().__init__(limit_bytes=0)
+
+    def kept_input(self, data: bytes | memoryview) -> bytes:
+        """Return a call's input if the tracer wants call events, otherwise b""."""
+        if self.tracer is None or not self.tracer.wants_frames:
+            return b""
+        return bytes(data)
+
+
+class RecordingEvents(TracerEvents, Recorder):
+    """A recorder that also reports frames and logs to a tracer.
+
+    Unlike `FrameEvents`, it reports no error for unpaid code before Homestead.
+    """
+
+
+Events = FrameEvents | RecordingEvents
+"""Watchers of blocks whose transactions are traced."""

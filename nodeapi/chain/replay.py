@@ -17,7 +17,7 @@ from evm.changes import Changes
 from evm.execution import BlockExecution
 from evm.executor import TransactionExecutor
 from evm.headers import ZERO_HASH
-from evm.tracers.frame_events import FrameEvents
+from evm.tracers.frame_events import Events, FrameEvents
 from evm.tracers.stepping import step_through, stepped
 from evm.tracers.steps import StepTracer, TracedTransaction, TracerError
 from evm.world import World
@@ -111,12 +111,15 @@ def _ancestor_hashes(branches: Branches, block: StoredBlock) -> Iterator[Hash32]
 class Replay:
     """Execution of a block's transactions in order, each with or without a tracer."""
 
-    def __init__(self, origin: Origin) -> None:
-        """Start before the first transaction, after the initial system calls."""
+    def __init__(self, origin: Origin, events: Events | None = None) -> None:
+        """Start before the first transaction, after the initial system calls.
+
+        events: watches the transactions, and may record them as well.
+        """
         self._origin = origin
         self._fork = stepped(origin.fork)
         self._world = World(origin.state)
-        self._events = FrameEvents()
+        self._events: Events = FrameEvents() if events is None else events
         self._execution = BlockExecution(
             origin.block.header,
             self._fork,
@@ -130,6 +133,24 @@ class Replay:
         self._transactions = enumerate(origin.block.transactions)
         self._undone: Transaction | None = None
         self._execution.begin()
+
+    @property
+    def world(self) -> World:
+        """The state after the last executed transaction.
+
+        Before the first one, that after the initial system calls.
+        """
+        return self._world
+
+    @property
+    def gas_used(self) -> int:
+        """Gas of all executed transactions."""
+        return self._execution.gas_used
+
+    @property
+    def log_count(self) -> int:
+        """Number of logs of all executed transactions."""
+        return self._events.log_count
 
     def skip(self) -> None:
         """Execute the next transaction without a tracer."""
