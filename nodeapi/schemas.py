@@ -667,3 +667,24 @@ SIMULATED_BLOCKS = _array(
         ]
     }
 )
+
+CALLS_WITH_TYPES: Schema = _array(
+    {"type": "array", "prefixItems": [CALL, TRACE_TYPES], "minItems": 2, "maxItems": 2}
+)
+
+CALL_TRACE_OPTIONS = _component(
+    "CallTraceOptions",
+    {
+        "allOf": [
+            TRACE_OPTIONS,
+            _object(
+                {
+                    "stateOverrides": STATE_OVERRIDES,
+                    "blockOverrides": BLOCK_OVERRIDES,
+                    "txIndex": QUANTITY,
+                },
+                optional="stateOverrides blockOverrides txIndex",
+            ),
+        ]
+    },
+)

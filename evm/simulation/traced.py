@@ -14,7 +14,7 @@ from evm.simulation.call import (
     run_call,
 )
 from evm.simulation.checks import check_call
-from evm.tracers.frame_events import FrameEvents
+from evm.tracers.frame_events import Events, FrameEvents
 from evm.tracers.stepping import step_through, stepped
 from evm.tracers.steps import StepTracer, TracedTransaction
 from evm.transactions import CREATE_ADDRESS
@@ -37,16 +37,19 @@ def execute_traced_call(
     precompiles: Mapping[bytes, Precompile] | None = None,
     block_hash: bytes = bytes(32),
     index: int = 0,
+    events: Events | None = None,
 ) -> CallResult:
     """Execute a call as `execute_call` does, and report it to a tracer.
 
     deadline: in the time of `time.monotonic()`.
     block_hash, index: the call's place, as the tracer sees it.
+    events: a new watcher that passes frames to the tracer, and may record them as well.
 
     Raises: CallRejected before the world is changed; TracerError, after which the
         world has a part of the changes.
     """
-    events = FrameEvents()
+    if events is None:
+        events = FrameEvents()
     fork = events.watched(stepped(block.fork))
     state = call_state(
         world, block, call, rules=rules, precompiles=precompiles, fork=fork

@@ -346,6 +346,20 @@ def _members(document: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     return b"%s,%s," % (sender, gas), b"%s,%s" % (to, data), data, value
 
 
+def call_document(
+    sender: bytes, to: bytes | None, gas: int, value: int, data: bytes
+) -> bytes:
+    """Return the part of a transaction object that fills a call's record.
+
+    to: None for a creation. gas: the limit. value: wei.
+    """
+    receiver = "null" if to is None else f'"0x{to.hex()}"'
+    return (
+        f'{{"from":"0x{sender.hex()}","to":{receiver},"nonce":"0x0","gas":"{gas:#x}"'
+        f',"gasPrice":"0x0","value":"{value:#x}","input":"0x{data.hex()}"}}'
+    ).encode()
+
+
 def code_hashes(text: bytes) -> set[bytes]:
     """Return the hashes of the code placeholders in one or more unpacked `prestate`."""
     found = {part[_HASH_BEHIND_CODE] for part in text.split(CODE)[1:]}

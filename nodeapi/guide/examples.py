@@ -96,6 +96,7 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
         "address": address,
         "call": call,
         "payload": {"blockStateCalls": [{"calls": [call]}]},
+        "calls": [[call, ["trace"]]],
         "storagePosition": position,
         "storageKeys": [position],
         "positions": {address: [f"0x{int(position, 16):064x}"]},

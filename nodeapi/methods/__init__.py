@@ -8,6 +8,7 @@ from __future__ import annotations
 from nodeapi import conf
 from nodeapi.methods import (
     debug,
+    debug_calls,
     eth,
     eth_calls,
     eth_filters,
@@ -21,6 +22,7 @@ from nodeapi.methods import (
     net,
     rpc,
     trace,
+    trace_calls,
     trace_filter,
     trace_get,
     trace_replay,
@@ -34,6 +36,7 @@ if conf.testing_methods():
 
 __all__ = [
     "debug",
+    "debug_calls",
     "eth",
     "eth_calls",
     "eth_filters",
@@ -48,6 +51,7 @@ __all__ = [
     "registry",
     "rpc",
     "trace",
+    "trace_calls",
     "trace_filter",
     "trace_get",
     "trace_replay",

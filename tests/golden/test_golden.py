@@ -29,12 +29,13 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     "web3_clientVersion",
     *("eth_sendRawTransaction", "eth_subscribe", "eth_unsubscribe"),
     *("trace_replayTransaction", "trace_replayBlockTransactions"),
-    *("debug_getBadBlocks", "eth_simulateV1"),
+    *("trace_call", "trace_callMany", "trace_rawTransaction"),
+    *("debug_getBadBlocks", "debug_traceBlock", "debug_traceCall"),
+    "eth_simulateV1",
     *("trace_filter", "trace_get"),
 }
-"""Methods that geth lacks, those whose responses name the software, those that
-tests/nodeapi/sending and tests/conformance compare with geth, and those that need a
-WebSocket."""
+"""Methods that geth lacks, those whose responses name the software, those that other
+tests compare with geth or with other methods, and those that need a WebSocket."""
 
 BATCH_CALLS = 25
 """Few, because a batch of traces that are executed takes long on a busy machine."""

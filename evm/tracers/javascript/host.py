@@ -246,6 +246,13 @@ class HostFunctions:
         transaction, top = self.transaction, self.top
         if transaction is None or top is None:
             raise RuntimeError("the transaction is not over")
+        place: dict[str, str] = {}
+        index: dict[str, int] = {}
+        if any(transaction.block_hash):  # zero for a call that is in no block
+            place["blockHash"] = transaction.block_hash.hex()
+            if any(transaction.hash):
+                place["txHash"] = transaction.hash.hex()
+                index["txIndex"] = transaction.index
         return json.dumps(
             {
                 "texts": {
@@ -256,7 +263,7 @@ class HostFunctions:
                     "block": transaction.block_number,
                     "gas": transaction.gas,
                     "gasUsed": self.gas_used,
-                    "txIndex": transaction.index,
+                    **index,
                 },
                 "bigs": {
                     # In geth, `gasPrice` is the effective tip.
@@ -269,8 +276,7 @@ class HostFunctions:
                     "input": transaction.input.hex(),
                     "output": top.output.hex(),
                     "coinbase": transaction.coinbase.hex(),
-                    "blockHash": transaction.block_hash.hex(),
-                    "txHash": transaction.hash.hex(),
+                    **place,
                 },
             }
         )

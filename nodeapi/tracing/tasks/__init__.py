@@ -7,10 +7,20 @@ raises TaskFailed for an error of the caller.
 from __future__ import annotations
 
 from nodeapi.tracing.context import Task
-from nodeapi.tracing.tasks import building, calls, parity, proofs, simulate
+from nodeapi.tracing.tasks import (
+    block_traces,
+    building,
+    call_traces,
+    calls,
+    parity,
+    proofs,
+    simulate,
+)
 
 TASKS: dict[str, Task] = {
+    **block_traces.TASKS,
     **building.TASKS,
+    **call_traces.TASKS,
     **calls.TASKS,
     **parity.TASKS,
     **proofs.TASKS,

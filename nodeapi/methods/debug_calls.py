@@ -1,0 +1,181 @@
+"""`debug_traceCall` and `debug_traceBlock`: traces of what no stored block contains.
+
+Source: go-ethereum v1.17.2, eth/tracers/api.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evm.simulation.arguments import CallArguments
+from evm.simulation.overrides import BlockOverrides, StateOverrides
+from jsonrpc.errors import RpcError
+from jsonrpc.params import Param
+from jsonrpc.source import Text
+from jsonrpc.text import kind
+from nodeapi import conf, schemas
+from nodeapi.call_arguments import (
+    decode_block_overrides,
+    decode_state_overrides,
+    encode_block_overrides,
+    encode_call,
+    encode_state_overrides,
+)
+from nodeapi.encoding import BlockReference, any_data, block_number_or_hash, data, index
+from nodeapi.errors import BlockNotFound
+from nodeapi.go_fields import GoField, decode_fields
+from nodeapi.methods import traces
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.eth_calls import CALL
+from nodeapi.methods.go_json import mismatch
+from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
+from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
+from nodeapi.ports import Answer
+from nodeapi.tracing.jobs import tracer_to_json
+
+_GO_TYPE = "tracers.TraceCallConfig"
+_FIELDS = {
+    "StateOverrides": GoField("state", decode_state_overrides),
+    "BlockOverrides": GoField("block", decode_block_overrides),
+    "TxIndex": GoField("index", index),
+}
+_NAMES = frozenset(name.casefold() for name in _FIELDS)
+
+
+class PendingNotTraceable(RpcError):
+    """Raised when a call is to be traced on the pending block."""
+
+    text = "tracing on top of pending is not supported"
+
+
+@dataclass(frozen=True, slots=True)
+class CallTraceOptions:
+    """A tracer, and what is overridden for the traced call.
+
+    index: the transaction of the block before which the call is executed. If None, the
+        call is executed after the block.
+    """
+
+    trace: TraceOptions = DEFAULT
+    state: StateOverrides | None = None
+    block: BlockOverrides | None = None
+    index: int | None = None
+
+
+def call_trace_options(value: Any, source: Text | None = None) -> CallTraceOptions:
+    """Parse the options of debug_traceCall from an object or null.
+
+    Raises: as `trace_options`.
+    """
+    if value is None:
+        return CallTraceOptions()
+    if type(value) is not dict:
+        raise ValueError(mismatch(kind(value), _GO_TYPE))
+    rest = {name: member for name, member in value.items() if not _is_ours(name)}
+    ours = {name: member for name, member in value.items() if _is_ours(name)}
+    found = decode_fields(ours, _GO_TYPE, _FIELDS)
+    return CallTraceOptions(trace_options(rest, source), **found)
+
+
+def _is_ours(name: str) -> bool:
+    return name.casefold() in _NAMES
+
+
+@registry.method(
+    "debug_traceCall",
+    params=[
+        CALL,
+        Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER),
+        Param(
+            "options",
+            call_trace_options,
+            schemas.CALL_TRACE_OPTIONS,
+            required=False,
+            default=CallTraceOptions(),
+            summary="Which tracer, the struct logger by default; overrides; and with "
+            "txIndex, before which transaction of the block.",
+            reads_text=True,
+        ),
+    ],
+    result=schemas.named("trace", schemas.TRACE),
+    summary="Executes a call after a block, and returns its trace. The price rises by 1 "
+    "credit for each further 500,000 gas that it uses.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_call(
+    context: Context,
+    asked: CallArguments,
+    block: BlockReference,
+    options: CallTraceOptions,
+) -> Answer:
+    """Return the trace of a call. Its changes are discarded."""
+    traces.require_tracers(context, options.trace)
+    block_hash = await _block_hash(context, block)
+    arguments: dict[str, Any] = {
+        "call": encode_call(asked),
+        "gas_cap": conf.call_gas(),
+        "tracer": tracer_to_json(options.trace.tracer),
+        "seconds": trace_seconds(options.trace),
+    }
+    if options.state:
+        arguments["state"] = encode_state_overrides(options.state)
+    if options.block is not None:
+        arguments["block"] = encode_block_overrides(options.block)
+    if options.index is not None:
+        arguments["index"] = options.index
+    return await run_trace(context, "traceCall", block_hash, arguments, options.trace)
+
+
+async def _block_hash(context: Context, block: BlockReference) -> bytes:
+    """Return the hash of the block that a parameter names.
+
+    Like geth, `requireCanonical` is ignored.
+    Raises: PendingNotTraceable, BlockNotFound.
+    """
+    if block.hash is not None:
+        return block.hash
+    if block.tag == "pending":
+        raise PendingNotTraceable
+    named = block.tag or block.number or 0
+    found = await context.store.canonical_hash(context.network.id, named)
+    if found is None:
+        raise BlockNotFound(named)
+    return found
+
+
+@registry.method(
+    "debug_traceBlock",
+    params=[
+        Param("rawBlock", any_data, schemas.DATA, summary="The block's RLP."),
+        Param(
+            "options",
+            trace_options,
+            schemas.TRACE_OPTIONS,
+            required=False,
+            default=DEFAULT,
+            summary="Which tracer; the struct logger by default.",
+            reads_text=True,
+        ),
+    ],
+    result=schemas.named("traces", schemas.BLOCK_TRACES),
+    summary="Executes a block that is given as RLP, and returns the traces of its "
+    "transactions. Its parent has to be stored.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_block(context: Context, raw: bytes, options: TraceOptions) -> Answer:
+    """Return the traces of a block, which need not be stored."""
+    traces.require_tracers(context, options)
+    arguments = {
+        "block": data(raw).decode()[1:-1],
+        "tracer": tracer_to_json(options.tracer),
+        "seconds": trace_seconds(options),
+        "first": options.first,
+        "last": options.last,
+    }
+    return await run_trace(context, "traceBlock", b"", arguments, options)

@@ -1,0 +1,168 @@
+"""`trace_call`, `trace_callMany` and `trace_rawTransaction`: calls in Parity's format.
+
+Source: https://openethereum.github.io/JSONRPC-trace-module
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evm.simulation.arguments import CallArguments
+from evm.simulation.overrides import BlockOverrides, StateOverrides
+from jsonrpc.params import Param
+from jsonrpc.text import kind
+from nodeapi import conf, schemas
+from nodeapi.call_arguments import (
+    decode_call,
+    encode_block_overrides,
+    encode_call,
+    encode_state_overrides,
+)
+from nodeapi.encoding import LATEST, BlockReference, any_data, data
+from nodeapi.methods import traces
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.eth_calls import BLOCK, BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
+from nodeapi.methods.go_json import mismatch
+from nodeapi.methods.trace_options import TraceOptions
+from nodeapi.methods.trace_types import TRACE_TYPES, replay_options, trace_types
+from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
+from nodeapi.ports import Answer
+from nodeapi.tracing.jobs import tracer_to_json
+
+_PRICE = "The price rises by 1 credit for each further 500,000 gas that is used."
+
+
+def calls_with_types(value: Any) -> list[tuple[CallArguments, frozenset[str]]]:
+    """Decode a list of pairs of a call and its trace types. null is an empty list."""
+    if value is None:
+        return []
+    if type(value) is not list:
+        raise ValueError(mismatch(kind(value), "[]ethapi.TraceCallManyItem"))
+    found = []
+    for pair in value:
+        if type(pair) is not list or len(pair) != 2:
+            raise ValueError("each call is a list of a call and its trace types")
+        found.append((decode_call(pair[0]), trace_types(pair[1])))
+    return found
+
+
+@registry.method(
+    "trace_call",
+    params=[CALL, TRACE_TYPES, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
+    result=schemas.named("result", schemas.PARITY_RESULT),
+    summary=f"Executes a call after a block, and returns its trace, vmTrace and "
+    f"stateDiff. {_PRICE}",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_call(
+    context: Context,
+    asked: CallArguments,
+    types: frozenset[str],
+    block: BlockReference,
+    state_overrides: StateOverrides | None,
+    block_overrides: BlockOverrides | None,
+) -> Answer:
+    """Return Parity's result of a call. Its changes are discarded."""
+    options = _options(context, types)
+    arguments = _task([(encode_call(asked), options)], is_list=False)
+    if state_overrides:
+        arguments["state"] = encode_state_overrides(state_overrides)
+    if block_overrides is not None:
+        arguments["block"] = encode_block_overrides(block_overrides)
+    return await _run(context, block, arguments, options)
+
+
+@registry.method(
+    "trace_callMany",
+    params=[
+        Param(
+            "calls",
+            calls_with_types,
+            schemas.CALLS_WITH_TYPES,
+            summary="Pairs of a call and its trace types.",
+        ),
+        BLOCK,
+    ],
+    result=schemas.named("results", schemas.PARITY_RESULTS),
+    summary=f"Executes calls one after the other, each on the changes of those before, "
+    f"and returns the trace, vmTrace and stateDiff of each. {_PRICE}",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_call_many(
+    context: Context,
+    calls: list[tuple[CallArguments, frozenset[str]]],
+    block: BlockReference,
+) -> Answer:
+    """Return Parity's results of calls. If one is rejected, all are."""
+    optioned = [
+        (encode_call(asked), _options(context, types)) for asked, types in calls
+    ]
+    options = optioned[0][1] if optioned else _options(context, frozenset())
+    return await _run(context, block, _task(optioned, is_list=True), options)
+
+
+@registry.method(
+    "trace_rawTransaction",
+    params=[
+        Param(
+            "rawTransaction",
+            any_data,
+            schemas.DATA,
+            summary="The signed transaction as EIP-2718 encodes it.",
+        ),
+        TRACE_TYPES,
+        BLOCK,
+    ],
+    result=schemas.named("result", schemas.PARITY_RESULT),
+    summary=f"Executes a signed transaction after a block without sending it, and returns "
+    f"its trace, vmTrace and stateDiff. {_PRICE}",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def trace_raw_transaction(
+    context: Context, raw: bytes, types: frozenset[str], block: BlockReference = LATEST
+) -> Answer:
+    """Return Parity's result of a signed transaction. Its nonce is not checked."""
+    options = _options(context, types)
+    digits = data(raw).decode()[1:-1]
+    arguments = _task([(digits, options)], is_list=False)
+    return await _run(context, block, arguments, options)
+
+
+def _options(context: Context, types: frozenset[str]) -> TraceOptions:
+    """Return the tracer for trace types, if the key may use it.
+
+    Raises: TracerNotAvailable, TracerNotEntitled.
+    """
+    options = replay_options(types, with_hash=False)
+    traces.require_tracers(context, options)
+    return options
+
+
+def _task(calls: list[tuple[Any, TraceOptions]], *, is_list: bool) -> dict[str, Any]:
+    """Return the arguments of a task that traces calls."""
+    return {
+        "calls": [(asked, tracer_to_json(options.tracer)) for asked, options in calls],
+        "is_list": is_list,
+        "gas_cap": conf.call_gas(),
+    }
+
+
+async def _run(
+    context: Context,
+    block: BlockReference,
+    arguments: dict[str, Any],
+    options: TraceOptions,
+) -> Answer:
+    """Return the result of a task that traces calls after a block."""
+    arguments["seconds"] = trace_seconds(options)
+    state = await context.store.resolve_state(context.network.id, block)
+    return await run_trace(
+        context, "parityTraces", state.block_hash, arguments, options
+    )

@@ -1,0 +1,39 @@
+"""Results of tasks that are written in pieces, of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+SHORT_BYTES = 2**18
+"""Size up to which a result stays in memory, and needs no file."""
+
+
+class Output:
+    """A result that is written in pieces: to memory, and to a file when it grows long."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        """Begin an empty result. write: writes bytes to the file."""
+        self._write = write
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._is_long = False
+
+    def write(self, data: bytes) -> None:
+        """Add bytes. Raises: as the function that writes to the file."""
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > SHORT_BYTES:
+            self._is_long = True
+            self._flush()
+
+    def result(self) -> bytes:
+        """Return the whole result if it is short; otherwise b"", as it is in the file."""
+        if not self._is_long:
+            return b"".join(self._pieces)
+        self._flush()
+        return b""
+
+    def _flush(self) -> None:
+        self._write(b"".join(self._pieces))
+        self._pieces.clear()
+        self._size = 0

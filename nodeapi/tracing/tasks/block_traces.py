@@ -1,0 +1,158 @@
+"""Task that traces a block which need not be stored; its parent has to be.
+
+Source: go-ethereum v1.17.2, eth/tracers/api.go `TraceBlock`
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from evm.blocks import Block, decode_block
+from evm.chain_config import InvalidChainConfig
+from evm.errors import InvalidTransaction
+from evm.rlp import RlpError
+from evm.tracers.frame_events import Events
+from evm.tracers.record import RecordTooLarge
+from evm.tracers.steps import TracerError
+from nodeapi.chain.replay import Origin, Replay
+from nodeapi.documents import transaction_document
+from nodeapi.errors import TraceTooLarge
+from nodeapi.ports import RecordedTransaction
+from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+from nodeapi.tracing.jobs import JavaScriptProgram, tracer_from_json
+from nodeapi.tracing.outputs import Output
+from nodeapi.tracing.tracer_runs import TracerRun, events_of
+
+if TYPE_CHECKING:
+    from evm.tracers.native import NativeTracer
+    from nodeapi.tracing.context import Task, TaskContext
+    from nodeapi.tracing.jobs import Executed
+    from nodeapi.tracing.states import BlockState
+
+_CANONICAL = (
+    "SELECT 1 FROM nodeapi_block WHERE network_id = %s AND number = %s AND is_canonical"
+)
+
+
+def trace_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
+    """Trace the transactions of a block on the state of its parent.
+
+    arguments: `block`, its RLP as hexadecimal data; `tracer`; `seconds` for each
+        transaction; `first` and `last`, the range of transactions to be traced.
+
+    Raises: TaskFailed.
+    """
+    try:
+        block = decode_block(bytes.fromhex(arguments["block"][2:]))
+    except RlpError as error:
+        text = f"could not decode block: {error}"
+        raise TaskFailed(SERVER_ERROR, text) from error
+    if block.header.number == 0:
+        raise TaskFailed(SERVER_ERROR, "genesis is not traceable")
+    parent = _parent(context, block)
+    tracer = tracer_from_json(dict(arguments["tracer"]))
+    events = events_of(tracer)
+    output = Output(context.write)
+    begin = b"["
+    replay: Replay | None = None
+    try:
+        replay = Replay(_origin(block, parent), events)
+        for index in range(min(len(block.transactions), arguments["last"] + 1)):
+            context.progress()
+            if index < arguments["first"]:
+                replay.skip()
+                continue
+            transaction_hash = block.transactions[index].hash.hex().encode()
+            output.write(b'%b{"txHash":"0x%b",' % (begin, transaction_hash))
+            _trace(replay, events, tracer, block, index, arguments["seconds"], output)
+            output.write(b"}")
+            begin = b","
+    except (TracerError, InvalidChainConfig) as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    except InvalidTransaction as error:
+        raise TaskFailed(SERVER_ERROR, f"tracing failed: {error}") from error
+    except RecordTooLarge as error:
+        raise TaskFailed(SERVER_ERROR, TraceTooLarge(index).message) from error
+    output.write(b"[]" if begin == b"[" else b"]")
+    return TaskResult(output.result(), replay.gas_used)
+
+
+def _parent(context: TaskContext, block: Block) -> BlockState:
+    """Return the state on which a block is executed. Raises: TaskFailed."""
+    header = block.header
+    try:
+        return context.state_after(header.parent_hash)
+    except TaskFailed:
+        pass
+    number = header.number - 1
+    key = (context.network_id, number)
+    found = number < 2**63 and context.connection.execute(_CANONICAL, key).fetchone()
+    name = f"0x{header.parent_hash.hex()}" if found else f"#{number}"
+    raise TaskFailed(SERVER_ERROR, f"block {name} not found")
+
+
+def _origin(block: Block, parent: BlockState) -> Origin:
+    """Return a block with what its execution needs. Raises: InvalidChainConfig."""
+    header = block.header
+    return Origin(
+        block,
+        parent.child_fork(header.number, header.timestamp),
+        parent.config,
+        parent.state,
+        chain([header.parent_hash], parent.ancestor_hashes),
+    )
+
+
+def _trace(
+    replay: Replay,
+    events: Events,
+    tracer: Executed | NativeTracer,
+    block: Block,
+    index: int,
+    seconds: float,
+    output: Output,
+) -> None:
+    """Execute the next transaction, and write the rest of its entry.
+
+    A JavaScript program that fails leaves an error in the entry, as in geth.
+
+    Raises: TracerError, InvalidTransaction, RecordTooLarge.
+    """
+    is_program = isinstance(tracer, JavaScriptProgram) and tracer.source != ""
+    pieces: list[bytes] = []
+    write = pieces.append if is_program else output.write
+    write(b'"result":')
+    try:
+        deadline = time.monotonic() + max(seconds, 0.0)
+        try:
+            run = TracerRun(tracer, write, deadline)
+        except TracerError:
+            replay.skip()
+            raise
+        if run.steps is None:
+            replay.skip()
+        else:
+            replay.trace(run.steps, max(seconds, 0.0))
+        run.finish(events, replay.world, _identity(block, index))
+    except TracerError as error:
+        if not is_program:
+            raise
+        pieces = [b'"error":' + orjson.dumps(str(error))]
+    for piece in pieces:
+        output.write(piece)
+
+
+def _identity(block: Block, index: int) -> RecordedTransaction:
+    """Return a transaction of a block without its record."""
+    header, transaction = block.header, block.transactions[index]
+    document = transaction_document(transaction, header, index)
+    return RecordedTransaction(
+        header.hash, header.number, index, transaction.hash, document, b"", b"", b""
+    )
+
+
+TASKS: dict[str, Task] = {"traceBlock": trace_block}

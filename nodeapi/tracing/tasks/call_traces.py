@@ -1,0 +1,302 @@
+"""Tasks that trace calls after a block, or between two transactions of a block.
+
+Source: go-ethereum v1.17.2, eth/tracers/api.go `TraceCall`;
+https://openethereum.github.io/JSONRPC-trace-module
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from eth_typing import Hash32
+
+from evm.chain_config import InvalidChainConfig
+from evm.simulation.arguments import (
+    CallArguments,
+    CallMessage,
+    InvalidCall,
+    call_message,
+)
+from evm.simulation.block import CallBlock
+from evm.simulation.call import CallResult, execute_call
+from evm.simulation.checks import CallRejected
+from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.traced import execute_traced_call
+from evm.tracers.record import RecordTooLarge, call_document
+from evm.tracers.steps import TracerError
+from evm.transactions import CREATE_ADDRESS, LEGACY, Transaction
+from evm.world import World
+from nodeapi.call_arguments import (
+    decode_block_overrides,
+    decode_call,
+    decode_state_overrides,
+)
+from nodeapi.chain.branches import Branches
+from nodeapi.chain.replay import Origin, Replay
+from nodeapi.errors import TraceTooLarge
+from nodeapi.ports import RecordedTransaction
+from nodeapi.sending.decoding import decode_submission
+from nodeapi.sending.rules import check_signature
+from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+from nodeapi.tracing.jobs import tracer_from_json
+from nodeapi.tracing.outputs import Output
+from nodeapi.tracing.tracer_runs import TracerRun, events_of
+
+if TYPE_CHECKING:
+    from evm.precompiles.contract import Precompile
+    from nodeapi.tracing.context import Task, TaskContext
+    from nodeapi.tracing.states import BlockState
+
+_REFUSALS = (InvalidCall, InvalidChainConfig, InvalidOverride)
+
+
+@dataclass(slots=True)
+class _Scene:
+    """The state and the block in which calls are traced, overrides included."""
+
+    world: World
+    block: CallBlock
+    precompiles: dict[bytes, Precompile] | None
+    """Contracts in place of the fork's; None: the fork's."""
+    gas_cap: int
+    seconds: float
+    """Time for each call."""
+    log_count: int = 0
+    """Number of the block's logs before the next call."""
+
+    def message(self, asked: CallArguments) -> CallMessage:
+        """Return the message of a call. Raises: InvalidCall."""
+        return call_message(
+            asked,
+            chain_id=self.block.config.chain_id,
+            base_fee=self.block.base_fee,
+            gas_cap=self.gas_cap,
+        )
+
+
+def trace_call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
+    """Trace a call, and return the tracer's result.
+
+    arguments: `call`, `gas_cap`, `tracer`, `seconds`, and optionally `state`, `block` and
+        `index`, the transaction of the block before which the call is executed.
+
+    Raises: TaskFailed.
+    """
+    state = _state(context)
+    index = arguments.get("index")
+    try:
+        world, log_count = World(state.state), 0
+        if index is not None:
+            replay = _before(context, state, index)
+            world, log_count = replay.world, replay.log_count
+        scene = _scene(state, world, arguments)
+        scene.log_count = log_count
+        message = scene.message(decode_call(arguments["call"]))
+    except _REFUSALS as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    output = Output(context.write)
+    try:
+        result = _run(scene, message, arguments["tracer"], output)
+    except CallRejected as error:
+        raise TaskFailed(SERVER_ERROR, f"tracing failed: {error.text}") from error
+    return TaskResult(output.result(), result.gas_used)
+
+
+def parity_traces(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
+    """Trace calls one after the other, each on the state that the one before has left.
+
+    arguments: `calls`, a list of pairs of a call, or a signed transaction as hexadecimal
+        data, and its tracer; `is_list`, whether the result is a list; and as in
+        `trace_call`, except `index`.
+
+    Raises: TaskFailed.
+    """
+    state = _state(context)
+    try:
+        scene = _scene(state, World(state.state), arguments)
+    except _REFUSALS as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    output, gas_used, is_list = Output(context.write), 0, arguments["is_list"]
+    begin = b"[" if is_list else b""
+    for asked, tracer in arguments["calls"]:
+        try:
+            call = _signed(asked, scene) if type(asked) is str else decode_call(asked)
+            message = scene.message(call)
+            output.write(begin)
+            gas_used += _run(scene, message, tracer, output).gas_used
+        except _REFUSALS as error:
+            raise TaskFailed(SERVER_ERROR, str(error), gas_used=gas_used) from error
+        except CallRejected as error:
+            text = f"err: {error.text} (supplied gas {message.gas})"
+            raise TaskFailed(SERVER_ERROR, text, gas_used=gas_used) from error
+        begin = b","
+    if is_list:
+        output.write(b"[]" if begin == b"[" else b"]")
+    return TaskResult(output.result(), gas_used)
+
+
+def _state(context: TaskContext) -> BlockState:
+    """Return the state after the task's block. Raises: TaskFailed."""
+    try:
+        return context.state
+    except TaskFailed:
+        text = f"block 0x{context.block_hash.hex()} not found"
+        raise TaskFailed(SERVER_ERROR, text) from None
+
+
+def _before(context: TaskContext, state: BlockState, index: int) -> Replay:
+    """Return the execution of a block up to a transaction, which is not executed.
+
+    Raises: TaskFailed; InvalidChainConfig if the block's fork is not supported.
+    """
+    header = state.header
+    if header.number == 0:
+        raise TaskFailed(SERVER_ERROR, "no transaction in genesis")
+    try:
+        parent = context.state_after(header.parent_hash)
+    except TaskFailed:
+        text = f"parent 0x{header.parent_hash.hex()} not found"
+        raise TaskFailed(SERVER_ERROR, text) from None
+    stored = Branches(context.connection, context.network_id).find(context.block_hash)
+    assert stored is not None
+    block = stored.block()
+    if index >= len(block.transactions) and (index or block.transactions):
+        text = f"transaction index {index} out of range for block 0x{header.hash.hex()}"
+        raise TaskFailed(SERVER_ERROR, text)
+    origin = Origin(
+        block, state.fork, state.config, parent.state, state.ancestor_hashes
+    )
+    replay = Replay(origin)
+    for _ in range(index):
+        replay.skip()
+    return replay
+
+
+def _scene(state: BlockState, world: World, arguments: dict[str, Any]) -> _Scene:
+    """Return the scene of calls, and apply overrides to the world.
+
+    Raises: InvalidOverride, InvalidChainConfig.
+    """
+    changed_block, changed_state = arguments.get("block"), arguments.get("state")
+    block, precompiles = state.call_block, None
+    if changed_block is not None:
+        block = _overridden(block, state.header.hash, changed_block)
+    if changed_state:
+        frames = block.fork.base_state_class.computation_class
+        precompiles = dict(frames.get_precompiles())
+        accounts = decode_state_overrides(changed_state)
+        apply_state_overrides(world, accounts, precompiles)
+    return _Scene(world, block, precompiles, arguments["gas_cap"], arguments["seconds"])
+
+
+def _overridden(block: CallBlock, block_hash: Hash32, changed: Any) -> CallBlock:
+    """Return a block with overridden properties.
+
+    In the next block, BLOCKHASH returns the hash of this one, as it would there.
+    """
+    overrides = decode_block_overrides(changed)
+    overrides.refuse_unsupported()
+    found = block.overridden(overrides)
+    if overrides.number == block.number + 1:
+        hashes = _NextHashes(block_hash, block.ancestor_hashes)
+        found = replace(found, ancestor_hashes=hashes)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _NextHashes:
+    """Ancestor hashes of the next block. They can be iterated more than once."""
+
+    block_hash: Hash32
+    ancestor_hashes: Any
+
+    def __iter__(self) -> Any:
+        return chain([self.block_hash], self.ancestor_hashes)
+
+
+def _run(
+    scene: _Scene, message: CallMessage, tracer: Any, output: Output
+) -> CallResult:
+    """Execute a call, and write its tracer's result. tracer: as `tracer_to_json` has it.
+
+    Raises: CallRejected, TaskFailed.
+    """
+    wanted = tracer_from_json(dict(tracer))
+    deadline = time.monotonic() + max(scene.seconds, 0.0)
+    events = events_of(wanted)
+    events.log_count = scene.log_count
+    try:
+        run = TracerRun(wanted, output.write, deadline)
+        if run.steps is None:
+            result = execute_call(
+                scene.world,
+                scene.block,
+                message,
+                precompiles=scene.precompiles,
+                watcher=events,
+            )
+        else:
+            result = execute_traced_call(
+                scene.world,
+                scene.block,
+                message,
+                run.steps,
+                deadline=deadline,
+                precompiles=scene.precompiles,
+                events=events,
+            )
+        run.finish(events, scene.world, _identity(message))
+        scene.log_count = events.log_count
+    except TracerError as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    except RecordTooLarge as error:
+        raise TaskFailed(SERVER_ERROR, TraceTooLarge(0).message) from error
+    return result
+
+
+def _identity(message: CallMessage) -> RecordedTransaction:
+    """Return a call as a transaction without block and record."""
+    to = None if message.to == CREATE_ADDRESS else message.to
+    document = call_document(
+        message.sender, to, message.gas, message.value, message.data
+    )
+    return RecordedTransaction(b"", 0, 0, b"", document, b"", b"", b"")
+
+
+def _signed(digits: str, scene: _Scene) -> CallArguments:
+    """Return the call of a signed transaction. Its nonce is not checked.
+
+    Raises: TaskFailed.
+    """
+    try:
+        transaction = decode_submission(bytes.fromhex(digits[2:])).transaction
+        check_signature(transaction, scene.block.config.chain_id)
+    except ValueError as error:
+        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    return _arguments(transaction)
+
+
+def _arguments(transaction: Transaction) -> CallArguments:
+    has_one_price = transaction.type <= LEGACY + 1  # legacy, or with an access list
+    fee, tip = transaction.max_fee_per_gas, transaction.max_priority_fee_per_gas
+    return CallArguments(
+        sender=transaction.sender,
+        to=None if transaction.to == CREATE_ADDRESS else transaction.to,
+        gas=transaction.gas,
+        gas_price=fee if has_one_price else None,
+        max_fee_per_gas=None if has_one_price else fee,
+        max_priority_fee_per_gas=None if has_one_price else tip,
+        value=transaction.value,
+        nonce=transaction.nonce,
+        data=transaction.data,
+        access_list=transaction.access_list,
+        max_fee_per_blob_gas=transaction.max_fee_per_blob_gas or None,
+        blob_versioned_hashes=tuple(transaction.blob_versioned_hashes) or None,
+        authorization_list=tuple(transaction.authorization_list) or None,
+    )
+
+
+TASKS: dict[str, Task] = {"traceCall": trace_call, "parityTraces": parity_traces}
