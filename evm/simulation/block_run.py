@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from evm.headers import Header
     from evm.precompiles.contract import Precompile
     from evm.simulation.arguments import CallArguments
-    from evm.simulation.budget import Budget
+    from evm.simulation.budget import GasBudget
     from evm.simulation.call import CallResult
     from evm.simulation.planning import BlockCalls
     from evm.simulation.transactions import UnsignedTransaction
@@ -121,7 +121,7 @@ class BlockRun:
         self._execution: SimulatedExecution
 
     def execute(
-        self, state: StateReader, trie: StateTrie, budget: Budget
+        self, state: StateReader, trie: StateTrie, budget: GasBudget
     ) -> SimulatedBlock:
         """Execute the block on its parent's state.
 
@@ -143,7 +143,6 @@ class BlockRun:
         self._execution.begin()
         block = self._call_block()
         for call in self._request.calls:
-            budget.check_time()
             self._execute_call(block, call, budget)
         completed = self._complete(self._finish(), roots())
         return SimulatedBlock(completed, self._outcomes, roots.changes)
@@ -172,7 +171,7 @@ class BlockRun:
     # Calls
 
     def _execute_call(
-        self, block: CallBlock, arguments: CallArguments, budget: Budget
+        self, block: CallBlock, arguments: CallArguments, budget: GasBudget
     ) -> None:
         """Execute a call as the next transaction of the block. Raises: SimulationError."""
         left = self._header.gas_limit - self._execution.gas_used

@@ -16,7 +16,7 @@ from evm.chain_config import InvalidChainConfig
 from evm.changed_state import ChangedState
 from evm.changes import Changes
 from evm.simulation.block_run import BlockRun, SimulatedBlock
-from evm.simulation.budget import Budget
+from evm.simulation.budget import GasBudget
 from evm.simulation.errors import SERVER_ERROR, SimulationError
 from evm.simulation.planning import header_before_execution
 
@@ -49,14 +49,14 @@ class Simulator:
     def __init__(
         self,
         base: Base,
-        budget: Budget,
+        budget: GasBudget,
         *,
         traces_transfers: bool = False,
         validates: bool = False,
     ) -> None:
         """Start on top of a block.
 
-        budget: of all blocks together.
+        budget: gas of all blocks together.
         traces_transfers: whether transfers of ether are reported as logs.
         validates: whether nonces and base fees are checked as in a real block.
         """
@@ -74,7 +74,6 @@ class Simulator:
 
         Raises: SimulationError. The simulator can't be used afterwards.
         """
-        self._budget.check_time()
         config = self._base.config
         try:
             header, fork = header_before_execution(

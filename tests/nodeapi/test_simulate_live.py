@@ -166,6 +166,23 @@ def test_calls_share_the_configured_gas(served: Served) -> None:
     assert served.api.error("eth_simulateV1", again)[0] == -38013
 
 
+def test_endless_simulation_is_aborted_and_the_next_one_runs(served: Served) -> None:
+    block = {
+        "blockOverrides": {"gasLimit": hex(2**63)},
+        "stateOverrides": {text(BOB.address): {"code": LOOP}},
+        "calls": [{"from": text(ALICE.address), "to": text(BOB.address)}],
+    }
+    endless = {"blockStateCalls": [block]}
+    env = {"NODEAPI_CALL_GAS": "0", "NODEAPI_CALL_TIMEOUT": "0.5"}
+    with live_service(env=env) as live, live.api() as api:
+        assert api.error("eth_simulateV1", endless) == (
+            -32000,
+            "execution aborted (timeout = 500ms)",
+        )
+        (found,) = api.result("eth_simulateV1", {"blockStateCalls": [{}]})
+        assert found["calls"] == []
+
+
 @pytest.mark.parametrize(
     ("payload", "code", "message"),
     [

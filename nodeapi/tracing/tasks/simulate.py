@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
-from evm.simulation.budget import Budget
+from evm.simulation.budget import GasBudget
 from evm.simulation.errors import SimulationError
 from evm.simulation.planning import plan_blocks
 from evm.simulation.simulator import Base, Simulator
@@ -19,6 +18,9 @@ from nodeapi.tracing.execution import snapshot
 if TYPE_CHECKING:
     from nodeapi.simulation_payload import Simulation
     from nodeapi.tracing.context import Task, TaskContext
+
+MAX_CHANGES = 50_000
+"""Most account versions since the base block. Computing its tries takes 3 seconds then."""
 
 WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
 """Code and text of the error if too much has changed since the base block."""
@@ -35,7 +37,7 @@ def simulate(context: TaskContext, arguments: Any) -> TaskResult:
     Raises: TaskFailed.
     """
     simulation = decode_simulation(arguments["payload"])
-    budget = Budget(arguments["gas_cap"], context.deadline - time.monotonic())
+    budget = GasBudget(arguments["gas_cap"])
     try:
         # One snapshot, because the tries must not change with the chain.
         with snapshot(context.connection):
@@ -48,15 +50,18 @@ def simulate(context: TaskContext, arguments: Any) -> TaskResult:
 
 
 def _documents(
-    context: TaskContext, simulation: Simulation, budget: Budget
+    context: TaskContext, simulation: Simulation, budget: GasBudget
 ) -> list[bytes]:
     """Return the block objects. Raises: SimulationError, TooManyChanges, TaskFailed."""
     after = context.state
     planned = plan_blocks(simulation.blocks, after.header)
     tries = trie_at(
-        context.connection, context.network_id, context.block_hash, cache=_nodes
+        context.connection,
+        context.network_id,
+        context.block_hash,
+        cache=_nodes,
+        max_changes=MAX_CHANGES,
     )
-    _nodes.age()
     base = Base(after.header, after.config, after.state, tries, after.ancestor_hashes)
     simulator = Simulator(
         base,

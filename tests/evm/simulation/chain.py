@@ -9,7 +9,7 @@ from evm.chain_config import ChainConfig
 from evm.headers import Header
 from evm.simulation.arguments import CallArguments
 from evm.simulation.block_run import CallOutcome, SimulatedBlock
-from evm.simulation.budget import Budget
+from evm.simulation.budget import GasBudget
 from evm.simulation.overrides import AccountOverride, BlockOverrides
 from evm.simulation.planning import BlockCalls, plan_blocks
 from evm.simulation.simulator import Base, Simulator
@@ -40,7 +40,6 @@ def simulate(
     builder: ChainBuilder,
     *requests: BlockCalls,
     gas_cap: int = GAS_CAP,
-    timeout: float = 3600.0,
     traces_transfers: bool = False,
     validates: bool = False,
 ) -> list[SimulatedBlock]:
@@ -50,7 +49,7 @@ def simulate(
         builder.head,
         builder.config,
         requests,
-        Budget(gas_cap, timeout),
+        GasBudget(gas_cap),
         hashes=[builder.head.parent_hash],
         traces_transfers=traces_transfers,
         validates=validates,
@@ -62,7 +61,7 @@ def simulate_on(
     header: Header,
     config: ChainConfig,
     requests: Sequence[BlockCalls],
-    budget: Budget,
+    budget: GasBudget,
     *,
     hashes: Sequence[Any],
     traces_transfers: bool = False,

@@ -10,7 +10,7 @@ from evm.genesis import genesis_block
 from evm.header_rules import Generation
 from evm.headers import EMPTY_UNCLES_HASH
 from evm.simulation.arguments import CallArguments
-from evm.simulation.budget import Budget
+from evm.simulation.budget import GasBudget
 from evm.simulation.overrides import BlockOverrides
 from evm.simulation.planning import BlockCalls
 from evm.transactions import ACCESS_LIST, BLOB, CREATE_ADDRESS, SET_CODE, Transaction
@@ -102,7 +102,7 @@ def reproduce(genesis: dict[str, Any], raw_blocks: list[bytes]) -> list[Block]:
             head,
             config,
             [request_of(block)],
-            Budget(0, 3600.0),
+            GasBudget(0),
             hashes=hashes[1:],
             validates=True,
         )

@@ -278,13 +278,6 @@ def test_revert_of_a_capped_call_has_the_plain_text() -> None:
     assert outcome.error == "execution reverted"
 
 
-def test_time_is_limited() -> None:
-    assert refused(calls(call()), timeout=0.0) == (
-        -32000,
-        "execution aborted (timeout = 0s)",
-    )
-
-
 # Checks
 
 
