@@ -198,6 +198,11 @@ class ChainConfig:
             raise InvalidChainConfig(f"block {number} is merged, but before London")
         return _active(self.time_forks, timestamp) or LADDER["paris"]
 
+    def has_base_fee(self, number: int) -> bool:
+        """Return whether the block with a number has a base fee, from London on."""
+        fork = _active(self.block_forks, number)
+        return fork is not None and fork.has_base_fee
+
     def genesis_fork(self, timestamp: int) -> Fork:
         """Return the fork of block 0. As in geth, its difficulty is not considered.
 

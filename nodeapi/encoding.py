@@ -62,6 +62,11 @@ def quantity(value: int) -> bytes:
     return b'"%#x"' % value
 
 
+def quantity_or_null(value: int | None) -> bytes:
+    """Return a number as a JSON string, or `null`."""
+    return b"null" if value is None else quantity(value)
+
+
 def data(value: bytes) -> bytes:
     """Return bytes as a JSON string: `"0x"`, `"0x00ff"`."""
     return b'"0x' + value.hex().encode() + b'"'

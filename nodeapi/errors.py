@@ -169,6 +169,22 @@ class TransactionNotFound(RpcError):
     text = "transaction not found"
 
 
+class InvalidPercentile(RpcError):
+    """Raised when eth_feeHistory is called with invalid percentiles."""
+
+
+class RequestBeyondHead(RpcError):
+    """Raised when a history is requested up to a block above the head.
+
+    requested, head: block numbers.
+    """
+
+    def __init__(self, requested: int, head: int) -> None:
+        super().__init__(
+            f"request beyond head block: requested {requested}, head {head}"
+        )
+
+
 class TooManySlots(RpcError):
     """Raised when one call requests more storage slots than allowed."""
 

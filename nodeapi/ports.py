@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evm.changes import AccountValue
 from jsonrpc.later import Later
@@ -19,6 +19,10 @@ from nodeapi.log_filter import LogFilter, LogSelection
 from nodeapi.pending import PendingBlock
 from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.jobs import TaskJob, TraceJob
+
+if TYPE_CHECKING:
+    from evm.chain_config import ChainConfig
+    from evm.headers import Header
 
 Document = Later[bytes | None]
 """JSON; None if there is no such block or transaction."""
@@ -78,6 +82,13 @@ class BlockAppearances:
     block_hash: bytes
     indexes: list[int]
     """The transactions with these frames, in ascending order."""
+class HeadFees:
+    """Fees in wei per gas, as of the head. None before the fork that introduced them."""
+
+    base_fee: int | None
+    next_base_fee: int | None
+    """Of the block after the head."""
+    blob_fee: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +327,23 @@ class Records(Protocol):
     def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:
         """Return a block's RLP."""
 
+    def raw_receipts(
+        self, network_id: int, block_hash: bytes, *, owner: Hashable = None
+    ) -> MaybeAnswer:
+        """Return all receipts of a block as EIP-2718 encodes them, as an array.
+
+        owner: the account that a long result counts for until it has been read.
+        """
+
     def raw_transaction(
         self, network_id: int, transaction_hash: bytes
     ) -> Later[bytes | None]:
         """Return a canonical block's transaction as EIP-2718 encodes it."""
+
+    def raw_transaction_at(
+        self, network_id: int, block_hash: bytes, index: int
+    ) -> Later[bytes | None]:
+        """Return the transaction at an index of a block as EIP-2718 encodes it."""
 
 
 class Store(Records, Protocol):
@@ -413,6 +437,30 @@ class Store(Records, Protocol):
         self, network_id: int, sender: bytes, nonce: int
     ) -> Later[bytes | None]:
         """Return the hash of the canonical transaction with a sender and nonce."""
+    def head(self, network_id: int) -> Later[NetworkView]:
+        """Return a network with its current head."""
+
+    def header(self, network_id: int, block_hash: bytes) -> Later[Header | None]:
+        """Return the header of a block, canonical or not, or None if it is unknown."""
+
+    def suggested_tip(self, network_id: int) -> Later[int]:
+        """Return a tip, in wei per gas, with which transactions are soon included."""
+
+    def head_fees(self, network_id: int) -> Later[HeadFees]:
+        """Return the fees of the head and of the block after it."""
+
+    async def fee_history(
+        self, view: NetworkView, first: int, last: int, percentiles: Sequence[float]
+    ) -> bytes | None:
+        """Return the result of eth_feeHistory for canonical blocks, as JSON.
+
+        first, last: numbers of existing blocks.
+        percentiles: of the gas, in ascending order. If empty, rewards are omitted.
+        None if the blocks have been removed since.
+        """
+
+    def chain_config(self, network_id: int) -> Later[ChainConfig]:
+        """Return a network's fork schedule."""
 
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""

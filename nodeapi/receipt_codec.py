@@ -85,6 +85,15 @@ def unpack(packed: bytes) -> bytes:
     return receipt
 
 
+def unpack_beginning(packed: bytes) -> bytes:
+    """Return the first 16 KiB of a packed receipt's JSON, or all if it is shorter.
+
+    Raises: ValueError if the packed receipt is malformed.
+    """
+    size, _ = measure(packed)
+    return unpack(packed) if size <= _PIECE_BYTES else next(unpack_pieces(packed))
+
+
 def unpack_pieces(packed: bytes) -> Iterator[bytes]:
     """Yield the JSON of a packed receipt in pieces of at most 16 KiB.
 

@@ -15,12 +15,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import orjson
+from eth_typing import Address, Hash32
+
 from evm import rlp
 from evm.blob_gas import blob_base_fee
-from evm.receipts import BLOOM_BYTES
+from evm.receipts import BLOOM_BYTES, Log, Receipt
 from evm.signatures import keccak
 from evm.transactions import BLOB
-from nodeapi.receipt_codec import HOLE, measure, pack, unpack, unpack_pieces
+from nodeapi.receipt_codec import (
+    HOLE,
+    measure,
+    pack,
+    unpack,
+    unpack_beginning,
+    unpack_pieces,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +38,6 @@ if TYPE_CHECKING:
     from evm.blocks import Block
     from evm.fork import Fork
     from evm.headers import Header
-    from evm.receipts import Log, Receipt
     from evm.transactions import Transaction
 
 HEAD_BYTES = 640
@@ -82,6 +91,49 @@ def receipt_document(stored: bytes, transaction: bytes) -> bytes:
     begin, place = _completion(transaction)
     with _naming(place):
         return begin + unpack(stored).replace(HOLE, place)
+
+
+_GAS_USED = re.compile(
+    rb',"contractAddress":[^,]+,"cumulativeGasUsed":"0x\w+","gasUsed":"0x(\w+)"'
+)
+"""The beginning of a receipt's own members."""
+
+
+def receipt_gas_used(stored: bytes) -> int:
+    """Return the gas that a receipt's transaction used. stored: the packed receipt.
+
+    Raises: ValueError if the packed receipt is malformed.
+    """
+    found = _GAS_USED.match(unpack_beginning(stored))
+    if found is None:
+        raise ValueError("a packed receipt does not begin with the gas used")
+    return int(found[1], 16)
+
+
+def raw_receipt(document: bytes) -> bytes:
+    """Return a receipt as EIP-2718 encodes it. document: the result of `receipt_document`."""
+    members = orjson.loads(document)
+    status, root = members.get("status"), members.get("root")
+    return Receipt(
+        type=int(members["type"], 16),
+        status=None if status is None else int(status, 16),
+        state_root=None if root is None else Hash32(_bytes(root)),
+        cumulative_gas_used=int(members["cumulativeGasUsed"], 16),
+        gas_used=int(members["gasUsed"], 16),
+        bloom=int(members["logsBloom"], 16),
+        logs=[
+            Log(
+                Address(_bytes(log["address"])),
+                tuple(map(_bytes, log["topics"])),
+                _bytes(log["data"]),
+            )
+            for log in members["logs"]
+        ],
+    ).encode()
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text[2:])
 
 
 def receipt_pieces(stored: bytes, transaction: bytes) -> Iterator[bytes]:

@@ -23,7 +23,7 @@ from nodeapi.encoding import (
     block_number_or_hash,
     hash32,
     index,
-    quantity,
+    quantity_or_null,
 )
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
@@ -35,10 +35,6 @@ _BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
 _BLOCK_NUMBER = Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG)
 _UNCLE_INDEX = Param("uncleIndex", index, schemas.QUANTITY)
 _TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
-
-
-def _quantity_or_null(value: int | None) -> bytes:
-    return b"null" if value is None else quantity(value)
 
 
 @registry.method(
@@ -119,7 +115,7 @@ def get_block_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
 @registry.method(
     "eth_getBlockTransactionCountByHash",
     params=[_BLOCK_HASH],
-    encode=_quantity_or_null,
+    encode=quantity_or_null,
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many transactions a block has, null without such a block.",
 )
@@ -133,7 +129,7 @@ def count_transactions_by_hash(
 @registry.method(
     "eth_getBlockTransactionCountByNumber",
     params=[_BLOCK_NUMBER],
-    encode=_quantity_or_null,
+    encode=quantity_or_null,
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many transactions a block has, null without such a block.",
 )
@@ -147,7 +143,7 @@ def count_transactions_by_number(
 @registry.method(
     "eth_getUncleCountByBlockHash",
     params=[_BLOCK_HASH],
-    encode=_quantity_or_null,
+    encode=quantity_or_null,
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many uncles a block names, null without such a block.",
 )
@@ -159,7 +155,7 @@ def count_uncles_by_hash(context: Context, block_hash: bytes) -> Later[int | Non
 @registry.method(
     "eth_getUncleCountByBlockNumber",
     params=[_BLOCK_NUMBER],
-    encode=_quantity_or_null,
+    encode=quantity_or_null,
     result=schemas.named("count", schemas.COUNT_OR_NULL),
     summary="Returns how many uncles a block names, null without such a block.",
 )

@@ -29,6 +29,7 @@ from nodeapi.store.blocks import BlockReads
 from nodeapi.store.changes import ChangeReads
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
+from nodeapi.store.fees import FeeReads
 from nodeapi.store.following import FollowingReads
 from nodeapi.store.logs import MAX_LOGS, LogReads
 from nodeapi.store.outcomes import TaskOutcomes
@@ -50,6 +51,7 @@ class Store(
     DerivedReads,
     AppearanceReads,
     ConfigReads,
+    FeeReads,
     FollowingReads,
     TaskOutcomes,
     ProofReads,

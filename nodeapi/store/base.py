@@ -53,6 +53,10 @@ class Reads:
             whole_row,
         )
 
+    def head(self, network_id: int) -> Later[NetworkView]:
+        """Return a network with its current head. Fails with Unavailable."""
+        return self._directory.current(network_id)
+
     def head_number(self, network_id: int) -> Later[int]:
         """Return the number of the newest block.
 
@@ -152,11 +156,6 @@ def tagged_hash(view: NetworkView, tag: str) -> bytes | None:
     return block_hash
 
 
-def whole_row(row: Row) -> Row:
-    """Return a row unchanged."""
-    return row
-
-
 def existing(found: T | None) -> T:
     """Return what was looked up by a block number. Raises: HeaderNotFound if None."""
     if found is None:
@@ -167,6 +166,11 @@ def existing(found: T | None) -> T:
 def number_of(block: BlockReference) -> int:
     """Return the number of a reference by number, or 0 for `earliest`."""
     return block.number or 0
+
+
+def whole_row(row: Row) -> Row:
+    """Return a row unchanged."""
+    return row
 
 
 def _has(view: NetworkView, number: int) -> bool:

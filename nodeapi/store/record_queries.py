@@ -211,3 +211,9 @@ RAW_TRANSACTION = f"""
     FROM k {_PLACE}
 """
 """(network_id, hash of a transaction) → index, body of its block."""
+
+RAW_TRANSACTION_AT = f"""
+    SELECT k.n, t.index, b.body FROM k JOIN {_BY_HASH}
+    JOIN nodeapi_transaction t ON t.block_id = b.id AND t.index = k.index
+"""
+"""(network_id, hash, index) → index, body of the block."""

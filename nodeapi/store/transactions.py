@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing
 from functools import partial
 from struct import Struct
 
 from evm import rlp
-from jsonrpc.later import DONE, Later
+from jsonrpc.later import DONE, Later, if_found
 from jsonrpc.stream import Stream
 from networks.directory import Directory
+from nodeapi.encoding import MAX_INDEX, data
 from nodeapi.ports import Answer, Place
 from nodeapi.receipts import (
     HEAD_BYTES,
+    raw_receipt,
     receipt_document,
     receipt_pieces,
     receipt_size,
@@ -51,6 +53,9 @@ large, and four hundred times in hostile blocks."""
 
 LONG_BODY_BYTES = 2**18
 """Bodies beyond which a transaction is looked for in a thread."""
+
+LONG_RECEIPT_BYTES = 2**14
+"""Packed receipts beyond which a receipt is encoded as RLP in a thread."""
 
 StoredReceipt = tuple[bytes, bytes]
 """A stored receipt, and the first HEAD_BYTES of its transaction's object."""
@@ -87,6 +92,13 @@ class TransactionReads(Reads):
         )
         self._raw_blocks = rows(record_queries.RAW_BLOCK, 4)
         self._raw_transactions = rows(record_queries.RAW_TRANSACTION, 4)
+        self._raw_transactions_at: Lookup[tuple[int, bytes, int], Row] = Lookup(
+            connections,
+            record_queries.RAW_TRANSACTION_AT,
+            [*by_hash, ("index", INT8)],
+            whole_row,
+            max_batch=4,
+        )
 
     def find_transaction(
         self, network_id: int, transaction_hash: bytes
@@ -131,6 +143,33 @@ class TransactionReads(Reads):
         found = Later.from_future(self._block_receipts.get((network_id, block_hash)))
         return found.then(partial(self._receipts_of_block, cache_key, owner))
 
+    async def stored_receipts(
+        self, network_id: int, block_hash: bytes
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the packed receipts of a block's transactions, in order.
+
+        Each comes with the first HEAD_BYTES of its transaction's object. Raises:
+        Unavailable, also for an unknown block.
+        """
+        row = await self._block_receipts.get((network_id, block_hash))
+        if row is None:
+            raise Unavailable("the block was removed")
+        return [pair async for pair in self._receipts_in(row)]
+
+    def raw_receipts(
+        self, network_id: int, block_hash: bytes, *, owner: Hashable = None
+    ) -> Later[Answer | None]:
+        """Return all receipts of a block as EIP-2718 encodes them, as an array."""
+        found = Later.from_future(self._block_receipts.get((network_id, block_hash)))
+        return if_found(
+            found,
+            lambda row: Later.from_coroutine(
+                _collected(
+                    self._receipts_in(row), self.spooled, owner, _raw_receipt_pieces
+                )
+            ),
+        )
+
     def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:
         """Return a block's RLP, canonical or not."""
         found = Later.from_future(self._raw_blocks.get((network_id, block_hash)))
@@ -142,6 +181,15 @@ class TransactionReads(Reads):
         """Return a canonical block's transaction as EIP-2718 encodes it."""
         key = (network_id, transaction_hash)
         return Later.from_future(self._raw_transactions.get(key)).then(_raw_transaction)
+
+    def raw_transaction_at(
+        self, network_id: int, block_hash: bytes, index: int
+    ) -> Later[bytes | None]:
+        """Return the transaction at an index of a block as EIP-2718 encodes it."""
+        if index > MAX_INDEX:
+            return DONE
+        found = self._raw_transactions_at.get((network_id, block_hash, index))
+        return Later.from_future(found).then(_raw_transaction)
 
     def _cached_place(self, network_id: int, transaction_hash: bytes) -> Place | None:
         """Return a transaction's place, if it is cached for the current head."""
@@ -216,6 +264,13 @@ class TransactionReads(Reads):
         self._cache.put(cache_key, answer)
         return Later(answer)
 
+    def _receipts_in(self, row: Row) -> AsyncGenerator[StoredReceipt, None]:
+        """Return the receipts of a block. row: of `record_queries.short_receipts`."""
+        block_id, weights = read_int8(row[0] or b""), read_int8_array(row[1] or b"")
+        if sum(weights) > SHORT_RECEIPTS_BYTES:
+            return self._receipts_in_groups(block_id, weights)
+        return _at_hand(_with_heads(row[2:]))
+
     async def _receipts_in_groups(
         self, block_id: int, weights: list[int]
     ) -> AsyncGenerator[StoredReceipt, None]:
@@ -272,18 +327,39 @@ async def _pieces(receipt: bytes, head: bytes) -> AsyncGenerator[bytes, None]:
         yield piece
 
 
+async def _raw_receipt_pieces(
+    receipt: bytes, head: bytes
+) -> AsyncGenerator[bytes, None]:
+    """Yield a receipt's encoding as a JSON string."""
+    if len(receipt) > LONG_RECEIPT_BYTES:
+        yield await asyncio.to_thread(_raw_receipt, receipt, head)
+    else:
+        yield _raw_receipt(receipt, head)
+
+
+def _raw_receipt(receipt: bytes, head: bytes) -> bytes:
+    return data(raw_receipt(receipt_document(receipt, head)))
+
+
 async def _collected(
-    receipts: AsyncGenerator[StoredReceipt, None], count: SpoolCount, owner: Hashable
+    receipts: AsyncGenerator[StoredReceipt, None],
+    count: SpoolCount,
+    owner: Hashable,
+    pieces: Callable[[bytes, bytes], AsyncGenerator[bytes, None]] = _pieces,
 ) -> Answer:
-    """Return many receipts as one result. Other tasks may run after each piece."""
+    """Return many receipts as one result. Other tasks may run after each piece.
+
+    pieces: yields the JSON of one receipt.
+    """
     spool = Spool(SHORT_BYTES, count, owner)
     try:
-        separator = b"["
+        spool.write(b"[")
+        separator = b""
         async with aclosing(receipts):
             async for receipt, head in receipts:
                 spool.write(separator)
                 separator = b","
-                for piece in receipt_pieces(receipt, head):
+                async for piece in pieces(receipt, head):
                     spool.write(piece)
                     await asyncio.sleep(0)
         spool.write(b"]")

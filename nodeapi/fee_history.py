@@ -1,0 +1,121 @@
+"""The result of eth_feeHistory, from headers and tips.
+
+Source: go-ethereum eth/gasprice/feehistory.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evm.blob_gas import blob_base_fee, next_excess_blob_gas
+from evm.header_rules import next_base_fee
+from nodeapi.encoding import quantity
+
+if TYPE_CHECKING:
+    from evm.fork import BlobParameters, Fork
+    from evm.headers import Header
+
+MAX_BLOCKS = 1024
+"""Most blocks of one result."""
+
+MAX_PERCENTILES = 100
+
+NO_BLOCKS = b'{"oldestBlock":"0x0","gasUsedRatio":null}'
+"""The result if no block is requested."""
+
+
+def check_percentiles(percentiles: Sequence[float]) -> str | None:
+    """Return geth's error text for requested percentiles, or None if they are valid."""
+    fault = "invalid reward percentile"
+    if len(percentiles) > MAX_PERCENTILES:
+        return f"{fault}: over the query limit {MAX_PERCENTILES}"
+    for index, value in enumerate(percentiles):
+        if not 0 <= value <= 100:
+            return f"{fault}: {value:f}"
+        before = percentiles[index - 1] if index else -1.0
+        if value <= before:
+            return f"{fault}: #{index - 1}:{before:f} >= #{index}:{value:f}"
+    return None
+
+
+def fee_history(
+    headers: Sequence[Header],
+    forks: Sequence[Fork | None],
+    rewards: Sequence[Sequence[int]] | None,
+    has_next_base_fee: bool,
+) -> bytes:
+    """Return the result for consecutive blocks as JSON.
+
+    headers: at least one.
+    forks: the forks of the blocks, None for blocks without blob gas.
+    rewards: for each block, the tips at the requested percentiles; None to omit them.
+    has_next_base_fee: whether the block after the last one has a base fee.
+    """
+    newest = headers[-1]
+    base_fees = [header.base_fee_per_gas or 0 for header in headers]
+    base_fees.append(next_base_fee(newest) if has_next_base_fee else 0)
+    blob_fees = [*map(blob_fee, headers, forks), _next_blob_fee(newest, forks[-1])]
+    gas_ratios = [_ratio(header.gas_used, header.gas_limit) for header in headers]
+    blob_ratios = [
+        _ratio(header.blob_gas_used or 0, 0 if fork is None else _blobs(fork).max_gas)
+        for header, fork in zip(headers, forks, strict=True)
+    ]
+    shown = b""
+    if rewards is not None:
+        shown = b'"reward":%b,' % _array([_quantities(row) for row in rewards])
+    return (
+        b'{"oldestBlock":%b,%b"baseFeePerGas":%b,"gasUsedRatio":%b'
+        b',"baseFeePerBlobGas":%b,"blobGasUsedRatio":%b}'
+    ) % (
+        quantity(headers[0].number),
+        shown,
+        _quantities(base_fees),
+        _array(gas_ratios),
+        _quantities(blob_fees),
+        _array(blob_ratios),
+    )
+
+
+def blob_fee(header: Header, fork: Fork | None) -> int:
+    """Return the price in wei per blob gas in a block, 0 before Cancun.
+
+    fork: of the block.
+    """
+    if header.excess_blob_gas is None or fork is None:
+        return 0
+    return blob_base_fee(header.excess_blob_gas, _blobs(fork).base_fee_update_fraction)
+
+
+def _next_blob_fee(header: Header, fork: Fork | None) -> int:
+    """Return the price per blob gas in the next block, if it has the same fork."""
+    if header.excess_blob_gas is None or fork is None:
+        return 0
+    excess = next_excess_blob_gas(
+        header.excess_blob_gas,
+        header.blob_gas_used or 0,
+        header.base_fee_per_gas or 0,
+        fork,
+    )
+    return blob_base_fee(excess, _blobs(fork).base_fee_update_fraction)
+
+
+def _blobs(fork: Fork) -> BlobParameters:
+    parameters = fork.blob_parameters
+    if parameters is None:
+        raise ValueError(f"{fork.name} has no blobs")
+    return parameters
+
+
+def _ratio(used: int, limit: int) -> bytes:
+    """Return a fraction as a JSON number, 0 if the limit is 0."""
+    ratio = used / limit if limit else 0.0
+    return b"%d" % ratio if ratio.is_integer() else repr(ratio).encode()
+
+
+def _quantities(values: Sequence[int]) -> bytes:
+    return _array(list(map(quantity, values)))
+
+
+def _array(items: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(items) + b"]"

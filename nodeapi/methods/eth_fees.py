@@ -1,0 +1,163 @@
+"""`eth_`: fees of the newest blocks, and suggestions for new transactions.
+
+Source: go-ethereum internal/ethapi/api.go, eth/gasprice
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jsonrpc.later import Later
+from jsonrpc.params import Param
+from jsonrpc.text import Number, dump, kind
+from nodeapi import schemas
+from nodeapi.encoding import block_number, quantity, quantity_or_null
+from nodeapi.errors import InvalidPercentile, RequestBeyondHead, TaggedBlockNotFound
+from nodeapi.fee_history import MAX_BLOCKS, NO_BLOCKS, check_percentiles
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+
+_HEXADECIMAL = re.compile("0[xX]([0-9a-fA-F]{1,100})")
+_DECIMAL = re.compile("[0-9]{1,100}")
+_MAX_COUNT = 2**64 - 1
+
+
+def block_count(value: Any) -> int:
+    """Decode a number of blocks: a JSON number, or decimal or hexadecimal digits."""
+    text = value if type(value) is str else _json_text(value)
+    count: int | None = None
+    if not text:
+        count = 0
+    elif found := _HEXADECIMAL.fullmatch(text):
+        count = int(found[1], 16)
+    elif _DECIMAL.fullmatch(text):
+        count = int(text)
+    if count is None or count > _MAX_COUNT:
+        raise ValueError(f"invalid hex or decimal integer {dump(text).decode()}")
+    return count
+
+
+def percentiles(value: Any) -> tuple[float, ...]:
+    """Decode a list of percentiles. null is an empty list."""
+    if value is None:
+        return ()
+    go_error = "json: cannot unmarshal {} into Go value of type {}"
+    if type(value) is not list:
+        raise ValueError(go_error.format(kind(value), "[]float64"))
+    for each in value:
+        if kind(each) not in ("number", "null"):
+            raise ValueError(go_error.format(kind(each), "float64"))
+    return tuple(0.0 if each is None else float(_json_text(each)) for each in value)
+
+
+def _json_text(value: Any) -> str:
+    """Return a value as JSON, or its type if it contains numbers of unusual size."""
+    if type(value) is Number:
+        return value.text
+    try:
+        return dump(value).decode()
+    except TypeError:
+        return kind(value)
+
+
+@registry.method(
+    "eth_gasPrice",
+    encode=quantity,
+    result=schemas.named("gasPrice", schemas.QUANTITY),
+    summary="Returns a price for a legacy transaction, in wei per gas.",
+)
+async def get_gas_price(context: Context) -> int:
+    """Return the suggested tip plus the head's base fee."""
+    tip = await context.store.suggested_tip(context.network.id)
+    fees = await context.store.head_fees(context.network.id)
+    return tip + (fees.base_fee or 0)
+
+
+@registry.method(
+    "eth_maxPriorityFeePerGas",
+    encode=quantity,
+    result=schemas.named("maxPriorityFeePerGas", schemas.QUANTITY),
+    summary="Returns a tip for a transaction, in wei per gas, computed from the tips of "
+    "the newest blocks.",
+)
+def get_max_priority_fee_per_gas(context: Context) -> Later[int]:
+    """Return the suggested tip."""
+    return context.store.suggested_tip(context.network.id)
+
+
+@registry.method(
+    "eth_baseFee",
+    encode=quantity_or_null,
+    result=schemas.named("baseFee", schemas.QUANTITY_OR_NULL),
+    summary="Returns the base fee of the next block in wei per gas, null before London.",
+)
+def get_base_fee(context: Context) -> Later[int | None]:
+    """Return the base fee of the block after the head."""
+    fees = context.store.head_fees(context.network.id)
+    return fees.then(lambda found: found.next_base_fee)
+
+
+@registry.method(
+    "eth_blobBaseFee",
+    encode=quantity_or_null,
+    result=schemas.named("blobBaseFee", schemas.QUANTITY_OR_NULL),
+    summary="Returns the head's base fee in wei per blob gas, null before Cancun.",
+)
+def get_blob_base_fee(context: Context) -> Later[int | None]:
+    """Return the price per blob gas in the head."""
+    fees = context.store.head_fees(context.network.id)
+    return fees.then(lambda found: found.blob_fee)
+
+
+@registry.method(
+    "eth_feeHistory",
+    params=[
+        Param("blockCount", block_count, schemas.BLOCK_COUNT),
+        Param("newestBlock", block_number, schemas.BLOCK_NUMBER_OR_TAG),
+        Param("rewardPercentiles", percentiles, schemas.PERCENTILES),
+    ],
+    result=schemas.named("feeHistory", schemas.FEE_HISTORY),
+    summary="Returns base fees, gas used and tips of consecutive blocks, and the base "
+    "fees of the next block. There are at most 1024 blocks.",
+    credits=10,
+)
+async def get_fee_history(
+    context: Context,
+    count: int,
+    newest: int | str,
+    rewards_at: tuple[float, ...],
+) -> bytes:
+    """Return the history of fees. The pending block is not part of it."""
+    if not count:
+        return NO_BLOCKS
+    fault = check_percentiles(rewards_at)
+    if fault is not None:
+        raise InvalidPercentile(fault)
+    count = min(count, MAX_BLOCKS)
+    view = await context.store.head(context.network.id)
+    head = await context.store.head_number(context.network.id)
+    if newest == "pending":
+        count -= 1
+    last = await _number(context, newest, head)
+    if last > head:
+        raise RequestBeyondHead(last, head)
+    if not count:
+        return NO_BLOCKS
+    first = max(last - count + 1, 0)
+    history = await context.store.fee_history(view, first, last, rewards_at)
+    return NO_BLOCKS if history is None else history
+
+
+async def _number(context: Context, number_or_tag: int | str, head: int) -> int:
+    """Return the number of the block with a number or tag."""
+    if isinstance(number_or_tag, int):
+        return number_or_tag
+    if number_or_tag in ("latest", "pending"):
+        return head
+    store, network_id = context.store, context.network.id
+    block_hash = await store.canonical_hash(network_id, number_or_tag)
+    header = None if block_hash is None else await store.header(network_id, block_hash)
+    if header is None:
+        raise TaggedBlockNotFound(number_or_tag)
+    return header.number

@@ -1,0 +1,206 @@
+"""Fees: suggested tips, the fees of the next block, and the history of fees.
+
+Source: go-ethereum eth/gasprice
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evm.header_rules import next_base_fee
+from jsonrpc.later import Later
+from networks.directory import Directory, NetworkView
+from nodeapi.fee_history import blob_fee, fee_history
+from nodeapi.ports import HeadFees
+from nodeapi.store.base import CacheKey
+from nodeapi.store.configs import ConfigReads
+from nodeapi.store.head_values import HeadValues
+from nodeapi.store.headers import HeaderReads
+from nodeapi.store.transactions import TransactionReads
+from nodeapi.tips import BlockTips, block_tips, unpack_tips
+from postgres.cache import BytesCache
+from postgres.connections import Connections
+
+if TYPE_CHECKING:
+    from evm.fork import Fork
+    from evm.headers import Header
+
+SAMPLE_BLOCKS = 20
+"""Newest blocks that a suggested tip is computed from. Blocks with at most one sample are
+replaced by older ones, up to twice as many blocks."""
+
+PERCENTILE = 60
+"""Percentile of the sampled tips that is suggested."""
+
+FIRST_TIP = 1_000_000
+"""Wei per gas. The suggestion until the first transactions are sampled."""
+
+MAX_TIP = 500 * 10**9
+"""Highest suggestion in wei per gas."""
+
+_SHORT_BLOCK = 50
+"""Most transactions of a block whose tips are computed without a thread."""
+
+_LONG_HISTORY = 32
+"""Blocks from which a history is computed in a thread."""
+
+
+_GROUP = 32
+"""Blocks whose tips are read together."""
+
+
+class FeeReads(HeaderReads, TransactionReads, ConfigReads):
+    """Reads of fees. All results fail with Unavailable."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        directory: Directory,
+        cache: BytesCache[CacheKey],
+    ) -> None:
+        super().__init__(connections, directory, cache)
+        self._last_tips: dict[int, int] = {}
+        """Network id → the last suggested tip."""
+        self._turn = asyncio.Lock()
+        self._suggested_tips = HeadValues(directory, self._suggest_tip)
+        self._head_fees = HeadValues(directory, self._read_head_fees)
+
+    def suggested_tip(self, network_id: int) -> Later[int]:
+        """Return a tip, in wei per gas, with which transactions are soon included."""
+        return self._suggested_tips.get(network_id)
+
+    def head_fees(self, network_id: int) -> Later[HeadFees]:
+        """Return the fees of the head and of the block after it."""
+        return self._head_fees.get(network_id)
+
+    async def fee_history(
+        self, view: NetworkView, first: int, last: int, percentiles: Sequence[float]
+    ) -> bytes | None:
+        """Return the result of eth_feeHistory for canonical blocks, as JSON.
+
+        first, last: numbers of existing blocks.
+        percentiles: of the gas, in ascending order. If empty, rewards are omitted.
+        None if the blocks have been removed since.
+        """
+        cache_key = ("fees", view.id, view.head_hash, first, last, *percentiles)
+        cached = self._cache.get(cache_key)
+        if cached is not None:
+            return cached
+        headers = await self.canonical_headers(view.id, first, last)
+        if not headers:
+            return None
+        tips = await self._tips_of(view.id, headers if percentiles else [])
+        forks = [await self._blob_fork(view.id, header) for header in headers]
+        has_base_fee = await self._has_base_fee_after(view.id, headers[-1])
+
+        def compute() -> bytes:
+            rewards = [
+                [block.reward(header.gas_used, each) for each in percentiles]
+                for header, block in zip(headers, tips, strict=bool(percentiles))
+            ]
+            shown = rewards if percentiles else None
+            return fee_history(headers, forks, shown, has_base_fee)
+
+        is_long = len(headers) > _LONG_HISTORY
+        answer = await asyncio.to_thread(compute) if is_long else compute()
+        self._cache.put(cache_key, answer)
+        return answer
+
+    async def _suggest_tip(self, view: NetworkView) -> int:
+        """Return the tip that is suggested under a view's head.
+
+        A block without samples counts as one sample, the last suggestion.
+        """
+        last = self._last_tips.get(view.id, FIRST_TIP)
+        number = view.head_number or 0
+        oldest = max(number - SAMPLE_BLOCKS + 1, 1)
+        sampled = await self._samples(view.id, oldest, number)
+        blocks = deque(range(number, oldest - 1, -1))
+        tips: list[int] = []
+        while blocks:
+            current = blocks.popleft()
+            if current not in sampled:
+                lowest = max(current - SAMPLE_BLOCKS + 1, 1)
+                sampled |= await self._samples(view.id, lowest, current)
+            found = sampled.get(current) or (last,)
+            is_wanting = len(tips) + 1 + len(blocks) < 2 * SAMPLE_BLOCKS
+            if len(found) == 1 and is_wanting and oldest > 1:
+                oldest -= 1
+                blocks.append(oldest)
+            tips += found
+        tips.sort()
+        tip = min(tips[(len(tips) - 1) * PERCENTILE // 100] if tips else last, MAX_TIP)
+        self._last_tips[view.id] = tip
+        return tip
+
+    async def _samples(
+        self, network_id: int, first: int, last: int
+    ) -> dict[int, tuple[int, ...]]:
+        """Return the samples of canonical blocks by the blocks' numbers."""
+        headers = await self.canonical_headers(network_id, first, last)
+        tips = await self._tips_of(network_id, headers)
+        return {
+            header.number: block.samples
+            for header, block in zip(headers, tips, strict=True)
+        }
+
+    async def _tips_of(
+        self, network_id: int, headers: Sequence[Header]
+    ) -> list[BlockTips]:
+        """Return the tips of blocks, in order.
+
+        Requests take turns after each group, so that a long one does not delay the others.
+        """
+        found: list[BlockTips] = []
+        for start in range(0, len(headers), _GROUP):
+            group = headers[start : start + _GROUP]
+            async with self._turn:
+                found += await asyncio.gather(
+                    *(self._tips(network_id, header) for header in group)
+                )
+        return found
+
+    async def _tips(self, network_id: int, header: Header) -> BlockTips:
+        """Return the tips of a block, and cache them."""
+        cache_key = ("tips", network_id, header.hash)
+        cached = self._cache.get(cache_key)
+        if cached is not None:
+            return unpack_tips(cached)
+        base_fee = header.base_fee_per_gas or 0
+        receipts = await self.stored_receipts(network_id, header.hash)
+        if len(receipts) > _SHORT_BLOCK:
+            tips = await asyncio.to_thread(
+                block_tips, receipts, base_fee, header.coinbase
+            )
+        else:
+            tips = block_tips(receipts, base_fee, header.coinbase)
+        self._cache.put(cache_key, tips.pack())
+        return tips
+
+    async def _read_head_fees(self, view: NetworkView) -> HeadFees:
+        assert view.head_hash is not None
+        header = await self.existing_header(view.id, view.head_hash)
+        has_base_fee = await self._has_base_fee_after(view.id, header)
+        fork = await self._blob_fork(view.id, header)
+        return HeadFees(
+            base_fee=header.base_fee_per_gas,
+            next_base_fee=next_base_fee(header) if has_base_fee else None,
+            blob_fee=None if fork is None else blob_fee(header, fork),
+        )
+
+    async def _has_base_fee_after(self, network_id: int, header: Header) -> bool:
+        """Return whether the block after one with this header has a base fee."""
+        if header.base_fee_per_gas is not None:
+            return True
+        config = await self.chain_config(network_id)
+        return config.has_base_fee(header.number + 1)
+
+    async def _blob_fork(self, network_id: int, header: Header) -> Fork | None:
+        """Return the fork of a block with blob gas, otherwise None."""
+        if header.excess_blob_gas is None:
+            return None
+        config = await self.chain_config(network_id)
+        return config.fork_at(header.number, header.timestamp, is_merged=True)
