@@ -53,6 +53,14 @@ def without_total_difficulty(document: bytes) -> bytes:
     return b"{" + document[document.index(b",") + 1 :]
 
 
+def header_document(header: Header) -> bytes:
+    """Return a header's object: the members of a block object that the header has.
+
+    Source: go-ethereum internal/ethapi/api.go, RPCMarshalHeader
+    """
+    return f"{{{_header_members(header, None)}}}".encode()
+
+
 def uncle_document(uncle: Header) -> bytes:
     """Return an uncle's object: a block object without transactions.
 
@@ -123,8 +131,12 @@ def count_uncles(document: bytes) -> int:
     return document.count(b'"', begin, document.index(b"]", begin)) // 2
 
 
-def _header_members(header: Header, size: int, *, pending: bool = False) -> str:
-    """Return the members of a block object that come from its header, and `size`."""
+def _header_members(header: Header, size: int | None, *, pending: bool = False) -> str:
+    """Return the members of a block object that come from its header.
+
+    size: of the block in bytes, None to omit it.
+    """
+    shown_size = "" if size is None else f',"size":"{size:#x}"'
     block_hash = logs_bloom = nonce = number = "null"
     if not pending:
         block_hash = f'"0x{header.hash.hex()}"'
@@ -138,7 +150,7 @@ def _header_members(header: Header, size: int, *, pending: bool = False) -> str:
         f',"miner":"0x{header.coinbase.hex()}","mixHash":"0x{header.mix_hash.hex()}"'
         f',"nonce":{nonce},"number":{number},"parentHash":"0x{header.parent_hash.hex()}"'
         f',"receiptsRoot":"0x{header.receipts_root.hex()}"'
-        f',"sha3Uncles":"0x{header.uncles_hash.hex()}","size":"{size:#x}"'
+        f',"sha3Uncles":"0x{header.uncles_hash.hex()}"{shown_size}'
         f',"stateRoot":"0x{header.state_root.hex()}","timestamp":"{header.timestamp:#x}"'
         f',"transactionsRoot":"0x{header.transactions_root.hex()}"'
         f"{_fork_members(header)}"

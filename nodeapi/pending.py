@@ -36,6 +36,17 @@ class PendingBlock:
         return len(self.hashes) + 2 * len(self.full)
 
 
+_NOT_IN_HEADER = ("totalDifficulty", "size", "uncles", "withdrawals", "transactions")
+
+
+def pending_header(block: PendingBlock) -> bytes:
+    """Return the header object of a pending block as JSON."""
+    members = orjson.loads(block.hashes)
+    for name in _NOT_IN_HEADER:
+        members.pop(name, None)
+    return orjson.dumps(members)
+
+
 def pending_transaction(found: Any) -> bytes:
     """Return an upstream's transaction object as JSON, with null for its block's members.
 

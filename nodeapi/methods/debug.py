@@ -6,7 +6,7 @@ Source: go-ethereum eth/tracers/api.go, internal/ethapi/api.go
 from __future__ import annotations
 
 from evm import rlp
-from jsonrpc.later import Later
+from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
 from nodeapi import schemas
 from nodeapi.encoding import (
@@ -121,6 +121,30 @@ def get_raw_header(context: Context, block: BlockReference) -> Later[bytes]:
     """
     raw = _raw_block(context, block, "header")
     return raw.then(lambda found: rlp.list_items(found)[0] if found else b"")
+
+
+@registry.method(
+    "debug_getRawReceipts",
+    params=[_BLOCK],
+    result=schemas.named("receipts", schemas.RAW_RECEIPTS_OR_NULL),
+    summary="Returns the receipts of a block as EIP-2718 encodes them, null when no "
+    "block has the number.",
+    credits=10,
+)
+def get_raw_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
+    """Return the receipts of a block, canonical or not, in order.
+
+    The list is empty for an unknown hash. Like geth, `requireCanonical` is ignored.
+    """
+    store, network_id = context.store, context.network.id
+
+    def read(block_hash: bytes) -> MaybeAnswer:
+        owner = context.grant.owner_id
+        return store.raw_receipts(network_id, block_hash, owner=owner)
+
+    if block.hash is not None:
+        return read(block.hash).then(lambda found: b"[]" if found is None else found)
+    return if_found(traces.named_block(context, block), read)
 
 
 @registry.method(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nodeapi import schemas
+from nodeapi.encoding import quantity
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 
@@ -25,3 +26,14 @@ def version(context: Context) -> bytes:
 def listening(context: Context) -> bytes:
     """Return true."""
     return b"true"
+
+
+@registry.method(
+    "net_peerCount",
+    encode=quantity,
+    result=schemas.named("peerCount", schemas.QUANTITY),
+    summary="Returns the number of upstream nodes of the network.",
+)
+def count_peers(context: Context) -> int:
+    """Return the number of enabled upstreams, from which blocks are taken."""
+    return len(context.network.upstreams)

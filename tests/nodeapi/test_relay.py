@@ -297,6 +297,9 @@ def test_pending_block_is_an_upstreams_with_null_where_it_is_not_known_yet(node)
     assert full == {**expected, "transactions": [PENDING_TRANSACTION]}
     hashes = node.result("eth_getBlockByNumber", "pending", False)
     assert hashes == {**expected, "transactions": [HASH]}
+    not_in_header = ("totalDifficulty", "size", "uncles", "transactions")
+    header = {name: v for name, v in expected.items() if name not in not_in_header}
+    assert node.result("eth_getHeaderByNumber", "pending") == header
     assert node.result("eth_getBlockTransactionCountByNumber", "pending") == "0x1"
     assert node.result("eth_getUncleCountByBlockNumber", "pending") == "0x0"
     assert node.result("eth_getUncleByBlockNumberAndIndex", "pending", "0x0") is None
@@ -470,6 +473,11 @@ def test_pending_nonce_is_that_of_the_head_without_upstreams(node):
         for tag in ("latest", "pending")
     )
     assert pending == at_head
+
+
+def test_peers_are_the_upstreams(node):
+    assert node.result("net_peerCount") == "0x2"
+    assert node.result("net_peerCount", network="files") == "0x0"
 
 
 # Tags and progress
