@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evm.chain_config import ChainConfig
-from evm.execution import BEACON_ROOTS_ADDRESS, HISTORY_STORAGE_ADDRESS
 from evm.fork import Fork
-from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
+from nodeapi.fork_config import system_contracts
 
 MAX_DIFFERENCES = 20
 """Maximum number of sentences of one comparison."""
@@ -171,7 +170,7 @@ def _fork_differences(
             f"In {fork.name} the upstream lacks the precompiled contract at "
             f"0x{address.hex()}."
         )
-    contracts = _system_contracts(fork, config)
+    contracts = system_contracts(fork, config)
     for name in sorted(contracts.keys() | each.system_contracts.keys()):
         found, wanted = each.system_contracts.get(name), contracts.get(name)
         if found != wanted:
@@ -179,22 +178,6 @@ def _fork_differences(
                 f"In {fork.name} the upstream has the system contract {name} at "
                 f"{_address(found)}, this version at {_address(wanted)}."
             )
-
-
-def _system_contracts(fork: Fork, config: ChainConfig) -> dict[str, bytes]:
-    """Return a fork's system contracts, by the names of EIP-7910."""
-    contracts: dict[str, bytes] = {}
-    if fork.has_parent_beacon_root:
-        contracts["BEACON_ROOTS_ADDRESS"] = BEACON_ROOTS_ADDRESS
-    if fork.has_history_contract:
-        contracts["HISTORY_STORAGE_ADDRESS"] = HISTORY_STORAGE_ADDRESS
-    if fork.has_requests:
-        contracts |= {
-            "DEPOSIT_CONTRACT_ADDRESS": config.deposit_contract,
-            "WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS": WITHDRAWAL_REQUEST_ADDRESS,
-            "CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS": CONSOLIDATION_REQUEST_ADDRESS,
-        }
-    return contracts
 
 
 # Reading the upstream's answer

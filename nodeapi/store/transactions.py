@@ -269,7 +269,7 @@ class TransactionReads(Reads):
         block_id, weights = read_int8(row[0] or b""), read_int8_array(row[1] or b"")
         if sum(weights) > SHORT_RECEIPTS_BYTES:
             return self._receipts_in_groups(block_id, weights)
-        return _at_hand(_with_heads(row[2:]))
+        return at_hand(receipts_with_heads(row[2:]))
 
     async def _receipts_in_groups(
         self, block_id: int, weights: list[int]

@@ -1,0 +1,98 @@
+"""`eth_`: the network's fork schedule, and what is kept of its history.
+
+Source: https://eips.ethereum.org/EIPS/eip-7910; execution-apis src/eth/client.yaml
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from evm.headers import Header
+from jsonrpc.text import dump
+from nodeapi import schemas
+from nodeapi.encoding import data, quantity
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import Context
+from postgres.errors import Unavailable
+
+if TYPE_CHECKING:
+    from evm.chain_config import ChainConfig
+
+_KEPT_WITH = {
+    "state": "eth_getBalance",
+    "tx": "eth_getTransactionByHash",
+    "logs": "eth_getLogs",
+    "receipts": "eth_getTransactionReceipt",
+    "blocks": "eth_getBlockByNumber",
+    "stateproofs": "eth_getProof",
+}
+"""Members of eth_capabilities, each with the method that serves this data."""
+
+
+@registry.method(
+    "eth_accounts",
+    result=schemas.named("accounts", schemas.NO_ACCOUNTS),
+    summary="Returns the accounts that the node can sign for: always none.",
+)
+def get_accounts(context: Context) -> bytes:
+    """Return an empty list."""
+    return b"[]"
+
+
+@registry.method(
+    "eth_config",
+    result=schemas.named("config", schemas.CONFIG),
+    summary="Returns the active, the next and the last scheduled fork.",
+)
+async def get_config(context: Context) -> bytes:
+    """Return the forks by time of the network's schedule; see EIP-7910."""
+    store, network_id = context.store, context.network.id
+    config = await store.chain_config(network_id)
+    genesis_config = await store.genesis_config(network_id)
+    genesis, head = await _header(context, 0), await _header(context, "latest")
+    return await asyncio.to_thread(
+        _config, config, dict(genesis_config), genesis, head.timestamp
+    )
+
+
+@registry.method(
+    "eth_capabilities",
+    result=schemas.named("capabilities", schemas.CAPABILITIES),
+    summary="Returns from which block on state, transactions, logs, receipts, blocks and "
+    "proofs are available.",
+)
+async def get_capabilities(context: Context) -> bytes:
+    """Return the head, and the oldest block of each kind of data."""
+    head = await _header(context, "latest")
+    members = [
+        b'"head":{"number":%b,"hash":%b}' % (quantity(head.number), data(head.hash))
+    ]
+    for name, method in _KEPT_WITH.items():
+        is_served = registry.find(method) is not None
+        kept = b'false,"oldestBlock":"0x0"' if is_served else b"true"
+        members.append(b'"%b":{"disabled":%b}' % (name.encode(), kept))
+    return b"{" + b",".join(members) + b"}"
+
+
+async def _header(context: Context, number_or_tag: int | str) -> Header:
+    """Return the header of a block that a network with blocks has."""
+    store, network_id = context.store, context.network.id
+    block_hash = await store.canonical_hash(network_id, number_or_tag)
+    header = None if block_hash is None else await store.header(network_id, block_hash)
+    if header is None:
+        raise Unavailable("the network has no blocks yet")
+    return header
+
+
+def _config(
+    config: ChainConfig,
+    genesis_config: dict[str, object],
+    genesis: Header,
+    head_timestamp: int,
+) -> bytes:
+    # Importing it loads py-evm, as reading the config has done before.
+    from nodeapi.fork_config import Genesis, fork_config
+
+    origin = Genesis(genesis_config, genesis.hash, genesis.timestamp)
+    return dump(fork_config(config, origin, head_timestamp))
