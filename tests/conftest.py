@@ -111,7 +111,12 @@ def service(module_db: None) -> Iterator[Server]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option for the folder of tracer cases of tests/conformance."""
+    """Add the options for the folders of cases of tests/conformance."""
+    parser.addoption(
+        "--execution-apis",
+        metavar="DIR",
+        help="folder with chain.rlp, genesis.json and recorded answers (*/*.io)",
+    )
     parser.addoption(
         "--geth-tracers",
         metavar="DIR",

@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import geth_tracers
+from nodeapi.methods import registry
+from tests.support import execution_apis, geth_tracers
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the recorded chain and its answers from the folder of the option."""
+    execution_apis.use(config.getoption("--execution-apis"))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test each case in the folder of tracer tests."""
+    """Give a test each case in the folders of recorded answers and tracer tests."""
+    if "recorded_case" in metafunc.fixturenames:
+        _parametrize_recorded(metafunc)
     if "tracer_case" not in metafunc.fixturenames:
         return
     folder = Path(metafunc.config.getoption("--geth-tracers") or geth_tracers.folder())
@@ -21,3 +29,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     names = [f"{case.parent.name}/{case.stem}" for case in cases]
     metafunc.parametrize("tracer_case", cases, ids=names)
+
+
+def _parametrize_recorded(metafunc: pytest.Metafunc) -> None:
+    """Give a test the recordings of each method that is served, in lexical order."""
+    try:
+        folder = execution_apis.folder()
+    except pytest.skip.Exception as absent:
+        reason = pytest.mark.skip(reason=str(absent))
+        metafunc.parametrize("recorded_case", [pytest.param(None, marks=reason)])
+        return
+    methods = {method.name for method in registry}
+    cases = [
+        path for path in sorted(folder.glob("*/*.io")) if path.parent.name in methods
+    ]
+    names = [f"{case.parent.name}/{case.stem}" for case in cases]
+    metafunc.parametrize("recorded_case", cases, ids=names)

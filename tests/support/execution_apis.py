@@ -1,7 +1,8 @@
 """The conformance data of ethereum/execution-apis, where it is at hand.
 
-CONFORMANCE_DATA names the folder that holds `execution-apis`; without it, `data` in
-the `shared` folder beside the project is tried. Nothing of it is copied.
+The option --execution-apis of pytest names the folder. Without it, CONFORMANCE_DATA names
+the folder that holds `execution-apis`, and without that, `data` in the `shared` folder
+beside the project is tried. Nothing of it is copied.
 """
 
 from __future__ import annotations
@@ -19,11 +20,20 @@ from evm.blocks import Block, decode_block
 PROJECT = Path(__file__).resolve().parents[2]
 
 
+_chosen: list[Path] = []
+"""The folder that pytest's option names, if it is given."""
+
+
+def use(named: str | None) -> None:
+    """Take the data from another folder. None: from the usual one."""
+    _chosen[:] = [Path(named)] if named else []
+
+
 def folder() -> Path:
     """Return the folder of the data. Skip the test if it does not exist."""
     named = os.environ.get("CONFORMANCE_DATA")
     data = Path(named) if named else PROJECT.parent / "shared" / "data"
-    found = data / "execution-apis"
+    found = _chosen[0] if _chosen else data / "execution-apis"
     if not (found / "chain.rlp").is_file():
         pytest.skip(f"no conformance data in {found}: set CONFORMANCE_DATA")
     return found
