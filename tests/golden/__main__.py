@@ -10,9 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden import calls, recording
+from tests.golden import recording
 from tests.golden.chains import CHAINS, Chain
 from tests.golden.geth import VERSION, GethError, find_geth, running_geth
+from tests.golden.parts import PARTS
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
 
 
 def _record(binary: str, name: str, chain: Chain) -> None:
-    """Write the recording of one chain, and print what was done."""
+    """Write the recordings of one chain, and print what was done."""
     with (
         tempfile.TemporaryDirectory(prefix="portcullis-geth-") as folder,
         running_geth(binary, chain.genesis, b"".join(chain.raw), Path(folder)) as geth,
@@ -36,13 +37,17 @@ def _record(binary: str, name: str, chain: Chain) -> None:
             raise GethError(
                 f"geth's newest block of {name} is {head}, not {chain.head}"
             )
-        recorded = [
-            recording.Recorded(call, geth.call(call.method, call.params))
-            for call in calls.calls_to(chain)
-        ]
-    result = recording.Recording(VERSION, head, recorded)
-    outcome = "recorded" if recording.write(name, result) else "unchanged"
-    print(f"{name}: {len(recorded)} responses of geth {VERSION}, {outcome}")
+        for part, calls_to in PARTS.items():
+            recorded = [
+                recording.Recorded(call, geth.call(call.method, call.params))
+                for call in calls_to(chain)
+            ]
+            result = recording.Recording(VERSION, head, recorded)
+            is_new = recording.write(name, part, result)
+            outcome = "recorded" if is_new else "unchanged"
+            print(
+                f"{name}, {part}: {len(recorded)} responses of geth {VERSION}, {outcome}"
+            )
 
 
 if __name__ == "__main__":

@@ -44,10 +44,21 @@ _MALFORMED: dict[str, list[Any]] = {
     ],
     "data": ["", "0x", "12", "0x1", "0xzz", "0X12", 1, None, {}],
     "options": INVALID,
+    "count": [
+        *("", "0x", "0x00", "0x01", "5", "05", " 5", "-1", "0xg", "1e1", "1_0", 0, 3),
+        *(-1, 2.5, True, None, [], "0x401", "0xffffffffffffffff", "0x1" + "0" * 16),
+    ],
+    "percentiles": [
+        *(None, [], {}, "x", 5, [None], ["5"], [True], [[]], [0, 100], [0.5, 1e-7]),
+        *([-1], [100.5], [50, 50], [50, 20], [10, 20, 15], list(range(101))),
+    ],
 }
 """Values that a parameter of a kind does not take, or barely takes."""
 
-_KINDS = {
+Kinds = dict[str, str]
+"""Kinds of a method's parameters, separated by spaces, by the method's name."""
+
+_KINDS: Kinds = {
     "eth_chainId": "",
     "eth_blockNumber": "",
     "eth_syncing": "",
@@ -89,8 +100,8 @@ def calls_to(chain: Chain) -> Iterator[Call]:
         yield from _block(block)
         yield from _traces(block)
     yield from _storage(chain)
-    yield from _tags(len(chain.blocks))
-    yield from _malformed(chain.blocks)
+    yield from by_tag(_KINDS, len(chain.blocks))
+    yield from malformed(_KINDS, chain.blocks)
 
 
 def _block(block: Block) -> Iterator[Call]:
@@ -162,8 +173,11 @@ def _storage(chain: Chain) -> Iterator[Call]:
                 yield Call("storage", method, params)
 
 
-def _tags(height: int) -> Iterator[Call]:
-    """Yield requests by tag, and for what does not exist."""
+def by_tag(kinds_of: Kinds, height: int) -> Iterator[Call]:
+    """Yield requests by tag, and for what does not exist.
+
+    height: the number of the newest block.
+    """
     values: dict[str, list[Any]] = {
         "hash": [_UNKNOWN],
         "number": [*_TAGS, hex(height + 1), "0x7fffffffffffffff"],
@@ -180,8 +194,10 @@ def _tags(height: int) -> Iterator[Call]:
         "slots": [{_ADDRESS: [_UNKNOWN]}],
         "data": ["0x1234"],
         "options": [{"tracer": "callTracer"}],
+        "count": ["0x4"],
+        "percentiles": [[10, 50.5, 99]],
     }
-    for method, text in _KINDS.items():
+    for method, text in kinds_of.items():
         kinds = text.split()
         if not kinds:
             yield Call("by tag", method, [])
@@ -192,7 +208,7 @@ def _tags(height: int) -> Iterator[Call]:
                 yield Call("by tag", method, params)
 
 
-def _malformed(blocks: list[Block]) -> Iterator[Call]:
+def malformed(kinds_of: Kinds, blocks: list[Block]) -> Iterator[Call]:
     """Yield each method with malformed, missing and surplus parameters.
 
     The block has a single transaction, which calls a contract.
@@ -214,8 +230,10 @@ def _malformed(blocks: list[Block]) -> Iterator[Call]:
         "slots": {_ADDRESS: [_UNKNOWN]},
         "data": "0x1234",
         "options": {"tracer": "noopTracer"},
+        "count": "0x2",
+        "percentiles": [50],
     }
-    for method, text in _KINDS.items():
+    for method, text in kinds_of.items():
         kinds = text.split()
         good = [valid[kind] for kind in kinds]
         if "Transaction" in method and kinds[0] == "hash" and "Block" not in method:

@@ -53,7 +53,10 @@ def expected(
 
 
 def _tags(call: Call, response: Response, find: Find) -> Response:
-    if _message(response) not in ("safe block not found", "finalized block not found"):
+    is_raw = call.method.startswith("eth_getRawTransactionByBlockNumber")
+    is_unknown = is_raw and call.params[:1] in (["safe"], ["finalized"])
+    texts = ("safe block not found", "finalized block not found")
+    if _message(response) not in texts and not is_unknown:
         return response
     latest = ["latest" if p in ("safe", "finalized") else p for p in call.params]
     return find(call.method, *latest)
@@ -63,13 +66,17 @@ def _default_block(call: Call, response: Response, find: Find) -> Response:
     place = {
         "eth_getStorageAt": 2,
         "eth_getStorageValues": 1,
+        "eth_getBalance": 1,
+        "eth_getCode": 1,
+        "eth_getTransactionCount": 1,
         "eth_getBlockReceipts": 0,
         "debug_getRawBlock": 0,
         "debug_getRawHeader": 0,
+        "debug_getRawReceipts": 0,
     }.get(call.method)
     if place is None:
         return response
-    may_be_absent = call.method.startswith("eth_getStorage")
+    may_be_absent = place > 0
     if call.params[place:] == [None] or (may_be_absent and len(call.params) == place):
         return find(call.method, *call.params[:place], "latest")
     return response

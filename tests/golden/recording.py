@@ -1,6 +1,6 @@
-"""geth's responses as they are checked in: one compressed file for each chain.
+"""geth's responses as they are checked in: compressed files for each chain.
 
-The first line of a file names geth's version and the chain's newest block. Each other line
+Each part of the requests has a file of its own. The first line of a file names geth's version and the chain's newest block. Each other line
 is one call: `group`, `method`, `params`, and `result` or `error`.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,8 +61,8 @@ class Recording:
         }
 
 
-def write(name: str, recording: Recording) -> bool:
-    """Write a chain's recording; return False if the file has the same content.
+def write(name: str, part: str, recording: Recording) -> bool:
+    """Write a part of a chain's recording; return False if the file has the same content.
 
     A file with the same content is left alone, because another version of liblzma may
     compress it to other bytes.
@@ -72,7 +73,7 @@ def write(name: str, recording: Recording) -> bool:
         request = {"group": call.group, "method": call.method, "params": call.params}
         lines.append({**request, **recorded.response})
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    content, path = text.encode(), _path(name)
+    content, path = text.encode(), _path(name, part)
     if path.exists() and lzma.decompress(path.read_bytes()) == content:
         return False
     path.parent.mkdir(exist_ok=True)
@@ -80,9 +81,20 @@ def write(name: str, recording: Recording) -> bool:
     return True
 
 
-def read(name: str) -> Recording:
-    """Return a chain's recording."""
-    first, *lines = lzma.decompress(_path(name).read_bytes()).splitlines()
+def read(name: str, parts: Iterable[str]) -> Recording:
+    """Return a chain's recording, put together from its parts.
+
+    Raises: ValueError if they are of different chains or versions of geth.
+    """
+    found = [_read(_path(name, part)) for part in parts]
+    if len({(part.geth, part.head) for part in found}) != 1:
+        raise ValueError(f"the parts of {name} do not belong together")
+    calls = [call for part in found for call in part.calls]
+    return Recording(found[0].geth, found[0].head, calls)
+
+
+def _read(path: Path) -> Recording:
+    first, *lines = lzma.decompress(path.read_bytes()).splitlines()
     head = json.loads(first)
     calls = []
     for line in lines:
@@ -92,5 +104,5 @@ def read(name: str) -> Recording:
     return Recording(head["geth"], head["head"], calls)
 
 
-def _path(name: str) -> Path:
-    return FOLDER / f"{name}.jsonl.xz"
+def _path(name: str, part: str) -> Path:
+    return FOLDER / f"{name}.{part}.jsonl.xz"

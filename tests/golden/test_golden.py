@@ -17,10 +17,10 @@ from networks.models import Network
 from networks.services import configure_network
 from nodeapi.methods import registry
 from tests.golden import recording
-from tests.golden.calls import GROUPS
 from tests.golden.chains import CHAINS
 from tests.golden.differences import DIFFERENCES, MASKS, expected, masked
 from tests.golden.geth import VERSION
+from tests.golden.parts import GROUPS, PARTS
 from tests.golden.recording import Recorded, Recording
 from tests.support import chains
 from tests.support.live import Api, live_service, request
@@ -33,6 +33,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("debug_getBadBlocks", "debug_traceBlock", "debug_traceCall"),
     "eth_simulateV1",
     *("trace_filter", "trace_get"),
+    *("eth_baseFee", "eth_capabilities", "eth_getAccount", "eth_getAccountInfo"),
 }
 """Methods that geth lacks, those whose responses name the software, those that other
 tests compare with geth or with other methods, and those that need a WebSocket."""
@@ -49,7 +50,7 @@ SHOWN, SHOWN_TEXT = 3, 200
 @pytest.fixture(scope="module")
 def recordings() -> dict[str, Recording]:
     """Read geth's responses, which take some hundred megabytes of memory."""
-    return {name: recording.read(name) for name in CHAINS}
+    return {name: recording.read(name, PARTS) for name in CHAINS}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,17 @@
+"""The parts of the recorded requests. Each one has a file for each chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tests.golden import calls, state_calls
+from tests.golden.chains import Chain
+from tests.golden.recording import Call
+
+PARTS: dict[str, Callable[[Chain], Iterator[Call]]] = {
+    "blocks": calls.calls_to,
+    "state": state_calls.calls_to,
+}
+
+GROUPS = (*calls.GROUPS, *state_calls.GROUPS)
+"""The groups that responses are compared in."""
