@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents methods settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -41,6 +41,9 @@ documents: install-dev ## Check imports between packages, and the documentation
 
 audit: install-dev ## Look up known vulnerabilities of the pins (AUDIT_OPTIONAL=1 to pass without the service)
 	@$(VENV_PYTHON) -m config.audit $(if $(AUDIT_OPTIONAL),--optional)
+
+methods: install-dev ## Write docs/methods.md from the registry of methods
+	@$(VENV_PYTHON) manage.py document_methods
 
 settings: install-dev ## Write docs/settings.md from the declared settings
 	@$(VENV_PYTHON) manage.py document_settings

@@ -82,6 +82,9 @@ class BlockAppearances:
     block_hash: bytes
     indexes: list[int]
     """The transactions with these frames, in ascending order."""
+
+
+@dataclass(frozen=True, slots=True)
 class HeadFees:
     """Fees in wei per gas, as of the head. None before the fork that introduced them."""
 
@@ -437,6 +440,7 @@ class Store(Records, Protocol):
         self, network_id: int, sender: bytes, nonce: int
     ) -> Later[bytes | None]:
         """Return the hash of the canonical transaction with a sender and nonce."""
+
     def head(self, network_id: int) -> Later[NetworkView]:
         """Return a network with its current head."""
 

@@ -27,7 +27,6 @@ from nodeapi.store.appearances import AppearanceReads
 from nodeapi.store.base import CacheKey
 from nodeapi.store.blocks import BlockReads
 from nodeapi.store.changes import ChangeReads
-from nodeapi.store.configs import ConfigReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.fees import FeeReads
 from nodeapi.store.following import FollowingReads
@@ -50,7 +49,6 @@ class Store(
     ChangeReads,
     DerivedReads,
     AppearanceReads,
-    ConfigReads,
     FeeReads,
     FollowingReads,
     TaskOutcomes,
