@@ -7,4 +7,11 @@
 - `call`: execution of one call on a `World`.
 - `estimate`: the least gas limit. `access_list`: accounts and slots that are touched.
 - `revert`: the error of a reverted call.
+
+Simulated blocks consist of such calls:
+
+- `planning`: their numbers, timestamps and headers. `errors`: reasons to reject them.
+- `simulator`: execution of the blocks in order. `block_run`: execution of one.
+- `budget`: the gas that all calls share. `world`: balances that overrides have set.
+- `transactions`: the transactions that stand for the calls. `transfer_logs`: their logs.
 """

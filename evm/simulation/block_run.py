@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evm.fork import Fork
     from evm.headers import Header
     from evm.precompiles.contract import Precompile
-    from evm.simulation.arguments import CallArguments
+    from evm.simulation.arguments import CallArguments, CallMessage
     from evm.simulation.budget import GasBudget
     from evm.simulation.call import CallResult
     from evm.simulation.planning import BlockCalls
@@ -174,30 +174,13 @@ class BlockRun:
         self, block: CallBlock, arguments: CallArguments, budget: GasBudget
     ) -> None:
         """Execute a call as the next transaction of the block. Raises: SimulationError."""
-        left = self._header.gas_limit - self._execution.gas_used
-        wanted = left if arguments.gas is None else arguments.gas
-        if left < wanted:
-            raise SimulationError(
-                GAS_LIMIT_REACHED,
-                f"block gas limit reached: remaining: {left}, required: {wanted}",
-            )
-        gas = min(wanted, budget.gas_left)
-        nonce = arguments.nonce
-        if nonce is None:
-            nonce = self._world.get_nonce(arguments.sender or ZERO_ADDRESS)
-        try:
-            message = call_message(
-                replace(arguments, gas=gas, nonce=nonce),
-                chain_id=self._config.chain_id,
-                base_fee=self._header.base_fee_per_gas,
-                gas_cap=0,
-            )
-        except InvalidCall as error:
-            raise SimulationError(SERVER_ERROR, str(error)) from error
+        wanted = self._wanted_gas(arguments)
+        message = self._message(arguments, min(wanted, budget.gas_left))
         has_base_fee = self._header.base_fee_per_gas is not None
-        is_legacy = arguments.gas_price is not None or not has_base_fee
         transaction = unsigned_transaction(
-            message, self._config.chain_id, is_legacy=is_legacy
+            message,
+            self._config.chain_id,
+            is_legacy=arguments.gas_price is not None or not has_base_fee,
         )
         try:
             result = execute_call(
@@ -209,10 +192,39 @@ class BlockRun:
                 watcher=self._logs,
             )
         except CallRejected as error:
-            text = f"err: {error.text} (supplied gas {gas})"
+            text = f"err: {error.text} (supplied gas {message.gas})"
             raise SimulationError(error.code, text) from error
         budget.gas_used += result.gas_used
-        self._add(transaction, result, is_capped=gas < wanted)
+        self._add(transaction, result, is_capped=message.gas < wanted)
+
+    def _wanted_gas(self, arguments: CallArguments) -> int:
+        """Return a call's gas limit, by default what is left of the block.
+
+        Raises: SimulationError if less is left.
+        """
+        left = self._header.gas_limit - self._execution.gas_used
+        wanted = left if arguments.gas is None else arguments.gas
+        if left < wanted:
+            raise SimulationError(
+                GAS_LIMIT_REACHED,
+                f"block gas limit reached: remaining: {left}, required: {wanted}",
+            )
+        return wanted
+
+    def _message(self, arguments: CallArguments, gas: int) -> CallMessage:
+        """Return the message of a call with this gas limit. Raises: SimulationError."""
+        nonce = arguments.nonce
+        if nonce is None:
+            nonce = self._world.get_nonce(arguments.sender or ZERO_ADDRESS)
+        try:
+            return call_message(
+                replace(arguments, gas=gas, nonce=nonce),
+                chain_id=self._config.chain_id,
+                base_fee=self._header.base_fee_per_gas,
+                gas_cap=0,
+            )
+        except InvalidCall as error:
+            raise SimulationError(SERVER_ERROR, str(error)) from error
 
     def _add(
         self, transaction: UnsignedTransaction, result: CallResult, *, is_capped: bool
