@@ -688,3 +688,63 @@ CALL_TRACE_OPTIONS = _component(
         ]
     },
 )
+
+HASH32_OR_NULL = _or_null(HASH32)
+
+OTTERSCAN_TRACE = _array(
+    _object(
+        {
+            "type": _STRING,
+            "depth": _NUMBER,
+            "from": ADDRESS,
+            "to": ADDRESS,
+            "value": _or_null(QUANTITY),
+            "input": DATA,
+            "output": DATA,
+        }
+    )
+)
+OTTERSCAN_OPERATIONS = _array(
+    _object(
+        {
+            "type": {"type": "integer", "enum": [0, 1, 2, 3]},
+            "from": ADDRESS,
+            "to": ADDRESS,
+            "value": QUANTITY,
+        }
+    )
+)
+CONTRACT_CREATOR_OR_NULL = _or_null(_object({"hash": HASH32, "creator": ADDRESS}))
+
+_OTTERSCAN_BLOCK = _object(
+    {
+        **_HEADER,
+        "totalDifficulty": QUANTITY,
+        "transactionCount": _NUMBER,
+        "transactions": _array(TRANSACTION),
+        "withdrawals": _array(_WITHDRAWAL),
+    },
+    optional=f"totalDifficulty transactions withdrawals {_FORK_MEMBERS}",
+)
+BLOCK_DETAILS_OR_NULL = _or_null(
+    _object(
+        {
+            "block": _OTTERSCAN_BLOCK,
+            "issuance": _object(
+                {"blockReward": QUANTITY, "uncleReward": QUANTITY, "issuance": QUANTITY}
+            ),
+            "totalFees": QUANTITY,
+        }
+    )
+)
+BLOCK_PAGE_OR_NULL = _or_null(
+    _object({"fullblock": _OTTERSCAN_BLOCK, "receipts": _array({"type": "object"})})
+)
+SEARCH_PAGE = _object(
+    {
+        "txs": _array(TRANSACTION),
+        "receipts": _array({"allOf": [RECEIPT, _object({"timestamp": _NUMBER})]}),
+        "firstPage": BOOLEAN,
+        "lastPage": BOOLEAN,
+    }
+)

@@ -35,6 +35,10 @@ def examples(network: Network) -> Mapping[str, Any]:
         "data": "0x",
         "traceTypes": ["trace"],
         "indices": ["0x0"],
+        "nonce": 0,
+        "blockNumber": 0,
+        "pageNumber": 0,
+        "pageSize": 25,
         **_options(network),
     }
     if network.head_number is None or network.head_hash is None:

@@ -9,7 +9,13 @@ import re
 from typing import Any
 
 from jsonrpc.text import kind
-from nodeapi.encoding import TAGS, TOO_BIG, block_number
+from nodeapi.encoding import (
+    TAGS,
+    TOO_BIG,
+    BlockReference,
+    block_number,
+    block_number_or_hash,
+)
 from nodeapi.methods.go_json import mismatch
 
 _DECIMAL = re.compile("[0-9]{1,19}")
@@ -38,3 +44,10 @@ def number_or_tag(value: Any) -> int | str:
     if type(value) is str and value in TAGS:
         return value
     return number(value)
+
+
+def block_reference(value: Any) -> BlockReference:
+    """Decode a block parameter, whose number may have the forms of `number`."""
+    if type(value) is int or (type(value) is str and _DECIMAL.fullmatch(value)):
+        return BlockReference(number=number(value))
+    return block_number_or_hash(value)

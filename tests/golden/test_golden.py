@@ -34,6 +34,12 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     "eth_simulateV1",
     *("trace_filter", "trace_get"),
     *("eth_baseFee", "eth_capabilities", "eth_getAccount", "eth_getAccountInfo"),
+    *("ots_getApiLevel", "ots_hasCode", "ots_getContractCreator"),
+    *("ots_traceTransaction", "ots_getInternalOperations", "ots_getTransactionError"),
+    *("ots_getBlockDetails", "ots_getBlockDetailsByHash", "ots_getBlockTransactions"),
+    *("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"),
+    "ots_getTransactionBySenderAndNonce",
+    *("erigon_getHeaderByNumber", "erigon_getHeaderByHash"),
 }
 """Methods that geth lacks, those whose responses name the software, those that other
 tests compare with geth or with other methods, and those that need a WebSocket."""

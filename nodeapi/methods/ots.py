@@ -1,0 +1,161 @@
+"""`ots_`: single transactions and accounts, for Otterscan.
+
+Source: https://docs.otterscan.io/api-docs/ots-api; erigon
+rpc/jsonrpc/otterscan_api.go
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from evm.tracers.native import NativeTracer
+from evm.tracers.otterscan import (
+    ContractCreator,
+    OtterscanError,
+    OtterscanOperations,
+    OtterscanTrace,
+)
+from evm.world import EMPTY_CODE_HASH
+from jsonrpc.later import Later, if_found
+from jsonrpc.params import Param
+from jsonrpc.stream import Stream
+from nodeapi import schemas
+from nodeapi.encoding import LATEST, BlockReference, address, data, hash32
+from nodeapi.methods import traces
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.numbers import block_reference, number
+from nodeapi.methods.trace_options import TraceOptions
+from nodeapi.ports import Answer, MaybeAnswer, Place
+
+API_LEVEL = 8
+"""Version of Otterscan's methods."""
+
+_ADDRESS = Param("address", address, schemas.ADDRESS)
+_TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
+
+_TRACE = TraceOptions(NativeTracer(OtterscanTrace.name))
+_OPERATIONS = TraceOptions(NativeTracer(OtterscanOperations.name))
+_ERROR = TraceOptions(NativeTracer(OtterscanError.name))
+
+
+@registry.method(
+    "ots_getApiLevel",
+    result=schemas.named("level", schemas.NUMBER),
+    encode=orjson.dumps,
+    summary="Returns the version of Otterscan's methods.",
+)
+def get_api_level(context: Context) -> int:
+    """Return the version as a JSON number."""
+    return API_LEVEL
+
+
+@registry.method(
+    "ots_hasCode",
+    params=[
+        _ADDRESS,
+        Param(
+            "block",
+            block_reference,
+            schemas.BLOCK_PARAMETER,
+            required=False,
+            default=LATEST,
+        ),
+    ],
+    result=schemas.named("hasCode", schemas.BOOLEAN),
+    encode=orjson.dumps,
+    summary="Returns whether an account has code after a block.",
+)
+def has_code(context: Context, account: bytes, block: BlockReference) -> Later[bool]:
+    """Return whether the code is not empty."""
+    return context.store.account(context.network.id, account, block).then(
+        lambda found: found is not None and found.code_hash != EMPTY_CODE_HASH
+    )
+
+
+@registry.method(
+    "ots_traceTransaction",
+    params=[_TRANSACTION_HASH],
+    result=schemas.named("trace", schemas.OTTERSCAN_TRACE),
+    summary="Returns the call frames of a transaction as a list with their depth.",
+    credits=10,
+    capability=TRACE,
+    is_slow=True,
+)
+def trace_transaction(context: Context, transaction_hash: bytes) -> Later[Answer]:
+    """Return the call frames, without those of precompiled contracts."""
+    return traces.trace_transaction(context, transaction_hash, _TRACE)
+
+
+@registry.method(
+    "ots_getInternalOperations",
+    params=[_TRANSACTION_HASH],
+    result=schemas.named("operations", schemas.OTTERSCAN_OPERATIONS),
+    summary="Returns the transfers, creations and self-destructions by contracts in a "
+    "transaction.",
+    credits=10,
+    capability=TRACE,
+    is_slow=True,
+)
+def get_internal_operations(context: Context, transaction_hash: bytes) -> Later[Answer]:
+    """Return the operations below the first call frame, failed ones included."""
+    return traces.trace_transaction(context, transaction_hash, _OPERATIONS)
+
+
+@registry.method(
+    "ots_getTransactionError",
+    params=[_TRANSACTION_HASH],
+    result=schemas.named("data", schemas.DATA),
+    summary="Returns the data with which a transaction was reverted, 0x without any.",
+    credits=5,
+    is_slow=True,
+)
+def get_transaction_error(context: Context, transaction_hash: bytes) -> Later[Answer]:
+    """Return the data of a revert. Fails with TransactionNotFound."""
+    return traces.transaction_answer(context, transaction_hash, _ERROR)
+
+
+@registry.method(
+    "ots_getTransactionBySenderAndNonce",
+    params=[_ADDRESS, Param("nonce", number, schemas.NUMBER)],
+    result=schemas.named("transactionHash", schemas.HASH32_OR_NULL),
+    encode=lambda found: b"null" if found is None else data(found),
+    summary="Returns the hash of the transaction with a sender and nonce, null when there "
+    "is none.",
+    credits=5,
+)
+def get_transaction_by_sender_and_nonce(
+    context: Context, sender: bytes, nonce: int
+) -> Later[bytes | None]:
+    """Return the hash of a canonical transaction."""
+    return context.store.sent_transaction(context.network.id, sender, nonce)
+
+
+@registry.method(
+    "ots_getContractCreator",
+    params=[_ADDRESS],
+    result=schemas.named("creator", schemas.CONTRACT_CREATOR_OR_NULL),
+    summary="Returns the transaction that created a contract, and the account that "
+    "created it; null when the address has no code, or has it since block 0.",
+    credits=5,
+    is_slow=True,
+)
+async def get_contract_creator(context: Context, account: bytes) -> bytes | None:
+    """Return hash and creator. Raises: AddressesNotIndexed, TraceTooLarge."""
+    store, network_id = context.store, context.network.id
+    if not await has_code(context, account, LATEST):
+        return None
+    creator = ContractCreator(account)
+
+    def derive(place: Place) -> MaybeAnswer:
+        return store.derived_transaction_trace(
+            network_id,
+            place.block_hash,
+            place.index,
+            creator,
+            owner=context.grant.owner_id,
+        )
+
+    found = await if_found(store.contract_creation(network_id, account), derive)
+    assert not isinstance(found, Stream), "the result is short"
+    return found
