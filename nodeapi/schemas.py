@@ -181,6 +181,18 @@ PROOF = _component(
     ),
 )
 
+WITNESS = _component(
+    "Witness",
+    _object(
+        {
+            "headers": _array({"type": "object"}),
+            "codes": _array(DATA),
+            "state": _array(DATA),
+            "keys": {"type": "null"},
+        }
+    ),
+)
+
 SUBSCRIPTION_KIND: Schema = {
     "type": "string",
     "enum": ["newHeads", "logs", "newPendingTransactions", "syncing"],

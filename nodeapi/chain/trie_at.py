@@ -93,11 +93,12 @@ class TriesAt(StateTrie):
     def __init__(
         self,
         rewinding: Rewinding,
+        reader: NodeReader,
+        cache: NodeCache,
         root: Hash32,
         state: CachedState,
-        cache: NodeCache,
     ) -> None:
-        super().__init__(rewinding, cache, root, state)
+        super().__init__(reader, cache, root, state)
         self._rewinding = rewinding
 
     def open_storage(self, address: Address) -> PathTrie:
@@ -197,10 +198,20 @@ class Rewinding:
         """The number of nodes in memory."""
         return sum(map(len, self._rows.values()))
 
-    def open(self) -> TriesAt:
-        """Return the tries after the block. They can be changed independently."""
-        root = self._block.header.state_root
-        return TriesAt(self, root, CachedState(self.state), self._cache)
+    def open(
+        self, reader: NodeReader | None = None, cache: NodeCache | None = None
+    ) -> TriesAt:
+        """Return the tries after the block. They can be changed independently.
+
+        reader: reads these nodes, by default directly. cache: by default the shared one.
+        """
+        return TriesAt(
+            self,
+            self if reader is None else reader,
+            self._cache if cache is None else cache,
+            self._block.header.state_root,
+            CachedState(self.state),
+        )
 
     def rewind_storage(self, address: Address) -> None:
         """Compute the nodes of an account's storage trie, unless they are known."""

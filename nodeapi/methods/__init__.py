@@ -9,6 +9,7 @@ from nodeapi import conf
 from nodeapi.methods import (
     debug,
     debug_calls,
+    debug_witness,
     erigon,
     eth,
     eth_calls,
@@ -44,6 +45,7 @@ if conf.testing_methods():
 __all__ = [
     "debug",
     "debug_calls",
+    "debug_witness",
     "erigon",
     "eth",
     "eth_calls",

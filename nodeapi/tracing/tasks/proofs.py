@@ -9,15 +9,12 @@ from eth_typing import Address
 
 from evm.trie import NodeCache
 from nodeapi.chain.branches import Branches
-from nodeapi.chain.trie_at import (
-    NODES_CACHED,
-    Rewinding,
-    TooManyChanges,
-    TriesAt,
-    rewind,
-)
+from nodeapi.chain.replay import NotTraceable, find_origin
+from nodeapi.chain.trie_at import NODES_CACHED, Rewinding, TooManyChanges, rewind
+from nodeapi.chain.witness import build_witness
 from nodeapi.proofs.documents import proof_document
-from nodeapi.tracing.context import TaskFailed
+from nodeapi.proofs.witness import witness_document
+from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.execution import snapshot
 
 if TYPE_CHECKING:
@@ -47,10 +44,10 @@ class RecentTries:
         self._cache = NodeCache(NODES_CACHED)
         self._found: OrderedDict[tuple[Any, ...], Rewinding] = OrderedDict()
 
-    def open(
+    def find(
         self, connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
-    ) -> TriesAt:
-        """Return the tries after a block. Raises: as `nodeapi.chain.trie_at.rewind`."""
+    ) -> Rewinding:
+        """Return the trie nodes after a block, like `nodeapi.chain.trie_at.rewind`."""
         head = Branches(connection, network_id).head().header.hash
         key = (id(connection), network_id, block_hash, head)
         found = self._found.get(key)
@@ -64,7 +61,7 @@ class RecentTries:
             )
         self._found.move_to_end(key)
         self._evict()
-        return found.open()
+        return found
 
     def _evict(self) -> None:
         self._cache.age()
@@ -90,7 +87,9 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
     connection = context.connection
     with snapshot(connection):
         try:
-            tries = _recent.open(connection, context.network_id, context.block_hash)
+            tries = _recent.find(
+                connection, context.network_id, context.block_hash
+            ).open()
             (account,) = tries.prove_accounts([address])
             slots = tries.prove_slots(address, [int(name, 16) for name in names])
         except TooManyChanges as error:
@@ -98,4 +97,27 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
     return proof_document(address, account, names, slots)
 
 
-TASKS: dict[str, Task] = {"proof": prove}
+def witness(context: TaskContext, arguments: Any) -> TaskResult:
+    """Return the result of debug_executionWitness for the job's block.
+
+    Raises: TaskFailed if the block or its parent is not stored, or if too much has
+        changed since.
+    """
+    connection, network_id = context.connection, context.network_id
+    with snapshot(connection):
+        try:
+            origin = find_origin(
+                connection, network_id, context.config, context.block_hash
+            )
+            parent_hash = origin.block.header.parent_hash
+            nodes = _recent.find(connection, network_id, parent_hash)
+            found = build_witness(connection, network_id, origin, nodes)
+        except NotTraceable as error:
+            raise TaskFailed(SERVER_ERROR, str(error)) from error
+        except TooManyChanges as error:
+            raise TaskFailed(*_WINDOW_EXCEEDED) from error
+    document = witness_document(found.headers, found.codes, found.nodes)
+    return TaskResult(document, origin.block.header.gas_used)
+
+
+TASKS: dict[str, Task] = {"proof": prove, "witness": witness}

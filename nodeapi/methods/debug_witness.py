@@ -1,0 +1,41 @@
+"""`debug_executionWitness`: the data with which a block can be executed statelessly.
+
+Source: go-ethereum eth/api_debug.go, ExecutionWitness
+"""
+
+from __future__ import annotations
+
+from jsonrpc.later import Later
+from jsonrpc.params import Param
+from nodeapi import schemas
+from nodeapi.encoding import BlockReference, block_number_or_hash
+from nodeapi.errors import BlockNotFound
+from nodeapi.methods import traces
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.execution import run_task
+from nodeapi.ports import Answer
+
+TIMEOUT_SECONDS = 60.0
+"""Time for the computation of the parent's tries and for the execution."""
+
+
+@registry.method(
+    "debug_executionWitness",
+    params=[Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)],
+    result=schemas.named("witness", schemas.WITNESS),
+    summary="Returns the headers, contract code and trie nodes that the execution of a "
+    "block reads.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+def get_execution_witness(context: Context, block: BlockReference) -> Later[Answer]:
+    """Return the witness of a block, canonical or not."""
+
+    def compute(block_hash: bytes | None) -> Later[Answer]:
+        if block_hash is None:
+            raise BlockNotFound(block.hash or block.tag or block.number or 0)
+        return run_task(context, "witness", block_hash, {}, timeout=TIMEOUT_SECONDS)
+
+    return traces.named_block(context, block).then(compute)
