@@ -55,17 +55,13 @@ _ACCOUNTS_SINCE: LiteralString = (
     " AND block_number > %(number)b LIMIT %(limit)b"
     "), newest AS ("
     "SELECT DISTINCT ON (address) * FROM later ORDER BY address, block_number DESC"
-    ") SELECT newest.address, newest.nonce, newest.balance, newest.code_hash,"
-    " newest.storage_root, earlier.* FROM newest LEFT JOIN LATERAL ("
+    ") SELECT (SELECT count(*) FROM later), newest.address, newest.nonce,"
+    " newest.balance, newest.code_hash, newest.storage_root, earlier.*"
+    " FROM newest LEFT JOIN LATERAL ("
     "SELECT nonce, balance, code_hash, storage_root"
     " FROM nodeapi_accountversion AS version WHERE network_id = %(network)b"
     " AND version.address = newest.address AND block_number <= %(number)b"
     " ORDER BY block_number DESC LIMIT 1) AS earlier ON true"
-)
-_COUNT_ACCOUNTS_SINCE: LiteralString = (
-    "SELECT count(*) FROM (SELECT 1 FROM nodeapi_accountversion"
-    " WHERE network_id = %(network)b AND block_number > %(number)b LIMIT %(limit)b)"
-    " AS later"
 )
 _SLOTS_SINCE: LiteralString = (
     "WITH later AS MATERIALIZED ("
@@ -267,20 +263,19 @@ class Rewinding:
         """Return the base's and the fork point's values of all changed accounts."""
         if self._fork_number == self._base.number:
             return {}, {}
-        values = {
-            "network": self._network_id,
-            "number": self._fork_number,
-            "limit": self._max_changes + 1,
-        }
-        (count,) = self._connection.execute(
-            _COUNT_ACCOUNTS_SINCE, values, prepare=True
-        ).fetchone() or (0,)
-        if count > self._max_changes:
-            raise TooManyChanges
         before, after = {}, {}
-        for address, *columns in self._connection.execute(
-            _ACCOUNTS_SINCE, values, binary=True, prepare=True
+        for count, address, *columns in self._connection.execute(
+            _ACCOUNTS_SINCE,
+            {
+                "network": self._network_id,
+                "number": self._fork_number,
+                "limit": self._max_changes + 1,
+            },
+            binary=True,
+            prepare=True,
         ):
+            if count > self._max_changes:
+                raise TooManyChanges
             before[Address(address)] = account_value(columns[:4])
             after[Address(address)] = account_value(columns[4:])
         return before, after

@@ -1,4 +1,4 @@
-"""Proofs for the newest block, from the stored trie nodes.
+"""Proofs for the newest block, and for older ones whose trie nodes are kept.
 
 A node is valid if it has the hash that its parent names, and the root if it has the state
 root of the block. Nodes therefore do not have to be read in one snapshot. If the head
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 from eth_typing import Address
 
@@ -24,13 +25,23 @@ from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
-from postgres.statement import BYTEA, INT8, Row, read_array
+from postgres.statement import BYTEA, INT8, Row, read_array, read_int8
 
 SHORT_PROOF_KEYS = 32
 """Most slots that are proven in the event loop, which takes up to 3 ms."""
 
 _MAX_BATCH = 64
 """Keys of one query. Each has about eight nodes of half a kilobyte."""
+
+
+class _State(NamedTuple):
+    """The state whose nodes are read.
+
+    number: of the block, None for the newest state.
+    """
+
+    network_id: int
+    number: int | None
 
 
 class ProofReads(Reads):
@@ -53,15 +64,19 @@ class ProofReads(Reads):
             _bytes,
             is_immutable=True,
         )
-        self._nodes: Lookup[tuple[int, bytes, bytes, int], list[bytes]] = Lookup(
+        place = [
+            ("network_id", INT8),
+            ("owner", BYTEA),
+            ("nibbles", BYTEA),
+            ("depth", INT8),
+        ]
+        self._nodes: Lookup[tuple[Any, ...], list[bytes]] = Lookup(
+            connections, queries.TRIE_NODES, place, _nodes, max_batch=_MAX_BATCH
+        )
+        self._former_nodes: Lookup[tuple[Any, ...], list[bytes]] = Lookup(
             connections,
-            queries.TRIE_NODES,
-            [
-                ("network_id", INT8),
-                ("owner", BYTEA),
-                ("nibbles", BYTEA),
-                ("depth", INT8),
-            ],
+            queries.FORMER_TRIE_NODES,
+            [*place, ("number", INT8)],
             _nodes,
             max_batch=_MAX_BATCH,
         )
@@ -77,7 +92,8 @@ class ProofReads(Reads):
 
         names: of the slots' keys, see `nodeapi.proofs.requests.key_names`.
 
-        None if the block is not the head, or has more keys than SHORT_PROOF_KEYS.
+        None if the block's trie nodes are not stored, or if there are more keys than
+        SHORT_PROOF_KEYS.
         """
         cache_key = ("proof", network_id, block_hash, address, tuple(names))
         cached = self._cache.get(cache_key)
@@ -91,14 +107,12 @@ class ProofReads(Reads):
 
     def _proof_in(
         self,
-        cache_key: CacheKey,
+        cache_key: tuple[str, int, bytes, bytes, tuple[str, ...]],
         address: bytes,
         names: Sequence[str],
         view: NetworkView,
     ) -> Later[bytes | None]:
-        if view.head_hash is None or view.head_hash != cache_key[2]:
-            return Later(None)
-        proof = self._prove(view.id, view.head_hash, address, names)
+        proof = self._prove(view, cache_key[2], address, names)
         return Later.from_coroutine(proof).then(partial(self._keep_proof, cache_key))
 
     def _keep_proof(self, cache_key: CacheKey, proof: bytes | None) -> bytes | None:
@@ -107,48 +121,54 @@ class ProofReads(Reads):
         return proof
 
     async def _prove(
-        self, network_id: int, block_hash: bytes, address: bytes, names: Sequence[str]
+        self, view: NetworkView, block_hash: bytes, address: bytes, names: Sequence[str]
     ) -> bytes | None:
-        root = await self._state_root(network_id, block_hash)
+        root, number = await self._state_root(view.id, block_hash)
+        state = _State(view.id, None if block_hash == view.head_hash else number)
         owner = address_key(Address(address))
         account = KeyProof(root, owner)
-        if not await self._complete(network_id, STATE_OWNER, [account]):
+        if not await self._complete(state, STATE_OWNER, [account]):
             return None
         root = storage_root(account)
         slots = [KeyProof(root, slot_key(int(name, 16))) for name in names]
-        if not await self._complete(network_id, owner, slots):
+        if not await self._complete(state, owner, slots):
             return None
         return proof_document(address, account, names, slots)
 
-    async def _state_root(self, network_id: int, block_hash: bytes) -> bytes:
+    async def _state_root(
+        self, network_id: int, block_hash: bytes
+    ) -> tuple[bytes, int]:
+        """Return the state root and the number of a block."""
         cache_key = ("state root", network_id, block_hash)
-        root = self._cache.get(cache_key)
-        if root is None:
-            root = await self._state_roots.get((network_id, block_hash))
-            if root is None:
-                raise Unavailable("the head was deleted")
-            self._cache.put(cache_key, root)
-        return root
+        found = self._cache.get(cache_key)
+        if found is None:
+            found = await self._state_roots.get((network_id, block_hash))
+            if found is None:
+                raise Unavailable("the block was deleted")
+            self._cache.put(cache_key, found)
+        return found[:32], read_int8(found[32:])
 
     async def _complete(
-        self, network_id: int, owner: bytes, proofs: Sequence[KeyProof]
+        self, state: _State, owner: bytes, proofs: Sequence[KeyProof]
     ) -> bool:
         """Read the nodes of proofs. Return False if they belong to another state."""
         waiting = [proof for proof in proofs if self._extend(proof)]
         while waiting:
-            rows = await all_of(
-                [
-                    Later.from_future(
-                        self._nodes.get((network_id, owner, proof.nibbles, proof.depth))
-                    )
-                    for proof in waiting
-                ]
-            )
+            rows = await all_of([self._read(state, owner, proof) for proof in waiting])
             for proof, nodes in zip(waiting, rows, strict=True):
                 if not nodes or not self._add(proof, nodes):
                     return False
             waiting = [proof for proof in waiting if self._extend(proof)]
         return True
+
+    def _read(
+        self, state: _State, owner: bytes, proof: KeyProof
+    ) -> Later[list[bytes] | None]:
+        """Return the next nodes of a proof, as far as they are stored."""
+        key = (state.network_id, owner, proof.nibbles, proof.depth)
+        if state.number is None:
+            return Later.from_future(self._nodes.get(key))
+        return Later.from_future(self._former_nodes.get((*key, state.number)))
 
     def _extend(self, proof: KeyProof) -> bool:
         """Add cached nodes. Return whether more nodes have to be read."""

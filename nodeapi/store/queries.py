@@ -43,26 +43,51 @@ CANONICAL_HASH = f"SELECT k.n, b.hash, {_HEAD_HASH} FROM k JOIN {_BY_NUMBER}"
 IS_CANONICAL = f"SELECT k.n, b.is_canonical FROM k JOIN {_BY_HASH}"
 """(network_id, hash) → is_canonical."""
 
-STATE_ROOT = f"SELECT k.n, b.state_root FROM k JOIN {_BY_HASH}"
-"""(network_id, hash) → state_root."""
+STATE_ROOT = f"""
+    SELECT k.n, b.state_root || int8send(b.number) FROM k JOIN {_BY_HASH}
+"""
+"""(network_id, hash) → state_root and number, as 32 and 8 bytes."""
 
 LEVELS_READ = 8
 """Levels of a trie that one query reads. Most keys among a million are at level 6 or 7.
 """
 
+_STORED_NODE = """
+    SELECT t.node FROM nodeapi_trienode t
+    WHERE t.network_id = k.network_id AND t.owner = k.owner
+        AND t.path = substring(k.nibbles FOR d::int) LIMIT 1
+"""
+
 TRIE_NODES = f"""
     SELECT k.n, ARRAY(
         SELECT found.node FROM generate_series(k.depth, k.depth + {LEVELS_READ - 1}) d
-        CROSS JOIN LATERAL (
-            SELECT t.node FROM nodeapi_trienode t
-            WHERE t.network_id = k.network_id AND t.owner = k.owner
-                AND t.path = substring(k.nibbles FOR d::int) LIMIT 1
-        ) found ORDER BY d
+        CROSS JOIN LATERAL ({_STORED_NODE}) found ORDER BY d
     ) FROM k
 """
 """(network_id, owner, nibbles, depth) → the nodes on the path of a key, from a depth on.
 
 LIMIT makes PostgreSQL probe the index once for each level."""
+
+FORMER_TRIE_NODES = f"""
+    SELECT k.n, ARRAY(
+        SELECT found.node FROM generate_series(k.depth, k.depth + {LEVELS_READ - 1}) d
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN later.is_found THEN later.node
+                ELSE ({_STORED_NODE}) END AS node
+            FROM (SELECT) one LEFT JOIN LATERAL (
+                SELECT true AS is_found, v.node FROM nodeapi_trienodeversion v
+                WHERE v.network_id = k.network_id AND v.owner = k.owner
+                    AND v.path = substring(k.nibbles FOR d::int)
+                    AND v.block_number > k.number
+                ORDER BY v.block_number LIMIT 1
+            ) later ON true
+        ) found WHERE found.node IS NOT NULL ORDER BY d
+    ) FROM k
+"""
+"""(network_id, owner, nibbles, depth, number) → the nodes as they were after a block.
+
+If the network keeps no versions of that block's nodes, those of a later state are
+returned, which have other hashes."""
 
 _NEWEST_VALUE = """
     SELECT s.value FROM nodeapi_storageversion s
