@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ _MARGIN = 4
 
 
 T = TypeVar("T")
+Node = TypeVar("Node", bound="ChainNode")
 
 
 class UpstreamRefused(Exception):
@@ -51,16 +53,16 @@ class UpstreamRefused(Exception):
         self.data = data
 
 
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """A node's JSON-RPC endpoint.
+class ChainNode(ABC):
+    """A node that knows a chain.
 
     Every method raises UpstreamUnavailable if the node does not respond, and
-    UpstreamRefused if it returns an error. No text contains the URL or a header.
+    UpstreamRefused if it returns an error.
     """
 
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    @abstractmethod
+    async def call(self, method: str, *params: Any) -> Any:
+        """Call a method of the node, and return its result."""
 
     async def chain_id(self) -> int:
         """Return the node's chain id."""
@@ -95,15 +97,26 @@ class Upstream:
         """Return an account's next nonce, pending transactions included."""
         return await self._quantity("eth_getTransactionCount", address, "pending")
 
-    async def send(self, raw: bytes) -> None:
-        """Send a signed transaction. Nothing happens if the node has it already."""
-        async with self._client() as client:
-            await submit(client, raw)
-
     async def knows(self, transaction_hash: str) -> bool:
         """Return whether the node has a transaction, pending or in a block."""
         found = await self.call("eth_getTransactionByHash", transaction_hash)
         return found is not None
+
+    async def _quantity(self, method: str, *params: Any) -> int:
+        return _read_quantity(await self.call(method, *params))
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream(ChainNode):
+    """A node's JSON-RPC endpoint. No text contains the URL or a header."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    async def send(self, raw: bytes) -> None:
+        """Send a signed transaction. Nothing happens if the node has it already."""
+        async with self._client() as client:
+            await submit(client, raw)
 
     async def call(self, method: str, *params: Any) -> Any:
         """Call a method of the node, and return its result."""
@@ -127,14 +140,11 @@ class Upstream:
                 error.code, _kept(error.message[:MAX_MESSAGE]), data
             ) from None
 
-    async def _quantity(self, method: str, *params: Any) -> int:
-        return _read_quantity(await self.call(method, *params))
-
 
 async def first_available(
-    upstreams: Sequence[Upstream], ask: Callable[[Upstream], Awaitable[T]]
+    upstreams: Sequence[Node], ask: Callable[[Node], Awaitable[T]]
 ) -> T:
-    """Return the answer of the first upstream that responds.
+    """Return the answer of the first node that responds.
 
     Raises: UpstreamRefused; UpstreamUnavailable if none responds in READ_SECONDS.
     """

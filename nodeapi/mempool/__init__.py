@@ -5,6 +5,7 @@
 - `adding`: writes a transaction to the local pool, and keeps the pool's limits.
 - `writer`: the connection and the thread of a process for these writes.
 - `local`: the local pool of networks without upstreams. No block includes them.
+- `submitting`: the same for threads that have no event loop.
 - `answers`: the JSON of the methods `txpool_*`.
 - `pools`: the pool of a network: an upstream's, or the local one.
 """

@@ -47,3 +47,17 @@ def alive(network: str, sender: str | None = None) -> str:
             WHERE p.network_id = {network} {only} AND {IS_ALIVE}
         ) r
     """
+
+
+def next_nonce_query(network: str, address: str) -> str:
+    """Return the query for an account's nonce after its pending transactions, as text.
+
+    network, address: SQL of the network's id and of the address.
+    """
+    account = ACCOUNT.format(network=network, address=address)
+    return f"""
+        SELECT (
+            coalesce((SELECT nonce FROM ({account}) a), 0)
+            + (SELECT count(*) FROM ({alive(network, address)}) t WHERE is_pending)
+        )::text
+    """

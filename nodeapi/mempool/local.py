@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from evm.transactions import BLOB, Transaction
 from jsonrpc.later import Later
 from nodeapi.mempool import answers
-from nodeapi.mempool.alive import ACCOUNT, IS_ALIVE, OF_SENDER, alive
+from nodeapi.mempool.alive import IS_ALIVE, OF_SENDER, alive, next_nonce_query
 from nodeapi.mempool.answers import Listed
 from nodeapi.mempool.writer import PoolWriter
 from postgres.connections import Connections
@@ -40,15 +40,7 @@ _LISTED = f"""
 """
 _ALL = Statement(_LISTED.format(alive=alive("$1")), [INT8.oid])
 _OF_ONE = Statement(_LISTED.format(alive=alive("$1", "$2")), [INT8.oid, BYTEA.oid])
-_NEXT_NONCE = Statement(
-    f"""
-    SELECT (
-        coalesce((SELECT nonce FROM ({ACCOUNT.format(network="$1", address="$2")}) a), 0)
-        + (SELECT count(*) FROM ({alive("$1", "$2")}) t WHERE is_pending)
-    )::text
-    """,
-    [INT8.oid, BYTEA.oid],
-)
+_NEXT_NONCE = Statement(next_nonce_query("$1", "$2"), [INT8.oid, BYTEA.oid])
 
 
 class LocalPool:

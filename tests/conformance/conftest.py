@@ -39,7 +39,7 @@ def _parametrize_recorded(metafunc: pytest.Metafunc) -> None:
         reason = pytest.mark.skip(reason=str(absent))
         metafunc.parametrize("recorded_case", [pytest.param(None, marks=reason)])
         return
-    methods = {method.name for method in registry}
+    methods = {method.name for method in registry} | {execution_apis.TESTING_METHOD}
     cases = [
         path for path in sorted(folder.glob("*/*.io")) if path.parent.name in methods
     ]

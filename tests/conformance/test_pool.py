@@ -11,7 +11,7 @@ import pytest
 from tests.support import chains, execution_apis
 from tests.support.live import Api, live_service
 
-BUILD = "testing_buildBlockV1"
+BUILD = execution_apis.TESTING_METHOD
 SEND = "eth_sendRawTransaction"
 SETTING = {"NODEAPI_TESTING_METHODS": "on"}
 

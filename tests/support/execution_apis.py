@@ -17,6 +17,9 @@ import pytest
 from evm import rlp
 from evm.blocks import Block, decode_block
 
+TESTING_METHOD = "testing_buildBlockV1"
+"""A method that exists only with NODEAPI_TESTING_METHODS."""
+
 PROJECT = Path(__file__).resolve().parents[2]
 
 

@@ -188,10 +188,17 @@ def test_what_is_no_transaction_is_refused(sending: Rig, node, transaction):
     assert refusal(sending, transaction)[0] == -32602
 
 
-def test_network_without_a_node_does_not_ask_the_user(sending: Rig):
-    expected = (-32000, "this network accepts no transactions")
-    assert refusal(sending, TRANSFER) == expected
-    assert refusal(sending, TRANSFER, "eip155:137") == expected
+def test_network_without_nodes_and_blocks_does_not_ask_the_user(sending: Rig):
+    network = Network.objects.filter(slug="polygon")
+    ((number, head),) = network.values_list("head_number", "head_hash")
+    network.update(head_number=None, head_hash=None)
+    connect(sending)
+    try:
+        expected = (-32000, "this network accepts no transactions")
+        assert refusal(sending, TRANSFER, "eip155:137") == expected
+    finally:
+        network.update(head_number=number, head_hash=head)
+        connect(sending)
 
 
 def test_node_of_another_chain_is_not_used(sending: Rig, node: UpstreamNode):

@@ -17,7 +17,8 @@ from wallets.errors import NotSent, Unauthorized
 from wallets.methods.catalog import chain_methods
 from wallets.methods.confirmed import signature_of, signer
 from wallets.methods.invocation import Invocation
-from wallets.services.sending import NO_TRANSACTIONS, NODE_UNAVAILABLE
+from wallets.own_node import OwnNode
+from wallets.services.targets import NO_TRANSACTIONS, NODE_UNAVAILABLE
 from wallets.signatures import SEND_TRANSACTION
 from wallets.signing.transactions import (
     GasPrices,
@@ -27,7 +28,7 @@ from wallets.signing.transactions import (
     read_transaction,
     to_json,
 )
-from wallets.upstream import Upstream, UpstreamRefused, first_available
+from wallets.upstream import ChainNode, Upstream, UpstreamRefused, first_available
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ async def send_transaction(invocation: Invocation, given: dict[str, Any]) -> byt
         wanted = read_transaction(given)
         if wanted.chain_id not in (None, network.chain_id):
             raise ValueError("chainId: is not the chain of the scope")
-        subject = await _complete(network, wanted)
+        subject = await _complete(invocation, network, wanted)
     except ValueError as error:
         raise InvalidParams(str(error)) from error
     transaction = to_json(subject)
@@ -69,23 +70,23 @@ async def send_transaction(invocation: Invocation, given: dict[str, Any]) -> byt
     )
 
 
-async def _complete(network: NetworkView, wanted: TransactionRequest) -> Transaction:
+async def _complete(
+    invocation: Invocation, network: NetworkView, wanted: TransactionRequest
+) -> Transaction:
     """Return the transaction with gas and fees from the first node that responds.
+
+    A network without upstreams computes them itself.
 
     Raises: ValueError for contradictory fees; NotSent, with the node's own error if it
         has sent one.
     """
-    upstreams = [Upstream(each.url, each.headers) for each in network.upstreams]
-    if not upstreams:
-        raise NotSent(NO_TRANSACTIONS)
+    nodes = await _nodes(invocation, network)
 
-    async def ask(upstream: Upstream) -> tuple[int, GasPrices, int]:
-        return await asyncio.gather(
-            upstream.chain_id(), upstream.prices(), upstream.gas(wanted)
-        )
+    async def ask(node: ChainNode) -> tuple[int, GasPrices, int]:
+        return await asyncio.gather(node.chain_id(), node.prices(), node.gas(wanted))
 
     try:
-        chain_id, prices, gas = await first_available(upstreams, ask)
+        chain_id, prices, gas = await first_available(nodes, ask)
     except UpstreamUnavailable as error:
         logger.warning("the node of %s does not answer: %s", network.slug, error)
         raise NotSent(NODE_UNAVAILABLE) from error
@@ -95,3 +96,21 @@ async def _complete(network: NetworkView, wanted: TransactionRequest) -> Transac
         logger.error("the node of %s serves another chain", network.slug)
         raise NotSent(NO_TRANSACTIONS)
     return complete(wanted, prices, network.chain_id, gas)
+
+
+async def _nodes(invocation: Invocation, network: NetworkView) -> list[ChainNode]:
+    """Return the upstreams of a network, or this service for one without upstreams.
+
+    Raises: NotSent if the network has no blocks.
+    """
+    upstreams: list[ChainNode] = [
+        Upstream(each.url, each.headers) for each in network.upstreams
+    ]
+    if upstreams:
+        return upstreams
+    if network.head_hash is None:
+        raise NotSent(NO_TRANSACTIONS)
+    context = invocation.context
+    wallet = context.wallet
+    grant = await wallet.grant()
+    return [OwnNode(wallet.node, network, grant, context.request_id)]

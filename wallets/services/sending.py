@@ -6,10 +6,9 @@ name the transaction, whatever happens then.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -18,8 +17,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from keys.models import User
-from networks.models import Network
-from nodeapi.upstreams.errors import UpstreamUnavailable
 from wallets.changes import BY_WALLET, Cause, announce_dapp, record
 from wallets.errors import NotSent
 from wallets.models import Account, ConsentRequest, Event, RequestState
@@ -31,15 +28,10 @@ from wallets.services.signatures import (
     open_key,
     record_signed,
 )
+from wallets.services.targets import target_of, unknown_outcome
 from wallets.signatures import SignatureRequest
 from wallets.signing.transactions import Signed, Transaction, sign_transaction
 from wallets.signing.turns import TooBusy
-from wallets.upstream import (
-    Upstream,
-    UpstreamRefused,
-    first_available,
-    send_to_all,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +43,6 @@ TURN_SECONDS = 10.0
 """Time for which a transaction waits for another one of the same account, because its
 nonce depends on it."""
 
-NO_TRANSACTIONS = "this network accepts no transactions"
-NODE_UNAVAILABLE = "the network's node does not answer"
 _SENDER_LOCKS = 0x73656E64
 """The class of the advisory locks of sending accounts."""
 
@@ -69,16 +59,16 @@ def approve_transaction(
     subject, account = question.subject, question.account
     if not isinstance(subject, Transaction):
         raise TypeError("only transactions are sent: services.signatures")
-    upstreams = _upstreams(subject.chain_id)
+    target = target_of(subject.chain_id)
     key = open_key(question, passphrase, cause)
     assert account is not None  # open_key would have raised NoKey
     with _turn(account):
         nonce = subject.nonce
         if nonce is None:
-            nonce = _next_nonce(upstreams, account)
+            nonce = target.next_nonce(account.address)
         signed = sign_transaction(subject, nonce, key)
         _begin(question, user, signed, cause)
-        failure = _send(upstreams, signed)
+        failure = target.send(signed.raw, _hash(signed))
     _finish(request_id, failure)
     if failure is not None:
         raise failure
@@ -91,30 +81,7 @@ def close_abandoned(*, request_id: int) -> None:
     sending = ConsentRequest.objects.filter(pk=request_id, decided_at__lt=since)
     found = sending.filter(state=RequestState.SENDING).first()
     if found is not None:
-        _finish(request_id, _unknown(found.result))
-
-
-def _upstreams(chain_id: int) -> list[Upstream]:
-    """Return the enabled upstreams of the oldest network with a chain id.
-
-    Raises: NotSent without any.
-    """
-    network = Network.objects.filter(chain_id=chain_id).order_by("pk").first()
-    enabled = () if network is None else network.upstreams.filter(is_enabled=True)
-    upstreams = [Upstream(each.url, each.headers) for each in enabled]
-    if not upstreams:
-        raise NotSent(NO_TRANSACTIONS)
-    return upstreams
-
-
-def _next_nonce(upstreams: Sequence[Upstream], account: Account) -> int:
-    address = account.address
-    try:
-        return asyncio.run(first_available(upstreams, lambda one: one.nonce(address)))
-    except UpstreamUnavailable as error:
-        raise NotSent(NODE_UNAVAILABLE) from error
-    except UpstreamRefused as error:
-        raise NotSent(error.message, error.code, error.data) from error
+        _finish(request_id, unknown_outcome(found.result))
 
 
 @transaction.atomic
@@ -129,18 +96,6 @@ def _begin(
     request.outcome = {"result": _hash(signed)}
     decide(request, RequestState.SENDING)
     record_signed(request, cause, hash=_hash(signed))
-
-
-def _send(upstreams: Sequence[Upstream], signed: Signed) -> NotSent | None:
-    """Send a transaction to all upstreams; return the failure, None if one has it."""
-    try:
-        asyncio.run(send_to_all(upstreams, signed.raw, _hash(signed)))
-    except UpstreamUnavailable as error:
-        logger.warning("the nodes of a network do not answer: %s", error)
-        return _unknown(_hash(signed))
-    except UpstreamRefused as error:
-        return NotSent(error.message, error.code, error.data)
-    return None
 
 
 @transaction.atomic
@@ -163,11 +118,6 @@ def _finish(request_id: int, failure: NotSent | None) -> None:
 
 def _as_json(failure: NotSent) -> dict[str, Any]:
     return {"code": failure.code, "message": failure.message, "data": failure.data}
-
-
-def _unknown(transaction_hash: str) -> NotSent:
-    text = f"the network's node did not answer; it may have taken {transaction_hash}"
-    return NotSent(text, data={"hash": transaction_hash})
 
 
 def _hash(signed: Signed) -> str:

@@ -166,7 +166,7 @@ def test_function_that_is_unknown_is_called_so(signing: Person):
 
 
 def test_transaction_is_not_sent_where_no_node_takes_it(signing: Person):
-    waiting = asked_to_send(signing)
+    waiting = asked_to_send(signing, chain_id=99)
     response = approve(signing, waiting)
     page = signing.client.get(response["Location"]).content.decode()
     assert "Not sent: this network accepts no transactions." in page
