@@ -76,7 +76,7 @@ class GasEstimator:
             not call.data
             and call.to != CREATE_ADDRESS
             and not self._world.get_code(call.to)
-            and self._succeeds(TRANSACTION_GAS)
+            and self._is_plain_transfer()
         ):
             return TRANSACTION_GAS
         result = self._execute(highest, names_error=True)
@@ -127,6 +127,13 @@ class GasEstimator:
                 available -= blob_cost
             limit = min(limit, available // fee)
         return min(limit, gas_cap) if gas_cap else limit
+
+    def _is_plain_transfer(self) -> bool:
+        """Return whether the call succeeds with the gas of a transfer."""
+        try:
+            return self._succeeds(TRANSACTION_GAS)
+        except CallRejected:
+            return False  # the next execution is rejected as well, with another text
 
     def _succeeds(self, gas: int) -> bool:
         result = self._execute(gas, names_error=False)
