@@ -20,6 +20,7 @@ PARTS = (
     *("import", "watching", "growth", "endpoint", "workers", "traces", "on_demand"),
     *("beside", "limits", "records", "sockets", "worst", "admin", "live"),
     "storage",
+    "reads",
 )
 
 RESULTS = Path(__file__).parent / "results.json"

@@ -45,6 +45,9 @@ class Job:
     connections: int
     seconds: float
     max_requests: int = 200_000
+    probed: int | None = None
+    """Number of requests that are sent once before the load, by default all. The others
+    have to be answered with as many bytes as the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def begin_answer(data: bytes, expected: int | None = None) -> tuple[int, int]:
     Raises: LoadFailed if the status is not 200 or the length is not the expected one.
     """
     body = data.find(b"\r\n\r\n") + 4
-    at = data.find(_LENGTH, 0, body)
+    at = data[:body].lower().find(_LENGTH)
     if not data.startswith(_STATUS_LINE) or body < 4 or at < 0:
         raise LoadFailed(f"not an answer: {data[:300]!r}")
     at += len(_LENGTH)
@@ -140,10 +143,11 @@ def run(job: Job) -> Load:
     Raises: LoadFailed for a wrong or late response; OSError for a failed connection.
     """
     requests = [request.encode("latin-1") for request in job.requests]
-    key = (job.port, tuple(job.requests))
+    key = (job.port, tuple(job.requests[: job.probed]))
     if key not in _probed:
-        _probed[key] = probe(job, requests)
+        _probed[key] = probe(job, requests[: job.probed])
     lengths = _probed[key]
+    lengths = lengths + lengths[:1] * (len(requests) - len(lengths))
     connections = [_Connection(job.port) for _ in range(job.connections)]
     try:
         for connection in connections:
