@@ -17,7 +17,7 @@ from eth_typing import Address
 from evm.blocks import Withdrawal
 from evm.simulation.arguments import CallArguments
 from evm.simulation.overrides import AccountOverride, BlockOverrides, StateOverrides
-from evm.transactions import Authorization
+from evm.transactions import AccessList, Authorization
 from jsonrpc.text import kind
 from nodeapi.encoding import address, any_data, go_mismatch, hash32
 from nodeapi.go_fields import (
@@ -128,10 +128,7 @@ def encode_call(call: CallArguments) -> dict[str, Any]:
         if value is not None:
             found[name] = hex(value)
     if call.access_list is not None:
-        found["accessList"] = [
-            {"address": _hex(account), "storageKeys": [_word(slot) for slot in slots]}
-            for account, slots in call.access_list
-        ]
+        found["accessList"] = encode_access_list(call.access_list)
     if call.blob_versioned_hashes is not None:
         found["blobVersionedHashes"] = [
             _hex(blob_hash) for blob_hash in call.blob_versioned_hashes
@@ -141,6 +138,14 @@ def encode_call(call: CallArguments) -> dict[str, Any]:
             _encode_authorization(each) for each in call.authorization_list
         ]
     return found
+
+
+def encode_access_list(accesses: AccessList) -> list[dict[str, Any]]:
+    """Return an access list as JSON."""
+    return [
+        {"address": _hex(account), "storageKeys": [_word(slot) for slot in slots]}
+        for account, slots in accesses
+    ]
 
 
 def _encode_authorization(authorization: Authorization) -> dict[str, str]:

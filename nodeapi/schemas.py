@@ -584,6 +584,10 @@ _CALL_MEMBERS: dict[str, Schema] = {
     "authorizationList": _array(_AUTHORIZATION),
 }
 CALL = _component("Call", _object(_CALL_MEMBERS, " ".join(_CALL_MEMBERS)))
+CREATED_ACCESS_LIST = _object(
+    {"accessList": ACCESS_LIST, "error": {"type": "string"}, "gasUsed": QUANTITY},
+    optional="error",
+)
 
 _SLOTS: Schema = {
     "type": "object",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
+from eth._utils.address import generate_contract_address
 from eth_typing import Address
 from eth_utils.exceptions import ValidationError
 
@@ -16,7 +17,7 @@ from evm.opcodes import NUMBERS
 from evm.simulation.call import CallResult
 from evm.simulation.traced import execute_traced_call
 from evm.stack import address_of
-from evm.transactions import AccessList, Authorization
+from evm.transactions import CREATE_ADDRESS, AccessList, Authorization
 
 if TYPE_CHECKING:
     from evm.simulation.arguments import CallMessage
@@ -111,6 +112,13 @@ def authorities(authorizations: Iterable[Authorization], chain_id: int) -> set[A
         except ValidationError:
             continue
     return found
+
+
+def receiver(call: CallMessage) -> Address:
+    """Return the account that a call names, or the contract that it creates."""
+    if call.to != CREATE_ADDRESS:
+        return call.to
+    return Address(generate_contract_address(call.sender, call.nonce))
 
 
 def create_access_list(

@@ -1,13 +1,17 @@
-"""`eth_call` and `eth_estimateGas`: calls that are executed without a transaction.
+"""`eth_call` and its relatives: calls that are executed without a transaction.
 
 Source: go-ethereum v1.17.2, internal/ethapi/api.go
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from evm.simulation.arguments import CallArguments
+from evm.simulation.fees import needs_tip
 from evm.simulation.overrides import BlockOverrides, StateOverrides
 from jsonrpc.later import Later
 from jsonrpc.params import Param
@@ -23,12 +27,52 @@ from nodeapi.call_arguments import (
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.methods.execution import run_task
+from nodeapi.methods.execution import digest_of, run_task
 from nodeapi.ports import Answer
+
+_asked: dict[tuple[bytes, int], AskedCall] = {}
+"""Calls by their JSON and the gas cap. Callers send the same ones again and again, and decoding takes
+longer than the rest of an answer that is cached."""
+_ASKED_COUNT, _ASKED_BYTES = 4096, 512
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A decoded call without overrides, as a task."""
+
+    arguments: CallArguments
+    task: dict[str, Any]
+    """The arguments of a task that executes the call."""
+    digest: bytes
+    """`digest_of(task)`."""
+
+
+def asked_call(value: Any) -> AskedCall:
+    """Decode a call; the result may be shared. Raises: ValueError."""
+    try:
+        text = orjson.dumps(value)
+    except TypeError:  # unusual numbers or surrogates, perhaps in ignored members
+        return _decode_asked(value)
+    name = text, conf.call_gas()
+    found = _asked.get(name)
+    if found is None:
+        found = _decode_asked(value)
+        if len(text) <= _ASKED_BYTES:
+            if len(_asked) >= _ASKED_COUNT:
+                _asked.clear()
+            _asked[name] = found
+    return found
+
+
+def _decode_asked(value: Any) -> AskedCall:
+    arguments = decode_call(value)
+    task = {"call": encode_call(arguments), "gas_cap": conf.call_gas()}
+    return AskedCall(arguments, task, digest_of(task))
+
 
 CALL = Param(
     "call",
-    decode_call,
+    asked_call,
     schemas.CALL,
     summary="The call. Missing fields have defaults; without fees, gas costs nothing.",
 )
@@ -66,16 +110,13 @@ BLOCK_OVERRIDES = Param(
 )
 def call(
     context: Context,
-    asked: CallArguments,
+    asked: AskedCall,
     block: BlockReference,
     state_overrides: StateOverrides | None,
     block_overrides: BlockOverrides | None,
 ) -> Later[Answer]:
     """Return the return data of a call. Its changes are discarded."""
-    arguments = call_task(asked, state_overrides, block_overrides)
-    return context.store.resolve_state(context.network.id, block).then(
-        lambda state: run_task(context, "call", state.block_hash, arguments)
-    )
+    return _run(context, "call", asked, block, state_overrides, block_overrides)
 
 
 @registry.method(
@@ -88,27 +129,68 @@ def call(
 )
 def estimate_gas(
     context: Context,
-    asked: CallArguments,
+    asked: AskedCall,
     block: BlockReference,
     state_overrides: StateOverrides | None,
     block_overrides: BlockOverrides | None,
 ) -> Later[Answer]:
     """Return the gas limit that a call needs, found by executing it several times."""
-    arguments = call_task(asked, state_overrides, block_overrides)
-    return context.store.resolve_state(context.network.id, block).then(
-        lambda state: run_task(context, "estimate", state.block_hash, arguments)
-    )
+    return _run(context, "estimate", asked, block, state_overrides, block_overrides)
+
+
+@registry.method(
+    "eth_createAccessList",
+    params=[CALL, BLOCK, STATE_OVERRIDES],
+    result=schemas.named("accessList", schemas.CREATED_ACCESS_LIST),
+    summary="Returns the accounts and slots that a transaction would touch after a block, "
+    "and the gas that it uses with this access list.",
+    credits=10,
+)
+async def create_access_list(
+    context: Context,
+    asked: AskedCall,
+    block: BlockReference,
+    state_overrides: StateOverrides | None,
+) -> Answer:
+    """Return the access list of a transaction whose sender can pay for it."""
+    network_id = context.network.id
+    state = await context.store.resolve_state(network_id, block)
+    arguments = call_task(asked, state_overrides, None)
+    arguments["tip"] = 0
+    if needs_tip(asked.arguments):
+        arguments["tip"] = await context.store.suggested_tip(network_id)
+    return await run_task(context, "access_list", state.block_hash, arguments)
 
 
 def call_task(
-    asked: CallArguments,
+    asked: AskedCall,
     state_overrides: StateOverrides | None,
     block_overrides: BlockOverrides | None,
 ) -> dict[str, Any]:
-    """Return the arguments of a task that executes one call."""
-    arguments = {"call": encode_call(asked), "gas_cap": conf.call_gas()}
+    """Return the arguments of a task that executes one call with overrides."""
+    arguments = dict(asked.task)
     if state_overrides:
         arguments["state"] = encode_state_overrides(state_overrides)
     if block_overrides is not None:
         arguments["block"] = encode_block_overrides(block_overrides)
     return arguments
+
+
+def _run(
+    context: Context,
+    task: str,
+    asked: AskedCall,
+    block: BlockReference,
+    state_overrides: StateOverrides | None,
+    block_overrides: BlockOverrides | None,
+) -> Later[Answer]:
+    """Return the result of a task that executes one call after a block."""
+    arguments, digest = asked.task, asked.digest
+    if state_overrides or block_overrides is not None:
+        arguments = call_task(asked, state_overrides, block_overrides)
+        digest = digest_of(arguments)
+    return context.store.resolve_state(context.network.id, block).then(
+        lambda state: run_task(
+            context, task, state.block_hash, arguments, digest=digest
+        )
+    )

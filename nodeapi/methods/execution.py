@@ -25,9 +25,10 @@ from nodeapi.tracing.jobs import TaskJob
 GAS_PER_CREDIT = 500_000
 """Gas for which one credit is charged. The first amount is part of a method's price."""
 
-_HEAD = struct.Struct(">?Q")
-"""Head of a cached outcome: whether the task has failed, and the gas used. A result or an
-error object's code, message and data follow."""
+_CHEAP, _CHARGED, _FAILED = range(3)
+"""First byte of a cached outcome: a result whose gas costs nothing more; a result, or an
+error object's code, message and data, behind the gas used."""
+_GAS = struct.Struct(">BQ")
 
 _KEPT_BYTES = 2**18
 """Maximum size of a cached result."""
@@ -44,6 +45,7 @@ def run_task(
     block_hash: bytes,
     arguments: Any,
     *,
+    digest: bytes | None = None,
     is_cached: bool = True,
     timeout: float | None = None,
 ) -> Later[Answer]:
@@ -52,6 +54,7 @@ def run_task(
     task: a name in `nodeapi.tracing.tasks.TASKS`.
     block_hash: the block after which it reads the state; b"" if it reads none.
     arguments: see `TaskJob`.
+    digest: `digest_of(arguments)`, if the caller has it.
     is_cached: whether the outcome depends on block and arguments only, and is kept.
     timeout: seconds of execution; by default the setting for calls.
 
@@ -60,9 +63,11 @@ def run_task(
     network_id = context.network.id
     name: TaskName | None = None
     if is_cached:
-        name = (task, block_hash, _digest(arguments))
+        name = (task, block_hash, digest or digest_of(arguments))
         kept = context.store.task_outcome(network_id, name)
         if kept is not None:
+            if kept[0] == _CHEAP:
+                return Later(kept[1:])
             return _charged(context, _read(kept))
     if context.tracing is None:
         return Later.failed(ServiceUnavailable())
@@ -82,7 +87,7 @@ def run_task(
     return answer.handle(partial(_keep, context, name))
 
 
-def _digest(arguments: Any) -> bytes:
+def digest_of(arguments: Any) -> bytes:
     """Return 32 bytes that differ for different arguments."""
     return sha256(orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)).digest()
 
@@ -118,21 +123,23 @@ def _written(answer: Later[TaskAnswer]) -> bytes | None:
     error = answer.error
     if isinstance(error, TaskError):
         rest = orjson.dumps([error.code, error.message, error.data])
-        return _HEAD.pack(True, error.gas_used) + rest
+        return _GAS.pack(_FAILED, error.gas_used) + rest
     if error is not None:
         return None
     found = answer.result()
     result = found.result
     if not isinstance(result, bytes) or len(result) > _KEPT_BYTES:
         return None
-    return _HEAD.pack(False, found.gas_used) + result
+    if not credits_for_gas(found.gas_used):
+        return bytes((_CHEAP,)) + result
+    return _GAS.pack(_CHARGED, found.gas_used) + result
 
 
 def _read(outcome: bytes) -> Later[TaskAnswer]:
-    """Return a cached outcome."""
-    has_failed, gas_used = _HEAD.unpack_from(outcome)
-    rest = outcome[_HEAD.size :]
-    if has_failed:
+    """Return a cached outcome that is not cheap."""
+    kind, gas_used = _GAS.unpack_from(outcome)
+    rest = outcome[_GAS.size :]
+    if kind == _FAILED:
         code, message, data = orjson.loads(rest)
         return Later.failed(TaskError(code, message, data, gas_used))
     return Later(TaskAnswer(rest, gas_used))
