@@ -93,14 +93,14 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
         if slot is not None:
             chosen, address, position = call, account, slot
             break
-    call = {"to": address, "data": "0x"}
+    example = {"to": address, "data": "0x"}
     return {
         "transactionHash": chosen.hash,
         "transactionIndex": hex(chosen.index),
         "address": address,
-        "call": call,
-        "payload": {"blockStateCalls": [{"calls": [call]}]},
-        "calls": [[call, ["trace"]]],
+        "call": example,
+        "payload": {"blockStateCalls": [{"calls": [example]}]},
+        "calls": [[example, ["trace"]]],
         "storagePosition": position,
         "storageKeys": [position],
         "positions": {address: [f"0x{int(position, 16):064x}"]},

@@ -5,7 +5,7 @@ Source: go-ethereum v1.17.2, internal/ethapi/api.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -72,10 +72,11 @@ def _decode_asked(value: Any) -> AskedCall:
 
 CALL = Param(
     "call",
-    asked_call,
+    decode_call,
     schemas.CALL,
     summary="The call. Missing fields have defaults; without fees, gas costs nothing.",
 )
+_ASKED_CALL = replace(CALL, decoder=asked_call)
 BLOCK = Param(
     "block",
     block_number_or_hash,
@@ -102,7 +103,7 @@ BLOCK_OVERRIDES = Param(
 
 @registry.method(
     "eth_call",
-    params=[CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
+    params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
     result=schemas.named("returnData", schemas.DATA),
     summary="Executes a call after a block, and returns its return data. The price rises "
     "by 1 credit for each further 500,000 gas that it uses.",
@@ -121,7 +122,7 @@ def call(
 
 @registry.method(
     "eth_estimateGas",
-    params=[CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
+    params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
     result=schemas.named("gas", schemas.QUANTITY),
     summary="Returns a gas limit with which a transaction would succeed after a block. It "
     "may be up to 1.5 % too high.",
@@ -140,7 +141,7 @@ def estimate_gas(
 
 @registry.method(
     "eth_createAccessList",
-    params=[CALL, BLOCK, STATE_OVERRIDES],
+    params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES],
     result=schemas.named("accessList", schemas.CREATED_ACCESS_LIST),
     summary="Returns the accounts and slots that a transaction would touch after a block, "
     "and the gas that it uses with this access list.",
