@@ -66,11 +66,14 @@ PINGS = 200
 
 REQUIRED_HOT = ">= 0.6"
 REQUIRED_COLD = ">= 100"
+REQUIRED_REPLAY = ">= 50"
 REQUIRED_FIRST_BYTE_MS = "<= 50"
 REQUIRED_TURN_MS = "<= 10"
 
 BY_BLOCK = "debug_traceBlockByHash"
 BY_TRANSACTION = "debug_traceTransaction"
+REPLAY = "trace_replayBlockTransactions"
+REPLAY_CASE = f"{REPLAY} of {TRANSFERS} transfers, trace and stateDiff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ def traces(folder: Path, say: Say) -> list[Row]:
     return [
         *rows,
         *execution_rows(laps, loads[asked[0].name, CONNECTIONS]),
+        *replay_rows(laps, loads[REPLAY_CASE, CONNECTIONS]),
         *long_rows,
         *size_rows(),
     ]
@@ -155,6 +159,8 @@ def cases() -> list[Case]:
             (BY_TRANSACTION, "a transfer", transactions),
         )
         for tracer in ("callTracer", "prestateTracer")
+    ] + [
+        Case(REPLAY_CASE, [call(REPLAY, one, ["trace", "stateDiff"]) for one in hashes])
     ]
 
 
@@ -239,6 +245,26 @@ def execution_rows(laps: list[tuple[Spent, float]], cold: Loads) -> list[Row]:
         ),
         Row("traces", stored, median(p50_ms for _, p50_ms in laps), "ms p50, alone"),
     ]
+
+
+def replay_rows(laps: list[tuple[Spent, float]], loads: Loads) -> Iterator[Row]:
+    """Yield rows that compare Parity's replays of blocks with execution.
+
+    laps: for each round, the time of an execution. The requirement applies to results
+    that are cached; others are computed from trace records.
+    """
+    executed = [spent.processor_seconds for spent, _ in laps]
+    for target, required in (("hot", REQUIRED_REPLAY), ("cold", None)):
+        spent = loads.series(target, "processor_seconds")
+        yield Row(
+            "traces",
+            f"{REPLAY_CASE}, {target}",
+            median(spent) * 1000,
+            "ms of processor",
+            median_ratio(executed, spent),
+            "executed again / replayed",
+            required,
+        )
 
 
 def long_answer_rows(target: Target, path: str, block_hash: str) -> Iterator[Row]:
