@@ -81,6 +81,7 @@ class CallBlock:
     def overridden(self, overrides: BlockOverrides) -> CallBlock:
         """Return the block with overridden properties, and the fork of its new place.
 
+        As in geth, PREVRANDAO makes the block a merged one, except before London.
         BLOCKHASH keeps returning hashes by their real numbers, and zero from this
         block's real number on.
 
@@ -89,12 +90,16 @@ class CallBlock:
         number = _either(overrides.number, self.number)
         timestamp = _either(overrides.time, self.timestamp)
         is_merged = self.is_merged or overrides.prev_randao is not None
+        fork = self.config.fork_at(number, timestamp, is_merged=False)
+        is_merged = is_merged and fork.has_base_fee
+        if is_merged:
+            fork = self.config.fork_at(number, timestamp, is_merged)
         hashes = self.ancestor_hashes
         if number != self.number:
             hashes = _Shifted(hashes, number - self.number)
         return replace(
             self,
-            fork=self.config.fork_at(number, timestamp, is_merged),
+            fork=fork,
             number=number,
             timestamp=timestamp,
             is_merged=is_merged,

@@ -132,6 +132,23 @@ def test_a_call_in_the_next_block_sees_the_hash_of_its_block(api: Api) -> None:
     assert hash_of(last.number, last.number + 2) == word(0)
 
 
+def test_a_block_before_london_is_not_merged_by_an_override(api: Api) -> None:
+    options = {**CALL_TRACER, "blockOverrides": {"prevRandao": word(1)}}
+    found = api.result("debug_traceCall", {"to": CONTRACT}, "0x1", options)
+    assert "error" not in found
+
+
+def test_a_long_result_is_sent_whole(api: Api) -> None:
+    # Counts 20,000 down: PUSH2, JUMPDEST, PUSH1 1, SWAP1, SUB, DUP1, PUSH1 3, JUMPI.
+    overrides = {CONTRACT: {"code": "0x614e205b60019003806003570000"}}
+    found = api.result(
+        "debug_traceCall", {"to": CONTRACT}, "latest", {"stateOverrides": overrides}
+    )
+    assert len(found["structLogs"]) == 1 + 7 * 20_000 + 1
+    traces = api.result("trace_call", {"to": CONTRACT}, ALL, "latest", overrides)
+    assert len(traces["vmTrace"]["ops"]) == 1 + 7 * 20_000 + 1
+
+
 @pytest.mark.parametrize("options", TRACERS, ids=name_of)
 def test_a_block_as_rlp_has_the_traces_that_it_has_by_hash(
     api: Api, options: dict[str, Any]
