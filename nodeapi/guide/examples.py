@@ -88,10 +88,10 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
     for one in found:
         if one.to:
             calls.setdefault(one.to, one)
-    for account, call in islice(calls.items(), SEARCHED_ACCOUNTS):
+    for account, summary in islice(calls.items(), SEARCHED_ACCOUNTS):
         slot = _lowest_slot(network_id, account)
         if slot is not None:
-            chosen, address, position = call, account, slot
+            chosen, address, position = summary, account, slot
             break
     example = {"to": address, "data": "0x"}
     return {
