@@ -764,3 +764,20 @@ SEARCH_PAGE = _object(
         "lastPage": BOOLEAN,
     }
 )
+
+INTEGER: Schema = {"type": "integer"}
+HASHES_OR_NULL = _or_null(_array(HASH32))
+ADDRESSES_OR_NULL = _or_null(_array(ADDRESS))
+STORAGE_RANGE = _object(
+    {
+        "storage": _or_null(
+            {
+                "type": "object",
+                "additionalProperties": _object(
+                    {"key": _or_null(HASH32), "value": HASH32}
+                ),
+            }
+        ),
+        "nextKey": _or_null(HASH32),
+    }
+)

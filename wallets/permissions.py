@@ -69,6 +69,8 @@ _GROUPS = {
     "eth_uninstallFilter": Group.READ,
     "wallet_addEthereumChain": Group.READ,
     # Methods that MetaMask does not grant.
+    "debug_getModifiedAccountsByHash": Group.READ,
+    "debug_getModifiedAccountsByNumber": Group.READ,
     "erigon_getHeaderByHash": Group.READ,
     "erigon_getHeaderByNumber": Group.READ,
     "ots_getApiLevel": Group.READ,

@@ -39,6 +39,10 @@ def examples(network: Network) -> Mapping[str, Any]:
         "blockNumber": 0,
         "pageNumber": 0,
         "pageSize": 25,
+        "transactionPosition": 0,
+        "startKey": "0x",
+        "maxResults": 10,
+        "startNumber": 1,
         **_options(network),
     }
     if network.head_number is None or network.head_hash is None:

@@ -9,6 +9,7 @@ from nodeapi import conf
 from nodeapi.methods import (
     debug,
     debug_calls,
+    debug_states,
     debug_witness,
     erigon,
     eth,
@@ -45,6 +46,7 @@ if conf.testing_methods():
 __all__ = [
     "debug",
     "debug_calls",
+    "debug_states",
     "debug_witness",
     "erigon",
     "eth",

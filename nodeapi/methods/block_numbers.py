@@ -1,4 +1,4 @@
-"""Numbers of the blocks that tags name."""
+"""Numbers of blocks that are named by tags or hashes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,16 @@ async def block_number_of(context: Context, number_or_tag: int | str) -> int:
     if number_or_tag not in ("safe", "finalized"):
         return await store.head_number(network_id)
     block_hash = await store.canonical_hash(network_id, number_or_tag)
-    if block_hash is None:
+    number = None if block_hash is None else await number_of_hash(context, block_hash)
+    if number is None:
         raise HeaderNotFound
-    document = await store.block_by_hash(network_id, block_hash, False, False)
+    return number
+
+
+async def number_of_hash(context: Context, block_hash: bytes) -> int | None:
+    """Return the number of a block, canonical or not, None if it is not stored."""
+    document = await context.store.block_by_hash(
+        context.network.id, block_hash, False, False
+    )
     found = None if document is None else _NUMBER.search(document)
-    if found is None:
-        raise HeaderNotFound
-    return int(found[1], 16)
+    return None if found is None else int(found[1], 16)

@@ -33,6 +33,8 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("debug_getBadBlocks", "debug_traceBlock", "debug_traceCall"),
     "eth_simulateV1",
     *("trace_filter", "trace_get"),
+    *("debug_storageRangeAt", "debug_intermediateRoots"),
+    *("debug_getModifiedAccountsByNumber", "debug_getModifiedAccountsByHash"),
     *("eth_baseFee", "eth_capabilities", "eth_getAccount", "eth_getAccountInfo"),
     *("ots_getApiLevel", "ots_hasCode", "ots_getContractCreator"),
     *("ots_traceTransaction", "ots_getInternalOperations", "ots_getTransactionError"),

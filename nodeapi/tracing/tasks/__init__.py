@@ -16,6 +16,7 @@ from nodeapi.tracing.tasks import (
     parity,
     proofs,
     simulate,
+    state_ranges,
 )
 
 TASKS: dict[str, Task] = {
@@ -27,6 +28,7 @@ TASKS: dict[str, Task] = {
     **parity.TASKS,
     **proofs.TASKS,
     **simulate.TASKS,
+    **state_ranges.TASKS,
 }
 """Name of a job's `task` → function."""
 

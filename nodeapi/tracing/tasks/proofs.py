@@ -29,7 +29,7 @@ MAX_CHANGES = 50_000
 _NODES_KEPT = 100_000
 """Most nodes of former blocks that a process keeps, 60 MB."""
 
-_WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
+WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
 """Code and text of `nodeapi.errors.ProofWindowExceeded`."""
 
 
@@ -93,7 +93,7 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
             (account,) = tries.prove_accounts([address])
             slots = tries.prove_slots(address, [int(name, 16) for name in names])
         except TooManyChanges as error:
-            raise TaskFailed(*_WINDOW_EXCEEDED) from error
+            raise TaskFailed(*WINDOW_EXCEEDED) from error
     return proof_document(address, account, names, slots)
 
 
@@ -115,7 +115,7 @@ def witness(context: TaskContext, arguments: Any) -> TaskResult:
         except NotTraceable as error:
             raise TaskFailed(SERVER_ERROR, str(error)) from error
         except TooManyChanges as error:
-            raise TaskFailed(*_WINDOW_EXCEEDED) from error
+            raise TaskFailed(*WINDOW_EXCEEDED) from error
     document = witness_document(found.headers, found.codes, found.nodes)
     return TaskResult(document, origin.block.header.gas_used)
 

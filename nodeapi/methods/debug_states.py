@@ -1,0 +1,215 @@
+"""`debug_`: parts of states, differences between them, and roots inside a block.
+
+Source: go-ethereum eth/api_debug.go; eth/tracers/api.go, IntermediateRoots
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonrpc.errors import RpcError
+from jsonrpc.params import Param, anything
+from jsonrpc.text import kind
+from nodeapi import conf, schemas
+from nodeapi.encoding import (
+    BlockReference,
+    address,
+    any_data,
+    block_number_or_hash,
+    hash32,
+)
+from nodeapi.errors import BlockNotFound
+from nodeapi.methods.block_numbers import number_of_hash
+from nodeapi.methods.catalog import registry
+from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.execution import run_task
+from nodeapi.methods.go_json import mismatch
+from nodeapi.ports import Answer
+
+_MAX_INT = 2**63 - 1
+
+
+class ModifiedAccountsError(RpcError):
+    """Raised when blocks to be compared do not exist, or are in the wrong order."""
+
+
+def _int(value: Any) -> int:
+    """Decode a JSON number to Go's int."""
+    if type(value) is not int:
+        raise ValueError(mismatch(kind(value), "int"))
+    if abs(value) > _MAX_INT:
+        raise ValueError(mismatch(f"number {value}", "int"))
+    return value
+
+
+def _uint64(value: Any) -> int:
+    """Decode a JSON number to Go's uint64, of which blocks have the lower half."""
+    if type(value) is not int:
+        raise ValueError(mismatch(kind(value), "uint64"))
+    if not 0 <= value <= _MAX_INT:
+        raise ValueError(mismatch(f"number {value}", "uint64"))
+    return value
+
+
+@registry.method(
+    "debug_storageRangeAt",
+    params=[
+        Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER),
+        Param("transactionPosition", _int, schemas.INTEGER),
+        Param("address", address, schemas.ADDRESS),
+        Param("startKey", any_data, schemas.DATA),
+        Param("maxResults", _int, schemas.INTEGER),
+    ],
+    result=schemas.named("range", schemas.STORAGE_RANGE),
+    summary="Returns the storage of an account before a transaction of a block, in the "
+    "order of the hashes of its slots.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def storage_range_at(
+    context: Context,
+    block: BlockReference,
+    index: int,
+    account: bytes,
+    start: bytes,
+    count: int,
+) -> Answer:
+    """Return slots by the hashes of their numbers, and the next hash or null.
+
+    index: of the transaction, 0 also for a block without any. Raises: BlockNotFound for
+    an unknown number, otherwise as `Store.resolve_state` and `run_task`.
+    """
+    block_hash = await _block_hash(context, block)
+    arguments = {
+        "index": index,
+        "address": account.hex(),
+        "start": start.hex(),
+        "count": count,
+    }
+    return await run_task(
+        context, "storage_range", block_hash, arguments, timeout=conf.trace_timeout()
+    )
+
+
+async def _block_hash(context: Context, block: BlockReference) -> bytes:
+    store, network_id = context.store, context.network.id
+    if block.hash is None:
+        name = block.tag or block.number or 0
+        block_hash = await store.canonical_hash(network_id, name)
+        if block_hash is None:
+            raise BlockNotFound(name)
+        return block_hash
+    return (await store.resolve_state(network_id, block)).block_hash
+
+
+@registry.method(
+    "debug_intermediateRoots",
+    params=[
+        Param("blockHash", hash32, schemas.HASH32),
+        Param("options", anything, schemas.TRACE_OPTIONS, required=False),
+    ],
+    result=schemas.named("roots", schemas.HASHES_OR_NULL),
+    summary="Returns the state root after each transaction of a block, null without any.",
+    credits=20,
+    capability=TRACE,
+    is_slow=True,
+)
+async def intermediate_roots(
+    context: Context, block_hash: bytes, options: object
+) -> Answer:
+    """Return the roots of a block, canonical or not. The options have no effect.
+
+    Raises: the errors of `run_task`, such as geth's for an unknown block and block 0.
+    """
+    return await run_task(
+        context,
+        "intermediate_roots",
+        block_hash,
+        {},
+        timeout=conf.trace_timeout(),
+    )
+
+
+@registry.method(
+    "debug_getModifiedAccountsByNumber",
+    params=[
+        Param("startNumber", _uint64, schemas.INTEGER),
+        Param("endNumber", _uint64, schemas.INTEGER, required=False),
+    ],
+    result=schemas.named("addresses", schemas.ADDRESSES_OR_NULL),
+    summary="Returns the accounts that a block changed, or that differ after two blocks, "
+    "null without any.",
+    credits=20,
+    is_slow=True,
+)
+async def get_modified_accounts_by_number(
+    context: Context, start: int, end: int | None
+) -> Answer:
+    """Return the accounts in the order of their hashes. Raises: ModifiedAccountsError."""
+    store, network_id = context.store, context.network.id
+    start_hash = await store.canonical_hash(network_id, start)
+    if start_hash is None:
+        raise ModifiedAccountsError(f"start block {start:x} not found")
+    if end is None:
+        return await _modified_in(context, start, start_hash)
+    end_hash = await store.canonical_hash(network_id, end)
+    if end_hash is None:
+        raise ModifiedAccountsError(f"end block {end} not found")
+    return await _modified(context, (start, start_hash), (end, end_hash))
+
+
+@registry.method(
+    "debug_getModifiedAccountsByHash",
+    params=[
+        Param("startHash", hash32, schemas.HASH32),
+        Param("endHash", hash32, schemas.HASH32, required=False),
+    ],
+    result=schemas.named("addresses", schemas.ADDRESSES_OR_NULL),
+    summary="Returns the same as debug_getModifiedAccountsByNumber for canonical blocks "
+    "with certain hashes.",
+    credits=20,
+    is_slow=True,
+)
+async def get_modified_accounts_by_hash(
+    context: Context, start_hash: bytes, end_hash: bytes | None
+) -> Answer:
+    """Return the accounts in the order of their hashes. Raises: ModifiedAccountsError."""
+    start = await number_of_hash(context, start_hash)
+    if start is None:
+        raise ModifiedAccountsError(f"start block {start_hash.hex()} not found")
+    if end_hash is None:
+        return await _modified_in(context, start, start_hash)
+    end = await number_of_hash(context, end_hash)
+    if end is None:
+        raise ModifiedAccountsError(f"end block {end_hash.hex()} not found")
+    return await _modified(context, (start, start_hash), (end, end_hash))
+
+
+async def _modified_in(context: Context, number: int, block_hash: bytes) -> Answer:
+    """Return the accounts that a block changed."""
+    store, network_id = context.store, context.network.id
+    parent = None
+    if number:
+        parent = await store.canonical_hash(network_id, number - 1)
+    if parent is None:
+        raise ModifiedAccountsError(f"block {number:x} has no parent")
+    return await _modified(context, (number - 1, parent), (number, block_hash))
+
+
+async def _modified(
+    context: Context, start: tuple[int, bytes], end: tuple[int, bytes]
+) -> Answer:
+    """Return the accounts that differ after two blocks, each a number and a hash."""
+    if start[0] >= end[0]:
+        raise ModifiedAccountsError(
+            f"start block height ({start[0]}) must be less than end block height "
+            f"({end[0]})"
+        )
+    return await run_task(
+        context,
+        "modified_accounts",
+        end[1],
+        {"start": start[1].hex()},
+        timeout=conf.trace_timeout(),
+    )
