@@ -62,10 +62,10 @@ _SLOTS: LiteralString = (
     " WHERE base.id = %b AND base.is_canonical"
 )
 _LIVE_SLOTS: LiteralString = (
-    "SELECT found.* FROM nodeapi_block AS base, LATERAL ("
+    "SELECT found.* FROM nodeapi_block AS base LEFT JOIN LATERAL ("
     "SELECT DISTINCT ON (slot) slot, value FROM nodeapi_storageversion"
     " WHERE network_id = %b AND address = %b AND block_number <= %b"
-    " ORDER BY slot, block_number DESC) AS found"
+    " ORDER BY slot, block_number DESC) AS found ON true"
     " WHERE base.id = %b AND base.is_canonical"
 )
 _CODES: LiteralString = "SELECT hash, code FROM nodeapi_code WHERE hash = ANY(%b)"
@@ -148,10 +148,9 @@ class BlockRows:
         return value
 
     def live_slots(self, address: Address) -> Iterable[int]:
-        """Return the slots of an account that are not zero."""
-        rows = self.connection.execute(
-            _LIVE_SLOTS, (self._network_id, address, self._number, self._base_id)
-        ).fetchall()
+        """Return the slots of an account that are not zero. Raises: StateMoved."""
+        keys = (self._network_id, address, self._number, self._base_id)
+        rows = self._fetch(_LIVE_SLOTS, keys)  # one without a slot if there are none
         changed = self._changes.storage.get(address, {})
         below = [int.from_bytes(slot, "big") for slot, value in rows if value]
         return [slot for slot in below if slot not in changed] + [
@@ -229,7 +228,7 @@ class BlockRows:
             self._slots[key] = int.from_bytes(value or b"", "big")
 
     def _fetch(self, query: LiteralString, keys: tuple[Any, ...]) -> list[Any]:
-        """Return the rows for keys, at least one for each key. Raises: StateMoved."""
+        """Return the rows of a query that has at least one. Raises: StateMoved."""
         rows = self.connection.execute(
             query, keys, binary=True, prepare=True
         ).fetchall()
