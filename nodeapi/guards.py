@@ -5,15 +5,39 @@ Keys without allowlists use a dispatcher without these checks.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from evm.simulation.arguments import CallArguments
+from jsonrpc.params import Schema
 from jsonrpc.registry import Method, MethodRegistry
 from nodeapi import schemas
 from nodeapi.methods.context import Context
+from nodeapi.methods.log_criteria import LogCriteria
 
-_NAMING_ADDRESSES = (schemas.ADDRESS, schemas.POSITIONS_BY_ADDRESS)
-"""Schemas of parameters that are an address, or have addresses for keys."""
+_CREATION = b""
+"""The recipient of a call that creates a contract. It is in no allowlist."""
+
+
+def _recipient(call: CallArguments) -> bytes:
+    return _CREATION if call.to is None else call.to
+
+
+def _searched(criteria: LogCriteria) -> list[bytes]:
+    addresses = criteria.wanted.addresses or ()
+    return [bytes.fromhex(address[2:]) for address in addresses]
+
+
+_ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
+    (schemas.ADDRESS, lambda address: [address]),
+    (schemas.POSITIONS_BY_ADDRESS, lambda positions: positions),
+    (schemas.CALL, lambda call: [_recipient(call)]),
+    (schemas.CALLS_WITH_TYPES, lambda calls: [_recipient(call) for call, _ in calls]),
+    (schemas.LOG_CRITERIA, _searched),
+]
+"""Schemas of parameters that name contracts, each with a function that returns their
+addresses from a decoded argument."""
 
 
 def guard(registry: MethodRegistry) -> MethodRegistry:
@@ -22,19 +46,19 @@ def guard(registry: MethodRegistry) -> MethodRegistry:
 
 
 def _guarded(method: Method) -> Method:
-    positions = [
-        position
+    naming = [
+        (position, read)
         for position, param in enumerate(method.signature.params)
-        if param.schema in _NAMING_ADDRESSES
+        for schema, read in _ADDRESSES_IN
+        if param.schema == schema
     ]
 
     def handler(context: Context, *arguments: Any) -> Any:
         allowlists = context.grant.allowlists
         if allowlists is not None:
             allowlists.require_method(method.name)
-            for position in positions:
-                named = arguments[position]
-                allowlists.require_contracts([named] if type(named) is bytes else named)
+            for position, read in naming:
+                allowlists.require_contracts(read(arguments[position]))
         return method.handler(context, *arguments)
 
     return replace(method, handler=handler)

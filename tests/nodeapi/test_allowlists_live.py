@@ -140,6 +140,34 @@ def test_preflight_is_answered_before_the_key_is_looked_at(live: Live) -> None:
             "contract_not_allowed",
             {"address": OTHER},
         ),
+        (
+            {"contract": [ADDRESS]},
+            request("eth_getBalance", ADDRESS),
+            request("eth_getBalance", OTHER),
+            "contract_not_allowed",
+            {"address": OTHER},
+        ),
+        (
+            {"contract": [ADDRESS]},
+            request("eth_call", {"to": ADDRESS}),
+            request("eth_call", {"to": OTHER}),
+            "contract_not_allowed",
+            {"address": OTHER},
+        ),
+        (
+            {"contract": [ADDRESS]},
+            request("eth_estimateGas", {"to": ADDRESS}),
+            request("eth_estimateGas", {"data": "0x00"}),
+            "contract_not_allowed",
+            {"address": "0x"},
+        ),
+        (
+            {"contract": [ADDRESS]},
+            request("eth_getLogs", {"address": [ADDRESS]}),
+            request("eth_getLogs", {"address": [ADDRESS, OTHER]}),
+            "contract_not_allowed",
+            {"address": OTHER},
+        ),
     ],
 )
 def test_call_that_is_not_on_the_list_is_refused_by_itself_in_a_batch(
