@@ -34,6 +34,9 @@ def examples(network: Network) -> Mapping[str, Any]:
     options = {
         "data": "0x",
         "traceTypes": ["trace"],
+        "blockCount": "0x5",
+        "newestBlock": "latest",
+        "rewardPercentiles": [25, 50, 75],
         "indices": ["0x0"],
         "nonce": 0,
         "blockNumber": 0,
