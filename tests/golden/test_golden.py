@@ -42,6 +42,11 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"),
     "ots_getTransactionBySenderAndNonce",
     *("erigon_getHeaderByNumber", "erigon_getHeaderByHash"),
+    *("eth_call", "eth_estimateGas", "eth_getProof", "debug_executionWitness"),
+    *("eth_getLogs", "eth_newFilter", "eth_newBlockFilter", "eth_uninstallFilter"),
+    *("eth_newPendingTransactionFilter", "eth_getFilterChanges", "eth_getFilterLogs"),
+    *("txpool_content", "txpool_contentFrom", "txpool_inspect", "txpool_status"),
+    *("eth_pendingTransactions", "eth_sendRawTransactionSync"),
 }
 """Methods that geth lacks, those whose responses name the software, those that other
 tests compare with geth or with other methods, and those that need a WebSocket."""
