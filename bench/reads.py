@@ -20,7 +20,7 @@ from statistics import median
 from django.core.management import call_command
 from eth_typing import Address
 
-from bench import serving_geth
+from bench import proofs, serving_geth
 from bench.endpoint import SERVICE, Target, processor_seconds, serving, split_cores
 from bench.keys import new_key
 from bench.loadgen import Job, Loadgen, loadgen
@@ -78,11 +78,12 @@ def reads(folder: Path, say: Say) -> list[Row]:
                 program, chain, folder / "reads-geth", server_core
             )
             targets["/"] = stack.enter_context(rival)
-        return [
+        rows = [
             row
             for case in call_cases()
             for row in measured_rows(case, targets, generator, say)
         ]
+    return [*rows, *proofs.proofs(folder, say)]
 
 
 def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:

@@ -31,7 +31,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("trace_replayTransaction", "trace_replayBlockTransactions"),
     *("trace_call", "trace_callMany", "trace_rawTransaction"),
     *("debug_getBadBlocks", "debug_traceBlock", "debug_traceCall"),
-    "eth_simulateV1",
+    *("eth_simulateV1", "eth_getProof", "debug_executionWitness"),
     *("trace_filter", "trace_get"),
     *("debug_storageRangeAt", "debug_intermediateRoots"),
     *("debug_getModifiedAccountsByNumber", "debug_getModifiedAccountsByHash"),

@@ -1,0 +1,173 @@
+"""eth_getProof at the newest block and 1,000 blocks before it, among 200,000 accounts.
+
+At the newest block, each request names another account, so that no response is known from
+before. A ratio compares requests per second of the servers' processor time, like that of
+the other reads. At older blocks, each request names another block, whose tries a worker
+process has to compute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import count, islice
+from pathlib import Path
+from statistics import median
+
+import httpx
+from django.core.management import call_command
+from eth_typing import Address
+
+from bench import serving_geth
+from bench.endpoint import SERVICE, Target, processor_seconds, serving, split_cores
+from bench.keys import new_key
+from bench.rows import Row, median_ratio
+from bench.serving_geth import GETH
+from bench.token_chain import TokenChain, genesis_of, holders_of, in_folder
+from evm.signatures import keccak
+from keys.limiter.gcra import MAX_RATE
+from samples.builder import ChainBuilder
+
+SLUG = "bench-proofs"
+OURS = "portcullis"
+ACCOUNTS = 200_000
+SENDERS = 16
+BLOCKS = 1_060
+TRANSFERS = 2
+"""Transfers in each block, to random accounts."""
+BACK = 1_000
+OLDER_PROOFS = 20
+
+ROUNDS = 5
+REQUESTS = 1_000
+CONNECTIONS = 16
+_JSON = {"content-type": "application/json"}
+
+Say = Callable[[str], None]
+
+
+def proofs(folder: Path, say: Say) -> list[Row]:
+    """Measure proofs of accounts."""
+    chain, path = prepare(folder, say)
+    server_core, _ = split_cores()
+    with ExitStack() as stack:
+        ours = serving(OURS, SERVICE, cores=server_core)
+        targets = {path: stack.enter_context(ours)}
+        program = serving_geth.find()
+        if program is None:
+            say("proofs: without geth, which is neither on the PATH nor named by GETH")
+        else:
+            rival = serving_geth.serving_geth(
+                program, chain, folder / "proofs-geth", server_core
+            )
+            targets["/"] = stack.enter_context(rival)
+        return [*newest_rows(targets, say), older_row(targets[path].port, path, say)]
+
+
+def newest_rows(targets: dict[str, Target], say: Say) -> list[Row]:
+    """Measure proofs of the newest state. targets: by URL path."""
+    say("proofs: eth_getProof, newest block")
+    numbers = count()
+    found: dict[str, list[float]] = defaultdict(list)
+    for number in range(ROUNDS + 1):
+        bodies = [body(each, "latest") for each in islice(numbers, REQUESTS)]
+        for path, target in targets.items():
+            before = spent(target.pids)
+            asyncio.run(_send(target.port, path, bodies))
+            if number:  # the first round warms up
+                rate = len(bodies) / (spent(target.pids) - before)
+                found[target.name].append(rate)
+    rows = []
+    for name, rates in found.items():
+        ratio = required = None
+        if name == OURS and GETH in found:
+            ratio, required = median_ratio(rates, found[GETH]), ">= 0.5"
+        case = f"eth_getProof, newest block, different accounts, {name}"
+        reference = None if ratio is None else GETH
+        unit = "requests/s per core"
+        rows.append(Row("reads", case, median(rates), unit, ratio, reference, required))
+    return rows
+
+
+def older_row(port: int, path: str, say: Say) -> Row:
+    """Measure proofs of blocks far below the head, one after the other."""
+    say(f"proofs: eth_getProof, {BACK} blocks back")
+    times = []
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        for number in range(OLDER_PROOFS + 1):
+            asked = body(number, hex(BLOCKS - BACK - number))
+            begun = time.perf_counter()
+            answer = client.post(path, content=asked, headers=_JSON)
+            times.append((time.perf_counter() - begun) * 1000)
+            assert "result" in answer.json(), answer.text
+    # The first request starts a worker process.
+    case = f"eth_getProof, {BACK} blocks back, {OURS}"
+    return Row("reads", case, median(times[1:]), "ms", required="<= 150")
+
+
+def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
+    """Build and import the chain. Return it, and a URL path with a new key."""
+    chain = in_folder(folder / SLUG)
+    say("proofs: builds and imports its chain")
+    signers = holders_of(SENDERS)
+    genesis = genesis_of(signers)
+    for number in range(ACCOUNTS):
+        genesis["alloc"][f"0x{account(number).hex()}"] = {"balance": hex(number + 1)}
+    built = ChainBuilder(genesis)
+    chance = random.Random(BLOCKS)
+    for _ in range(BLOCKS):
+        for sender in chance.sample(signers, TRANSFERS):
+            built.send(sender, account(chance.randrange(ACCOUNTS)), value=1)
+        built.block()
+    chain.genesis_path.parent.mkdir(parents=True, exist_ok=True)
+    chain.genesis_path.write_text(json.dumps(genesis))
+    chain.chain_path.write_bytes(built.rlp())
+    call_command(
+        "import_chain",
+        str(chain.chain_path),
+        network=SLUG,
+        genesis=chain.genesis_path,
+    )
+    return chain, f"/{SLUG}/v3/{new_key(credits_per_second=MAX_RATE)}"
+
+
+def account(number: int) -> Address:
+    """Return the address of an account with ether."""
+    return Address(keccak(b"account %d" % number)[:20])
+
+
+def body(number: int, block: str) -> bytes:
+    """Return the request for the proof of an account."""
+    params = [f"0x{account(number).hex()}", [], block]
+    return json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "eth_getProof", "params": params}
+    ).encode()
+
+
+def spent(pids: Sequence[int]) -> float:
+    """Return the processor seconds of processes and of their children."""
+    found = list(pids)
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += map(int, task.read_text().split())
+    return sum(map(processor_seconds, found))
+
+
+async def _send(port: int, path: str, bodies: Sequence[bytes]) -> None:
+    """Send requests over a few connections, and check that they succeed."""
+    waiting = iter(bodies)
+
+    async def send_in_turn(client: httpx.AsyncClient) -> None:
+        for each in waiting:
+            answer = await client.post(path, content=each, headers=_JSON)
+            assert b'"accountProof"' in answer.content, answer.text
+
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False
+    ) as client:
+        await asyncio.gather(*(send_in_turn(client) for _ in range(CONNECTIONS)))
