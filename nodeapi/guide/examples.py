@@ -18,6 +18,9 @@ SEARCHED_BLOCKS = 1000
 SEARCHED_ACCOUNTS = 10
 """Callees of that block whose storage is searched for a slot."""
 
+_IDENTITY = "0x0000000000000000000000000000000000000004"
+"""A precompiled contract that returns its input, so that a call of it never fails."""
+
 CACHED_HEADS = 128
 """Heads whose arguments are cached."""
 
@@ -100,7 +103,12 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
         if slot is not None:
             chosen, address, position = summary, account, slot
             break
-    example = {"to": address, "data": "0x"}
+    example = {
+        "from": chosen.sender,
+        "to": _IDENTITY,
+        "gas": "0x186a0",
+        "data": "0x2a",
+    }
     return {
         "transactionHash": chosen.hash,
         "transactionIndex": hex(chosen.index),

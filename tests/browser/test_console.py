@@ -47,18 +47,31 @@ def shown_body(page: Page) -> dict:
 
 
 WITHOUT_EXAMPLE = {
+    "debug_traceBlock",
+    "eth_getFilterChanges",
+    "eth_getFilterLogs",
     "eth_getUncleByBlockHashAndIndex",
     "eth_getUncleByBlockNumberAndIndex",
     "eth_sendRawTransaction",
     "eth_sendRawTransactionSync",
     "eth_subscribe",
+    "eth_uninstallFilter",
     "eth_unsubscribe",
+    "trace_rawTransaction",
 }
-"""The sample chain has no uncles, the document has no signed transaction, and calls over
-HTTP can't subscribe."""
+"""The sample chain has no uncles. The document has no blocks and signed transactions, and
+no filters of the caller. Calls over HTTP can't subscribe."""
 
-EMPTY = {"eth_pendingTransactions"}
-"""The node has no accounts."""
+EMPTY = {
+    "debug_getBadBlocks",
+    "eth_accounts",
+    "eth_pendingTransactions",
+    "ots_getInternalOperations",
+    "ots_getTransactionBySenderAndNonce",
+    "ots_getTransactionError",
+}
+"""No block is bad, and the node has no accounts. The transaction of the examples has
+succeeded without internal operations, and the account of the examples is a contract."""
 
 
 def test_every_example_of_the_document_finds_something(live: Live) -> None:
