@@ -19,6 +19,7 @@ from nodeapi.call_arguments import (
     encode_state_overrides,
 )
 from nodeapi.encoding import LATEST, BlockReference, any_data, data
+from nodeapi.errors import TransactionRejected
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
@@ -28,6 +29,7 @@ from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.methods.trace_types import TRACE_TYPES, replay_options, trace_types
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.ports import Answer
+from nodeapi.sending.decoding import decode_submission
 from nodeapi.tracing.jobs import tracer_to_json
 
 _PRICE = "The price rises by 1 credit for each further 500,000 gas that is used."
@@ -128,11 +130,30 @@ async def trace_call_many(
 async def trace_raw_transaction(
     context: Context, raw: bytes, types: frozenset[str], block: BlockReference = LATEST
 ) -> Answer:
-    """Return Parity's result of a signed transaction. Its nonce is not checked."""
+    """Return Parity's result of a signed transaction. Its nonce is not checked.
+
+    The recipient has to be in the key's allowlist of contracts, if there is one.
+    """
     options = _options(context, types)
+    _require_recipient(context, raw)
     digits = data(raw).decode()[1:-1]
     arguments = _task([(digits, options)], is_list=False)
     return await _run(context, block, arguments, options)
+
+
+def _require_recipient(context: Context, raw: bytes) -> None:
+    """Check the recipient of a signed transaction against the key's allowlist.
+
+    Raises: ContractNotAllowed; TransactionRejected if the transaction is malformed.
+    """
+    allowlists = context.grant.allowlists
+    if allowlists is None or not allowlists.contracts:
+        return
+    try:
+        recipient = decode_submission(raw).transaction.to
+    except ValueError as error:
+        raise TransactionRejected(str(error)) from error
+    allowlists.require_contracts([recipient])
 
 
 def _options(context: Context, types: frozenset[str]) -> TraceOptions:

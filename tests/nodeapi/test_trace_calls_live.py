@@ -10,9 +10,10 @@ import pytest
 from eth_utils import to_checksum_address
 
 from evm.blocks import Block, decode_block, encode_block
+from keys.services import set_allowlist
 from tests.nodeapi.test_traces_live import EXECUTED, NATIVE, name_of
 from tests.support import chains, sample
-from tests.support.live import Api, Live, live_service
+from tests.support.live import Api, Live, api_key_of, live_service, request
 
 RAW_BLOCKS = sample.raw_blocks()
 BLOCKS = [decode_block(raw) for raw in RAW_BLOCKS]
@@ -242,6 +243,27 @@ def test_a_signed_transaction_has_the_trace_of_its_call(api: Api) -> None:
             assert found == expected
             compared += "result" in found
     assert compared
+
+
+def test_a_signed_transaction_needs_an_allowed_recipient(live: Live) -> None:
+    sent = [each for block in BLOCKS for each in block.transactions if each.to]
+    first, second = sent[0], next(each for each in sent if each.to != sent[0].to)
+    secret = live.new_key(may_trace=True)
+    api_key = api_key_of(secret)
+    set_allowlist(api_key=api_key, kind="contract", values=["0x" + first.to.hex()])
+    with live.api(key=secret) as api:
+
+        def reason(raw: bytes) -> str | None:
+            message = request("trace_rawTransaction", "0x" + raw.hex(), ["trace"])
+            answer = api.send(message).json()
+            data = answer.get("error", {}).get("data") or {}
+            found: str | None = data.get("reason")
+            return found
+
+        assert reason(second.raw) == "contract_not_allowed"
+        assert reason(first.raw) is None
+        told = (-32000, "typed transaction too short")
+        assert api.error("trace_rawTransaction", "0x02", ["trace"]) == told
 
 
 def test_overrides_of_a_parity_call(api: Api) -> None:
