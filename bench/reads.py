@@ -24,6 +24,7 @@ from bench import proofs, serving_geth
 from bench.endpoint import SERVICE, Target, processor_seconds, serving, split_cores
 from bench.keys import new_key
 from bench.loadgen import Job, Loadgen, loadgen
+from bench.logs import logs
 from bench.questions import http_request
 from bench.rows import Row, median_ratio
 from bench.serving_geth import GETH
@@ -83,7 +84,7 @@ def reads(folder: Path, say: Say) -> list[Row]:
             for case in call_cases()
             for row in measured_rows(case, targets, generator, say)
         ]
-    return [*rows, *proofs.proofs(folder, say)]
+    return [*rows, *proofs.proofs(folder, say), *logs(folder, say)]
 
 
 def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:

@@ -171,6 +171,9 @@ def build_service(conninfo: str | None = None) -> Service:
     )
 
 
+_IN_INDEX_ORDER = "-c enable_bitmapscan=off -c enable_sort=off -c enable_material=off"
+
+
 def _log_options(conninfo: str) -> str:
     """Return libpq's `options` for searches in the log index.
 
@@ -178,7 +181,7 @@ def _log_options(conninfo: str) -> str:
     sorts them would be faster for few rows only.
     """
     given = conninfo_to_dict(conninfo).get("options") or ""
-    return f"{given} -c enable_bitmapscan=off -c enable_sort=off".strip()
+    return f"{given} {_IN_INDEX_ORDER}".strip()
 
 
 def database_conninfo() -> str:

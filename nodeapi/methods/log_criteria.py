@@ -9,6 +9,7 @@ from binascii import unhexlify
 from dataclasses import dataclass
 from typing import Any
 
+from jsonrpc.text import kind
 from nodeapi.encoding import (
     BAD_DIGIT,
     EMPTY,
@@ -26,7 +27,7 @@ _FIELDS = {
     "fromBlock": Field("input.fromBlock"),
     "toBlock": Field("input.toBlock"),
     "address": Field("input.address"),
-    "topics": Field("input.topics", "[]interface {}"),
+    "topics": Field("input.topics"),
 }
 
 Block = int | str
@@ -80,22 +81,29 @@ def log_criteria(value: Any) -> LogCriteria:
             from_block = block_number(member)
         elif name == "toBlock":
             to_block = block_number(member)
+    # Go continues after a value of a wrong type, and reports a malformed one first.
+    topics = given.get("topics", [])
+    if not isinstance(topics, list):
+        raise ValueError(
+            f"json: cannot unmarshal {kind(topics)} into Go struct field input.topics "
+            "of type []interface {}"
+        )
     if block_hash is not None and not (from_block is None and to_block is None):
         raise ValueError(
             "cannot specify both BlockHash and FromBlock/ToBlock, "
             "choose one or the other"
         )
     addresses = _addresses(given.get("address"))
-    topics = _topics(given.get("topics") or [])
+    alternatives = _topics(topics)
     return LogCriteria(
         LogFilter(
             frozenset(addresses) if addresses else None,
-            tuple(frozenset(topic) if topic else None for topic in topics),
+            tuple(frozenset(topic) if topic else None for topic in alternatives),
         ),
         block_hash,
         from_block,
         to_block,
-        max(map(len, [addresses, *topics])),
+        max(map(len, [addresses, *alternatives])),
     )
 
 

@@ -118,9 +118,12 @@ class LogReads(TransactionReads):
         None if there is no such block.
         owner: the account that a long result counts for until it has been read.
         """
-        cached = self._cache.get(("logs", network_id, block_hash))
-        if cached is not None:
-            return Later(_matching_array(cached, wanted))
+        answer = self._cache.get(("logs", network_id, block_hash, wanted))
+        if answer is not None:
+            return Later(answer)
+        logs = self._cache.get(("logs", network_id, block_hash))
+        if logs is not None:
+            return Later(self._matching_array((network_id, block_hash), logs, wanted))
         found = Later.from_future(self._block_receipts.get((network_id, block_hash)))
         return found.then(
             partial(self._logs_in_row, (network_id, block_hash), wanted, owner)
@@ -165,7 +168,8 @@ class LogReads(TransactionReads):
             raise Unavailable("the network has no blocks yet")
         start = await self._number_in(view, first)
         end = await self._number_in(view, last)
-        if start > end:
+        # geth takes latest for a number above all others, until both ends are known.
+        if start > end or (first == "latest" and last != "latest"):
             raise InvalidParams("invalid block range params")
         if end > view.head_number:
             raise InvalidParams("block range extends beyond current head block")
@@ -236,7 +240,20 @@ class LogReads(TransactionReads):
             return Later.from_coroutine(_collected(at_hand(pairs), wanted, spool))
         logs = b",".join(filter(None, itertools.starmap(log_documents, pairs)))
         self._cache.put(("logs", *block), logs)
-        return Later(_matching_array(logs, wanted))
+        return Later(self._matching_array(block, logs, wanted))
+
+    def _matching_array(
+        self, block: tuple[int, bytes], logs: bytes, wanted: LogFilter
+    ) -> bytes:
+        """Return the logs of a block that match as an array, and cache it.
+
+        logs: separated by commas. An array of all logs is not cached beside them.
+        """
+        if wanted.matches_all:
+            return b"[%s]" % logs
+        answer = b"[%s]" % b",".join(_matching(logs, wanted))
+        self._cache.put(("logs", *block, wanted), answer)
+        return answer
 
     async def _require_index(self, network_id: int, first: int) -> None:
         """Check that all blocks from the first one on are in the index.
@@ -371,13 +388,6 @@ def _groups(found: list[_Found]) -> Iterator[list[_Found]]:
         weight += one.weight
     if group:
         yield group
-
-
-def _matching_array(logs: bytes, wanted: LogFilter) -> bytes:
-    """Return the logs that match as an array. logs: separated by commas."""
-    if not wanted.matches_all:
-        logs = b",".join(_matching(logs, wanted))
-    return b"[%s]" % logs
 
 
 def _matching(logs: bytes, wanted: LogFilter) -> list[bytes]:

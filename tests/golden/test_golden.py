@@ -35,6 +35,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("trace_filter", "trace_get"),
     *("debug_storageRangeAt", "debug_intermediateRoots"),
     *("debug_getModifiedAccountsByNumber", "debug_getModifiedAccountsByHash"),
+    *("eth_newBlockFilter", "eth_newPendingTransactionFilter"),
     *("eth_baseFee", "eth_capabilities", "eth_getAccount", "eth_getAccountInfo"),
     *("ots_getApiLevel", "ots_hasCode", "ots_getContractCreator"),
     *("ots_traceTransaction", "ots_getInternalOperations", "ots_getTransactionError"),
@@ -43,8 +44,6 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     "ots_getTransactionBySenderAndNonce",
     *("erigon_getHeaderByNumber", "erigon_getHeaderByHash"),
     *("eth_call", "eth_estimateGas", "eth_getProof", "debug_executionWitness"),
-    *("eth_getLogs", "eth_newFilter", "eth_newBlockFilter", "eth_uninstallFilter"),
-    *("eth_newPendingTransactionFilter", "eth_getFilterChanges", "eth_getFilterLogs"),
     *("txpool_content", "txpool_contentFrom", "txpool_inspect", "txpool_status"),
     *("eth_pendingTransactions", "eth_sendRawTransactionSync"),
 }

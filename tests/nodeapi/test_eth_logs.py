@@ -159,6 +159,7 @@ def test_malformed_criteria_get_geths_errors(
         ({"fromBlock": "0x5", "toBlock": "0x4"}, -32602, INVALID_RANGE),
         ({"fromBlock": "0x5", "toBlock": "earliest"}, -32602, INVALID_RANGE),
         ({"fromBlock": hex(HEAD + 1)}, -32602, INVALID_RANGE),
+        ({"fromBlock": "latest", "toBlock": hex(HEAD)}, -32602, INVALID_RANGE),
         ({"fromBlock": "pending"}, -32602, "pending logs are not supported"),
         (
             {"fromBlock": "0x1", "toBlock": hex(HEAD + 1)},
