@@ -13,7 +13,7 @@ import pytest
 
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
-from nodeapi.errors import AddressesNotIndexed, NotCanonical
+from nodeapi.errors import AddressesNotIndexed, NotCanonical, TraceTooLarge
 from nodeapi.models import AppearanceBackfill, Block
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
 from tests.support import chains, sample
@@ -151,3 +151,22 @@ def test_search_refuses_a_block_that_is_not_canonical(
     wanted = TraceFilter(first=0, last=HEAD)
     with pytest.raises(NotCanonical), connection.transaction():
         TraceSearch(connection, network, bytes(32), wanted).run(lambda _: None)
+
+
+def test_transactions_without_trace_records_are_not_left_out(module_db: None) -> None:
+    """They may match, and no search can tell."""
+    chains.import_blocks(
+        "unrecorded",
+        sample.genesis(),
+        sample.raw_blocks()[:20],
+        record_limit_bytes=None,
+    )
+    network = Network.objects.get(slug="unrecorded").pk
+    block = Block.objects.get(network=network, number=20)
+    wanted = TraceFilter(first=0, last=20, recipients=frozenset({b"\xab" * 20}))
+    with (
+        importer_connection() as connection,
+        pytest.raises(TraceTooLarge),
+        connection.transaction(),
+    ):
+        TraceSearch(connection, network, bytes(block.hash), wanted).run(lambda _: None)
