@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
 from networks.models import Network
 from nodeapi.chain.appearances import AppearanceRows
@@ -46,8 +50,8 @@ def test_missing_rows_are_backfilled(rows: str) -> None:
 def test_backfill_continues_where_it_was_stopped(rows: str) -> None:
     forget(30)
     network_id = Network.objects.get(slug="sample").pk
-    with importer_connection() as connection:
-        index = AppearanceRows(connection, network_id)
+    with importer_connection() as importing:
+        index = AppearanceRows(importing, network_id)
         assert index.backfill(most=7) == 23
     assert AppearanceBackfill.objects.get().missing_below == 23
     call_command("backfill_appearances", network="sample")
@@ -57,8 +61,8 @@ def test_backfill_continues_where_it_was_stopped(rows: str) -> None:
 def test_blocks_above_a_rewind_are_not_missing_any_more(rows: str) -> None:
     forget(30)
     network_id = Network.objects.get(slug="sample").pk
-    with importer_connection() as connection:
-        AppearanceRows(connection, network_id).remove_above(19)
+    with importer_connection() as importing:
+        AppearanceRows(importing, network_id).remove_above(19)
     assert AppearanceBackfill.objects.get().missing_below == 20
     assert not Appearance.objects.filter(block_number__gte=20).exists()
 
@@ -77,3 +81,28 @@ def test_created_contracts_are_marked_unless_their_creation_was_undone() -> None
     creations = Appearance.objects.filter(is_creation=True)
     assert [bytes(row.address) for row in creations] == [created]
     assert not Appearance.objects.filter(address=failed).exists()
+
+
+@pytest.fixture
+def before_the_index() -> Iterator[None]:
+    """Bring the tables to the state before the index, and back after the test."""
+    executor = MigrationExecutor(connection)
+    leaves = executor.loader.graph.leaf_nodes()
+    executor.migrate([("nodeapi", "0016_logs")])
+    yield
+    MigrationExecutor(connection).migrate(leaves)
+
+
+def test_upgrade_notes_the_blocks_that_are_not_indexed(before_the_index: None) -> None:
+    for slug, head in (("old", 7), ("empty", None)):
+        Network.objects.create(
+            slug=slug,
+            chain_id=1,
+            genesis={},
+            genesis_hash=bytes(32),
+            head_number=head,
+        )
+    executor = MigrationExecutor(connection)
+    executor.migrate([("nodeapi", "0017_appearances")])
+    rows = AppearanceBackfill.objects.values_list("network__slug", "missing_below")
+    assert list(rows) == [("old", 8)]
