@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
+from itertools import count, islice
 from pathlib import Path
 from statistics import median
 
@@ -46,6 +47,8 @@ SECONDS = 1.0
 CONNECTIONS = 32
 REQUESTS = 12_000
 """Requests of one round; more than are answered in it."""
+
+STORAGE = "eth_getStorageAt"
 
 Say = Callable[[str], None]
 
@@ -81,7 +84,7 @@ def reads(folder: Path, say: Say) -> list[Row]:
             targets["/"] = stack.enter_context(rival)
         rows = [
             row
-            for case in call_cases()
+            for case in [*state_cases(), *call_cases()]
             for row in measured_rows(case, targets, generator, say)
         ]
     return [*rows, *proofs.proofs(folder, say), *logs(folder, say)]
@@ -116,6 +119,37 @@ def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
 def holder(number: int) -> Address:
     """Return the address of a holder of tokens."""
     return Address(keccak(b"holder %d" % number)[:20])
+
+
+def state_cases() -> Iterator[ReadCase]:
+    """Yield the reads of slots, balances, code and nonces, hot and cold.
+
+    Hot requests are for one account, cold ones for another account each time.
+    """
+    methods = (STORAGE, "eth_getBalance", "eth_getCode", "eth_getTransactionCount")
+    for place, method in enumerate(methods):
+        hot = [state_call(method, 0)]
+        # Other accounts than those that the method before has left in the cache.
+        cold = map(partial(state_call, method), count(place * 10**6))
+        yield ReadCase(f"{method}, hot", partial(list, hot), ">= 1")
+        yield ReadCase(f"{method}, cold", partial(_next_requests, cold), ">= 1")
+
+
+def _next_requests(bodies: Iterator[bytes]) -> list[bytes]:
+    return list(islice(bodies, REQUESTS))
+
+
+def state_call(method: str, number: int) -> bytes:
+    """Return the request for a holder's slot of the token, or for their account."""
+    address = f"0x{holder(number).hex()}"
+    named = [address]
+    if method == STORAGE:
+        named = [f"0x{TOKEN.hex()}", f"0x{mapping_slot(holder(number), 0):064x}"]
+    body = {
+        **{"jsonrpc": "2.0", "id": 1, "method": method},
+        "params": [*named, "latest"],
+    }
+    return json.dumps(body).encode()
 
 
 def call_cases() -> Iterator[ReadCase]:
