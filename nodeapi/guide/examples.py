@@ -63,7 +63,7 @@ def _below(network_id: int, head_number: int, head_hash: bytes) -> dict[str, Any
     found: dict[str, Any] = {}
     block = _block(network_id, head_number)
     if block is not None:
-        found["blockHash"] = _hex(block.hash)
+        found["blockHash"] = found["startHash"] = _hex(block.hash)
         found["block"] = hex(block.number)
         found["filter"] = {"fromBlock": found["block"], "toBlock": found["block"]}
         found["fullTransactions"] = False
