@@ -1,0 +1,101 @@
+"""Calls of customers: results, errors, batches, the cache and the price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from keys.models import Span, UsageBucket
+from nodeapi.methods.execution import credits_for_gas
+from tests.nodeapi.tracing.test_tasks import BLOCKS, GENESIS, LOOP, REVERT, SLOT
+from tests.support import chains
+from tests.support.live import Live, api_key_of, live_service
+from tests.support.waiting import wait_until
+
+PRICE = 2
+"""Credits of eth_call."""
+GAS = 2_600_000
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    chains.import_blocks("tasks", GENESIS, BLOCKS)
+    with live_service() as live:
+        yield live
+
+
+def asked(to: bytes, slot: int = 0, **members: Any) -> dict[str, Any]:
+    return {"to": f"0x{to.hex()}", "input": f"0x{slot:064x}", **members}
+
+
+def test_a_batch_of_calls_is_answered_in_order(live: Live) -> None:
+    with live.api() as api:
+        calls = [("eth_call", asked(SLOT, slot), "latest") for slot in range(40)]
+        expected = [f"0x{slot + 7 if slot else 0:064x}" for slot in range(40)]
+        for _ in range(2):  # the second time from the cache
+            assert api.results(calls) == expected
+
+
+def test_state_and_code_are_overridden_and_nothing_stays(live: Live) -> None:
+    account, slot = f"0x{SLOT.hex()}", f"0x{1:064x}"
+    with live.api() as api:
+        overrides = {account: {"stateDiff": {slot: f"0x{99:064x}"}}}
+        call = asked(SLOT, 1)
+        assert api.result("eth_call", call, "latest", overrides) == f"0x{99:064x}"
+        assert api.result("eth_call", call, "latest") == f"0x{8:064x}"
+        overrides = {account: {"code": "0x43600052602060 00f3".replace(" ", "")}}
+        block = {"number": "0x1234"}
+        found = api.result("eth_call", call, "latest", overrides, block)
+        assert found == f"0x{0x1234:064x}"
+
+
+def test_errors_are_geths_also_from_the_cache(live: Live) -> None:
+    with live.api() as api:
+        for _ in range(2):
+            answer = api.ask("eth_call", asked(REVERT))
+            assert answer["error"] == {
+                "code": 3,
+                "message": "execution reverted",
+                "data": f"0x{0x2A:064x}",
+            }
+        assert api.error("eth_call", asked(SLOT), "0x99") == (
+            -32000,
+            "header not found",
+        )
+        assert api.error("eth_call", asked(SLOT, gas="0x1"))[1].startswith(
+            "err: intrinsic gas too low: have 1, want "
+        )
+
+
+def test_a_call_costs_credits_for_its_gas_also_from_the_cache(live: Live) -> None:
+    secret = live.new_key()
+    with live.api(key=secret) as api:
+        for _ in range(2):
+            spent = asked(LOOP, gas=hex(GAS))
+            assert api.error("eth_call", spent) == (-32000, "out of gas")
+        assert api.result("eth_call", asked(SLOT, 3)) == f"0x{10:064x}"
+
+        def credits() -> int:
+            found = UsageBucket.objects.filter(
+                api_key=api_key_of(secret), span=Span.MINUTE, method="eth_call"
+            )
+            return sum(found.values_list("credits", flat=True))
+
+        expected = 3 * PRICE + 2 * credits_for_gas(GAS)
+        wait_until(lambda: credits() == expected)
+
+
+@pytest.mark.parametrize(
+    ("gas", "credits"),
+    [(0, 0), (21_000, 0), (500_000, 0), (500_001, 1), (1_000_000, 1), (50_000_000, 99)],
+)
+def test_each_further_half_million_gas_costs_a_credit(gas: int, credits: int) -> None:
+    assert credits_for_gas(gas) == credits
+
+
+def test_the_gas_cap_is_a_setting(live: Live) -> None:
+    with live_service(env={"NODEAPI_CALL_GAS": "30000"}) as capped, capped.api() as api:
+        assert api.error("eth_call", asked(LOOP)) == (-32000, "out of gas")
+        assert api.result("eth_call", asked(SLOT, 2)) == f"0x{9:064x}"
