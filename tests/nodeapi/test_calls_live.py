@@ -41,7 +41,7 @@ def test_a_batch_of_calls_is_answered_in_order(live: Live) -> None:
 def test_state_and_code_are_overridden_and_nothing_stays(live: Live) -> None:
     account, slot = f"0x{SLOT.hex()}", f"0x{1:064x}"
     with live.api() as api:
-        overrides = {account: {"stateDiff": {slot: f"0x{99:064x}"}}}
+        overrides: dict[str, Any] = {account: {"stateDiff": {slot: f"0x{99:064x}"}}}
         call = asked(SLOT, 1)
         assert api.result("eth_call", call, "latest", overrides) == f"0x{99:064x}"
         assert api.result("eth_call", call, "latest") == f"0x{8:064x}"
