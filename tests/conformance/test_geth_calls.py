@@ -69,7 +69,14 @@ CODES = {
 CODES["blobbasefee"] = "4a 6000 52 6020 6000 f3"
 ADDRESSES = {name: account(number) for number, name in enumerate(CODES)}
 STORAGE = {f"0x{slot:064x}": f"0x{slot + 7:064x}" for slot in range(1, 8)}
-FORKS = ("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople")
+FORKS: tuple[str, ...] = (
+    "homestead",
+    "eip150",
+    "eip155",
+    "eip158",
+    "byzantium",
+    "constantinople",
+)
 FORKS += ("petersburg", "istanbul", "berlin", "london")
 BLOBS = {"target": 6, "max": 9, "baseFeeUpdateFraction": 5007716}
 GENESIS: dict[str, Any] = {
@@ -231,13 +238,13 @@ def cases() -> Iterator[tuple[str, list[Any]]]:
             yield method, [{"to": NOBODY, "value": "0x5", "from": P}, "0x1", overrides]
         if method == "eth_createAccessList":
             continue
-        for block in block_overrides():
+        for changed in block_overrides():
             for name in ("environment", "blockhash", "blobbasefee"):
                 call = {"to": to[name], "input": word(2)}
-                yield method, [call, "latest", None, block]
+                yield method, [call, "latest", None, changed]
                 yield (
                     method,
-                    [{**call, "from": A, "gasPrice": "0x77359400"}, "0x3", {}, block],
+                    [{**call, "from": A, "gasPrice": "0x77359400"}, "0x3", {}, changed],
                 )
     yield from malformed()
 
@@ -300,6 +307,9 @@ def block_overrides() -> Iterator[dict[str, Any]]:
 
 def malformed() -> Iterator[tuple[str, list[Any]]]:
     to = ADDRESSES["slot"]
+    call: Any
+    overrides: Any
+    block: Any
     for call in (
         *("0x", 5, [], True, "x"),
         *({"to": "0x12"}, {"to": 5}, {"to": "zz"}, {"to": "0x" + "zz" * 20}),

@@ -9,6 +9,7 @@ import random
 from typing import Any
 
 import pytest
+from eth_typing import Address
 
 from nodeapi.chain.abi import call_data
 from nodeapi.chain.database import importer_connection
@@ -30,7 +31,7 @@ from tests.nodeapi.tracing.pools import LIMITS, run
 from tests.support import chains
 
 ALICE, BOB = Signer("alice"), Signer("bob")
-FORWARDER = b"\xf0" * 20
+FORWARDER = Address(b"\xf0" * 20)
 FORWARD = (
     "6020 36 03 6020 6000 37"  # the data behind the first word
     "6000 6000 6020 36 03 6000 6000 6000 35 5a f1 50"  # to the account in that word
