@@ -44,7 +44,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("ots_searchTransactionsBefore", "ots_searchTransactionsAfter"),
     "ots_getTransactionBySenderAndNonce",
     *("erigon_getHeaderByNumber", "erigon_getHeaderByHash"),
-    *("eth_call", "eth_estimateGas", "eth_getProof", "debug_executionWitness"),
+    *("eth_call", "eth_estimateGas", "eth_createAccessList"),
     *("txpool_content", "txpool_contentFrom", "txpool_inspect", "txpool_status"),
     *("eth_pendingTransactions", "eth_sendRawTransactionSync"),
 }
