@@ -20,7 +20,6 @@ from portcullis.verify import (
     verify_header,
     verify_transactions,
 )
-from tests.nodeapi.chain.verifying import verify_blocks
 from tests.support import chains, sample
 from tests.support.live import Api, Live, live_service
 
@@ -33,17 +32,8 @@ class Node:
         self._api = api
         self._found: dict[str, Any] = {}
         self.blocks = [decode_block(raw) for raw in sample.raw_blocks()]
-        executed, _ = verify_blocks(sample.genesis(), self.blocks)
-        self._receipts = {
-            text(each.block.header.hash): [
-                text(receipt.encode()) for receipt in each.outcome.receipts
-            ]
-            for each in executed
-        }
 
     def request(self, method: str, params: list[Any]) -> Any:
-        if method == "debug_getRawReceipts":
-            return self._receipts[params[0]]
         key = json.dumps([method, params])
         if key not in self._found:
             self._found[key] = self._api.result(method, *params)
