@@ -6,7 +6,6 @@ from typing import Any
 
 import psycopg
 
-from evm.chain_config import ChainConfig
 from evm.headers import decode_header
 from nodeapi.mempool.adding import add_transaction
 from nodeapi.mempool.alive import next_nonce_query
@@ -29,6 +28,9 @@ def submit_transaction(
     Raises: ValueError with geth's text if it breaks a rule; LookupError if the network
         has no blocks; psycopg.Error.
     """
+    # Importing it loads py-evm, which serving processes do only when they need it.
+    from evm.chain_config import ChainConfig
+
     row = connection.execute(_HEAD, (network_id,)).fetchone()
     if row is None:
         raise LookupError("the network has no blocks yet")

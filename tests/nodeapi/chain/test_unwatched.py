@@ -21,6 +21,8 @@ def test_watching_changes_no_row_but_the_records() -> None:
     watched, unwatched = chains.rows("watched"), chains.rows("unwatched")
     # Blocks with all their roots, documents, receipts, every version, every trie node.
     assert watched.pop("records") != unwatched.pop("records")
+    # Appearances come from the records, and name the transactions without a record.
+    assert watched.pop("appearances") != unwatched.pop("appearances")
     assert watched == unwatched
     assert chains.codes() == codes
     assert chains.audit_all("unwatched") == len(blocks) + 1

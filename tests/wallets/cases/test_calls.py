@@ -60,7 +60,7 @@ async def test_wrong_types_are_refused_and_named(
         case(107, "eip155:1", "eth_accounts"),
         case(107, "eip155:1", "eth_requestAccounts"),
         case(107, "eip155:1", "wallet_switchEthereumChain"),
-        case(107, "eip155:1", "net_version"),
+        case(107, "eip155:1", "net_listening"),
     ],
 )
 @scenario
