@@ -42,7 +42,7 @@ SLOT_BYTES = 32 * 1024
 MAX_BYTES = 16 * 2**20
 """Size of a network's pool. geth only counts places."""
 
-_LOCKS = 0x706F6F6C
+LOCKS = 0x706F6F6C
 """The class of the advisory locks of pools."""
 
 _POOLED = "hash, nonce, type, cost, fee, tip, blob_fee"
@@ -155,7 +155,7 @@ class _Addition:
         """Check and add the transaction. Raises: InvalidTransaction."""
         added = self._added
         network = self._values["network"]
-        self._cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_LOCKS, network])
+        self._cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [LOCKS, network])
         self._execute(_DELETE_EXPIRED)
         nonce, balance, has_code = self._account()
         self._execute(_DELETE_OUTDATED, nonce=nonce, balance=balance)

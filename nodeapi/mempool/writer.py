@@ -62,10 +62,16 @@ class PoolWriter:
         self._threads.shutdown(wait=False)
 
     def _add(self, network_id: int, transaction: Transaction) -> None:
-        """Add a transaction; repeat it if an idle connection turns out to be lost."""
+        """Add a transaction; repeat it if an idle connection turns out to be lost.
+
+        An addition that has timed out is not repeated: it would take as long again, and
+        other additions wait for this thread.
+        """
         was_idle = self._connection is not None
         try:
             add_transaction(self._connected(), network_id, transaction)
+        except psycopg.errors.QueryCanceled:
+            raise
         except psycopg.OperationalError:
             self._disconnect()
             if not was_idle:

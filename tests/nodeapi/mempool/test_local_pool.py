@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
+import psycopg
 import pytest
 from django.utils import timezone
 from eth_utils.address import to_checksum_address
@@ -17,10 +18,11 @@ from jsonrpc.answers import Reply
 from jsonrpc.dispatch import Dispatcher, Limits
 from keys.grants import Grant
 from keys.permits import NO_PERMITS
-from nodeapi.mempool import adding
+from nodeapi.mempool import adding, writer
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import PooledTransaction
+from nodeapi.service import database_conninfo
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
@@ -115,6 +117,27 @@ def blocks() -> ChainBuilder:
 def node(blocks: ChainBuilder) -> Iterator[Node]:
     with serving() as running:
         yield Node(running)
+
+
+def test_addition_that_times_out_is_not_repeated(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    def add(*arguments: Any) -> None:
+        attempts.append(arguments)
+        adding.add_transaction(*arguments)
+
+    monkeypatch.setattr(writer, "add_transaction", add)
+    monkeypatch.setattr(writer, "TIMEOUT_SECONDS", 1)
+    node.send(sign())
+    view = node.running.service.directory.by_slug("files")
+    with psycopg.connect(database_conninfo()) as connection:
+        locks = (adding.LOCKS, view.id)
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", locks)
+        assert "error" in node.answer("eth_sendRawTransaction", "0x" + sign(nonce=1).hex())
+    assert len(attempts) == 2
+    node.send(sign(nonce=1))
 
 
 def test_transactions_are_pending_without_a_gap_and_queued_after_one(node):
