@@ -13,7 +13,7 @@ from postgres.statement import (
     read_int8,
 )
 
-_CHANGES = Statement(
+CHANGES = Statement(
     """
     WITH RECURSIVE line AS (
         SELECT b.network_id, b.number, b.hash, b.parent_hash, b.is_canonical
@@ -26,17 +26,19 @@ _CHANGES = Statement(
     )
     SELECT number, hash, is_canonical, false FROM line
     UNION ALL (
-        SELECT b.number, b.hash, true, true
-        FROM (SELECT number FROM line WHERE is_canonical) fork
-        JOIN nodeapi_block b ON b.network_id = $1 AND b.is_canonical
-            AND b.number > fork.number
+        SELECT b.number, b.hash, true, true FROM nodeapi_block b
+        WHERE b.network_id = $1 AND b.is_canonical
+            AND b.number > (SELECT number FROM line WHERE is_canonical)
         ORDER BY b.number LIMIT $3
     )
     """,
     [INT8.oid, BYTEA.oid, INT8.oid],
 )
 """network_id, hash of a block, limit → the block and its ancestors down to a canonical
-block, and the canonical blocks above that one: number, hash, is_canonical, is_added."""
+block, and the canonical blocks above that one: number, hash, is_canonical, is_added.
+
+The fork point is a scalar subquery, so that the blocks above it are read in the order of an
+index. As a join, it could be compared with every block of the chain."""
 
 
 class ChangeReads(Reads):
@@ -53,7 +55,7 @@ class ChangeReads(Reads):
         Raises: Unavailable.
         """
         rows = await self._connections.fetch(
-            _CHANGES, [int8(network_id), block_hash, int8(limit)]
+            CHANGES, [int8(network_id), block_hash, int8(limit)]
         )
         removed: list[BlockId] = []
         added: list[BlockId] = []
