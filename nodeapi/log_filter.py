@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from jsonrpc.errors import InvalidParams
@@ -47,6 +48,15 @@ class LogFilter:
     def matches_all(self) -> bool:
         """Whether every log matches."""
         return self.addresses is None and not self.topics
+
+    def digest(self) -> bytes:
+        """Return 16 bytes that name the filter. Equal filters have equal ones.
+
+        A filter may have thousands of values, and should not be kept as a key.
+        """
+        parts = [self.addresses, *self.topics]
+        text = ";".join("*" if part is None else ",".join(sorted(part)) for part in parts)
+        return blake2b(text.encode(), digest_size=16).digest()
 
     def address_bytes(self) -> list[bytes] | None:
         """Return the addresses as bytes, None if any matches."""

@@ -118,7 +118,7 @@ class LogReads(TransactionReads):
         None if there is no such block.
         owner: the account that a long result counts for until it has been read.
         """
-        answer = self._cache.get(("logs", network_id, block_hash, wanted))
+        answer = self._cache.get(("logs", network_id, block_hash, wanted.digest()))
         if answer is not None:
             return Later(answer)
         logs = self._cache.get(("logs", network_id, block_hash))
@@ -252,7 +252,7 @@ class LogReads(TransactionReads):
         if wanted.matches_all:
             return b"[%s]" % logs
         answer = b"[%s]" % b",".join(_matching(logs, wanted))
-        self._cache.put(("logs", *block, wanted), answer)
+        self._cache.put(("logs", *block, wanted.digest()), answer)
         return answer
 
     async def _require_index(self, network_id: int, first: int) -> None:
