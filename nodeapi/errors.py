@@ -220,17 +220,18 @@ class FilterNotFound(RpcError):
 
 
 class TooManyFilters(RpcError):
-    """Raised when an API key has the highest number of filters.
+    """Raised when an API key has the highest number of filters, or the largest ones.
 
-    limit: number of filters.
+    limit: number of filters. If is_size is true, bytes that all of them have together.
     """
 
     http_status = 429
     code = -32005
     reason = "too_many_filters"
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"too many filters of this API key: {limit}", limit=limit)
+    def __init__(self, limit: int, *, is_size: bool = False) -> None:
+        text = f"too many filters of this API key: {limit}"
+        super().__init__(f"{text} bytes" if is_size else text, limit=limit)
 
 
 class TooManyLogs(RpcError):

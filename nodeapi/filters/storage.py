@@ -19,6 +19,10 @@ EXPIRY_SECONDS = 300
 MAX_FILTERS = 1000
 """Maximum number of filters of an API key."""
 
+MAX_BYTES = 2**24
+"""Maximum size of the states of all filters of an API key. A filter with the highest
+number of addresses and topics has about 300 kB."""
+
 TIMEOUT_SECONDS = 1.0
 """Time limit for a connection to Redis and for each answer."""
 
@@ -44,6 +48,7 @@ class FilterStorage:
         *,
         expiry: float = EXPIRY_SECONDS,
         max_filters: int = MAX_FILTERS,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._redis = Redis.from_pool(
             connection_pool(
@@ -56,6 +61,7 @@ class FilterStorage:
         )
         self._milliseconds = int(expiry * 1000)
         self._max_filters = max_filters
+        self._max_bytes = max_bytes
 
     async def add(self, owner: int, state: bytes) -> str:
         """Add a filter and return its id, `0x…` with up to 128 random bits.
@@ -63,8 +69,12 @@ class FilterStorage:
         Raises: TooManyFilters.
         """
         name = hex(secrets.randbits(_ID_BITS))
-        args = [name, state, self._milliseconds, self._max_filters]
-        if not await self._run(self._add, owner, name, args):
+        limits = self._max_filters, self._max_bytes
+        args = [name, state, self._milliseconds, *limits]
+        added = await self._run(self._add, owner, name, args)
+        if added < 0:
+            raise TooManyFilters(self._max_bytes, is_size=True)
+        if not added:
             raise TooManyFilters(self._max_filters)
         return name
 

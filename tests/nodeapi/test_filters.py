@@ -273,6 +273,26 @@ def test_poll_that_is_overtaken_is_repeated(tokens: Tokens) -> None:
         answers = running.ask_all(poll, poll)
         assert sorted(map(len, answers))[0] == len(b"[]")
         assert sum(answer.count(b'"removed":false') for answer in answers) == 4
+def test_states_of_the_filters_of_a_key_have_a_maximum_size() -> None:
+    owner = secrets.randbits(60)
+    state = FilterState(network_id=1, kind=BLOCKS).encode()
+
+    async def add() -> None:
+        storage = FilterStorage(settings.REDIS_URL, max_bytes=2 * len(state))
+        try:
+            first = await storage.add(owner, state)
+            await storage.add(owner, state)
+            with pytest.raises(TooManyFilters, match=f"{2 * len(state)} bytes"):
+                await storage.add(owner, state)
+            assert await storage.add(owner + 1, state)
+            assert await storage.remove(owner, first)
+            assert await storage.add(owner, state)
+        finally:
+            await storage.close()
+
+    asyncio.run(in_time(add()))
+
+
 
 
 def everything(criteria: dict[str, Any]) -> LogSelection:
