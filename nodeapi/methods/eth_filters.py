@@ -5,6 +5,7 @@ Source: go-ethereum eth/filters/api.go; eth/filters/filter_system.go, SubscribeL
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from jsonrpc.errors import InvalidParams, ServiceUnavailable
@@ -91,10 +92,11 @@ async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
 async def get_filter_changes(context: Context, name: str) -> Answer:
     """Return new logs, hashes or transactions, and logs that were removed since.
 
-    Fails with FilterNotFound, or an error of `Store.logs_between`.
+    Fails with FilterNotFound, ContractNotAllowed or LogSearchTimedOut.
     """
     return await _filters(context).poll(
-        *(context.network, context.payer, name, _selection, context.grant.owner_id)
+        *(context.network, context.payer, name),
+        *(partial(_selection, context), context.grant.owner_id),
     )
 
 
@@ -108,11 +110,14 @@ async def get_filter_changes(context: Context, name: str) -> Answer:
 async def get_filter_logs(context: Context, name: str) -> Answer:
     """Return the logs that match a filter's criteria, the stored ones included.
 
-    Fails with FilterNotFound, also for a filter of blocks or transactions.
+    Fails with FilterNotFound, also for a filter of blocks or transactions;
+    ContractNotAllowed; or an error of `find_logs`.
     """
     filters = _filters(context)
     found = await filters.criteria(context.network, context.payer, name)
-    return await find_logs(context, log_criteria(found))
+    criteria = log_criteria(found)
+    require_filter(context, criteria)
+    return await find_logs(context, criteria)
 
 
 @registry.method(
@@ -157,9 +162,15 @@ def _first(criteria: LogCriteria) -> Block:
     return 0 if begin == "earliest" else begin
 
 
-def _selection(criteria: dict[str, Any]) -> LogSelection:
-    """Return which new logs a filter with criteria reports."""
+def _selection(context: Context, criteria: dict[str, Any]) -> LogSelection:
+    """Return which new logs a filter with criteria reports.
+
+    The key's allowlist may have become stricter since the filter was created.
+
+    Raises: ContractNotAllowed.
+    """
     decoded = log_criteria(criteria)
+    require_filter(context, decoded)
     begin, end = _first(decoded), decoded.to_block
     return LogSelection(
         decoded.wanted,

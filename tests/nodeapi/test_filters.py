@@ -187,6 +187,19 @@ def test_key_with_contracts_filters_these_only(tokens: Tokens, live: Live) -> No
         assert api.result("eth_newFilter", {"address": address})
 
 
+def test_allowlist_that_has_become_stricter_applies_to_existing_filters(
+    tokens: Tokens, live: Live
+) -> None:
+    secret, address = live.new_key(), text(tokens.token)
+    with live.api("net", secret) as api:
+        allowed = api.result("eth_newFilter", {"address": address})
+        name = api.result("eth_newFilter", {})
+        set_allowlist(api_key=api_key_of(secret), kind="contract", values=[address])
+        for method in ("eth_getFilterChanges", "eth_getFilterLogs"):
+            wait_until(lambda: api.send(request(method, name)).status_code == 403)  # noqa: B023  # called at once
+            assert api.result(method, allowed) is not None
+
+
 def test_transactions_of_the_local_pool_are_reported(
     tokens: Tokens, live: Live
 ) -> None:
