@@ -237,14 +237,18 @@ class TooManyFilters(RpcError):
 class TooManyLogs(RpcError):
     """Raised when a search finds more logs than one answer may contain.
 
-    limit: number of logs. first, last: a range of blocks with at most that many. The
-    text and the data are Infura's, which clients parse.
+    limit: maximum number of logs of an answer.
+    first, last: a range of blocks with at most that many, or the first block of the
+        search alone.
+
+    The text and the data are Infura's, which clients parse.
     """
 
     code = -32005
     costs_full_price = True
 
     def __init__(self, limit: int, first: int, last: int) -> None:
+        self.last = last
         self._data = {"from": hex(first), "limit": limit, "to": hex(last)}
         super().__init__(
             f"query returned more than {limit} results. "

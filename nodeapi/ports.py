@@ -669,8 +669,12 @@ class Filters(Protocol):
     ) -> Answer:
         """Return an array of what is new since the last poll, and move the filter on.
 
-        select: returns which logs a filter reports, from its criteria.
-        Raises: FilterNotFound.
+        A long array ends before the newest block. The next poll continues there.
+
+        select: returns which logs a filter reports, from its criteria. Its errors are
+            raised.
+
+        Raises: FilterNotFound; Unavailable; LogSearchTimedOut.
         """
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing
 
+from nodeapi.errors import TooManyLogs
 from nodeapi.log_filter import LogFilter
 from nodeapi.ports import Answer, BlockChanges, BlockId, Store
 
 SINGLE_BLOCKS = 16
 """Number of added blocks up to which the logs are read block by block. They are cached for
-all filters then. The log index has the logs of more blocks."""
+all filters then. The logs of more blocks are read through the log index."""
 
 _REMOVED = b'"removed":true}'
 _NOT_REMOVED = b'"removed":false}'
@@ -27,48 +28,79 @@ async def changed_logs(
     wanted: LogFilter,
     is_selected: Callable[[int], bool],
     owner: Hashable,
-) -> AsyncGenerator[bytes, None]:
-    """Yield the logs of removed blocks, then those of added ones, separated by commas.
+) -> AsyncGenerator[tuple[Answer, BlockId | None], None]:
+    """Yield the logs of removed blocks, then those of added ones, in ascending order.
 
-    Both are in ascending order. Logs of removed blocks have `"removed":true`.
+    Logs of removed blocks have `"removed":true`.
 
     is_selected: whether the filter selects blocks with a number.
     owner: the account that long results count for.
 
-    Raises: ChainMoved; the errors of `Store.logs_between`.
+    Yields: an array of logs, and the block at which the filter can continue after it.
+        None: the filter can't continue there, because logs of further removed blocks
+        follow.
+    Raises: ChainMoved; LogSearchTimedOut.
     """
     removed = [block for block in changes.removed if is_selected(block[0])]
-    added = [block for block in changes.added if is_selected(block[0])]
+    left = [block for block in changes.added if is_selected(block[0])]
     for block in removed:
         logs = await _logs_of_block(store, network_id, block, wanted, owner)
-        yield logs.replace(_NOT_REMOVED, _REMOVED)
-    if len(added) <= SINGLE_BLOCKS:
-        for block in added:
-            yield await _logs_of_block(store, network_id, block, wanted, owner)
-        return
-    logs = await _members(
-        await store.logs_between(
-            network_id, added[0][0], added[-1][0], wanted, owner=owner
+        yield (
+            (await _in_memory(logs)).replace(_NOT_REMOVED, _REMOVED),
+            changes.fork if block == removed[-1] else None,
         )
-    )
-    since = await store.changes_since(network_id, changes.newest[1], 1)
-    if since is None or since.removed:
-        raise ChainMoved
-    yield logs
+    while len(left) > SINGLE_BLOCKS:
+        count, logs = await _logs_of_first(store, network_id, left, wanted, owner)
+        yield logs, left[count - 1]
+        left = left[count:]
+    for block in left:
+        yield await _logs_of_block(store, network_id, block, wanted, owner), block
+
+
+async def _logs_of_first(
+    store: Store,
+    network_id: int,
+    blocks: Sequence[BlockId],
+    wanted: LogFilter,
+    owner: Hashable,
+) -> tuple[int, Answer]:
+    """Return the logs of the first of some blocks, as many as one search may return.
+
+    blocks: canonical blocks with consecutive numbers.
+
+    Returns: the number of these blocks, at least one, and their logs as an array.
+    Raises: ChainMoved.
+    """
+    first = blocks[0][0]
+    count = len(blocks)
+    while count > 1:
+        last, last_hash = blocks[count - 1]
+        try:
+            logs = await store.logs_between(
+                network_id, first, last, wanted, owner=owner
+            )
+        except TooManyLogs as error:
+            count = error.last - first + 1
+            continue
+        since = await store.changes_since(network_id, last_hash, 1)
+        if since is None or since.removed:
+            raise ChainMoved
+        return count, logs
+    return 1, await _logs_of_block(store, network_id, blocks[0], wanted, owner)
 
 
 async def _logs_of_block(
     store: Store, network_id: int, block: BlockId, wanted: LogFilter, owner: Hashable
-) -> bytes:
+) -> Answer:
     found = await store.logs_of_block(network_id, block[1], wanted, owner=owner)
     if found is None:
         raise ChainMoved
-    return await _members(found)
+    return found
 
 
-async def _members(logs: Answer) -> bytes:
-    """Return the elements of an array without its brackets."""
+async def _in_memory(logs: Answer) -> bytes:
+    """Return a block's logs as bytes."""
     if isinstance(logs, bytes):
-        return logs[1:-1]
+        return logs
     async with aclosing(logs):
-        return (await logs.read())[1:-1]
+        return await logs.read()

@@ -10,11 +10,12 @@ from typing import Any
 from networks.directory import NetworkView
 from nodeapi.errors import FilterNotFound
 from nodeapi.filters.changes import ChainMoved, changed_logs
+from nodeapi.filters.merging import MergedArray
 from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.state import BLOCKS, LOGS, PENDING, FilterState
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.log_filter import LogSelection
-from nodeapi.ports import Answer, Store
+from nodeapi.ports import Answer, BlockChanges, BlockId, Store
 from nodeapi.store.spool import Spool
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.tracing.spool import SpoolCount
@@ -23,6 +24,9 @@ from postgres.errors import Unavailable
 _ATTEMPTS = 5
 """Number of attempts of a poll while the chain or the filter's state changes."""
 
+POLL_BYTES = 2**23
+"""Size of an answer at which the logs of further blocks are left to the next poll."""
+
 _ADVICE = "poll more often, or ask for fewer logs"
 
 
@@ -30,7 +34,7 @@ class Filters:
     """The filters of all API keys. They outlive this process; see `nodeapi.filters`.
 
     key_id: the API key, to which a filter belongs together with its network.
-    select: returns which logs a filter selects, from its criteria.
+    select: returns which logs a filter selects. Its argument are the criteria.
     spooled: counts the bytes of long results.
 
     All methods raise ServiceUnavailable while Redis is unavailable.
@@ -103,9 +107,12 @@ class Filters:
     ) -> Answer:
         """Return an array of what is new since the last poll, and move the filter on.
 
+        A long array ends before the newest block. The next poll continues there.
+
+        select: its errors are raised.
         owner: the account that a long result counts for until it has been read.
 
-        Raises: FilterNotFound; Unavailable; the errors of `Store.logs_between`.
+        Raises: FilterNotFound; Unavailable; LogSearchTimedOut.
         """
         for _ in range(_ATTEMPTS):
             old, state = await self._read(network, key_id, name)
@@ -143,24 +150,44 @@ class Filters:
             return replace(
                 await self._at_head(network, state.kind), criteria=state.criteria
             )
+        newest = changes.newest
         if state.kind == BLOCKS:
             hashes = [b'"0x%s"' % h.hex().encode() for _, h in changes.added]
             spool.write(b"[" + b",".join(hashes) + b"]")
         else:
             selection = select(state.criteria or {})
-            logs = changed_logs(
-                *(self._store, network.id, changes),
-                *(selection.wanted, selection.selects, owner),
+            newest = await self._write_logs(
+                spool, network.id, changes, selection, owner
             )
-            separator = b"["
-            async with aclosing(logs):
-                async for part in logs:
-                    if part:
-                        spool.write(separator + part)
-                        separator = b","
-            spool.write(b"]" if separator == b"," else b"[]")
-        number, block_hash = changes.newest
+        number, block_hash = newest
         return replace(state, number=number, block_hash="0x" + block_hash.hex())
+
+    async def _write_logs(
+        self,
+        spool: Spool,
+        network_id: int,
+        changes: BlockChanges,
+        selection: LogSelection,
+        owner: Hashable,
+    ) -> BlockId:
+        """Write the array of changed logs, and return the block up to which it reaches.
+
+        An array that is too long ends before the newest block.
+        """
+        merged = MergedArray(spool)
+        newest = changes.newest
+        changed = changed_logs(
+            *(self._store, network_id, changes),
+            *(selection.wanted, selection.selects, owner),
+        )
+        async with aclosing(changed):
+            async for logs, block in changed:
+                await merged.add(logs)
+                if block is not None and spool.size >= POLL_BYTES:
+                    newest = block
+                    break
+        merged.close()
+        return newest
 
     async def _at_head(self, network: NetworkView, kind: str) -> FilterState:
         """Return the state of a filter that begins after the head."""

@@ -16,14 +16,14 @@ from keys.services import set_allowlist
 from networks.models import Network
 from networks.services import add_upstream
 from nodeapi.errors import TooManyFilters
-from nodeapi.filters import changes
+from nodeapi.filters import changes, filters
 from nodeapi.filters.state import BLOCKS, FilterState
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.log_filter import LogFilter, LogSelection
 from tests.support import chains
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.log_filters import UNKNOWN_ADDRESS
-from tests.support.serving import serving
+from tests.support.serving import Serving, serving
 from tests.support.tokens import ALICE, BOB, GENESIS, Tokens
 from tests.support.upstream_server import refuse, running_upstream
 from tests.support.waiting import in_time, wait_until
@@ -226,13 +226,13 @@ def test_pending_transactions_of_an_upstream_are_reported(tokens: Tokens) -> Non
         add_upstream(network=network, url=upstream.url("http"))
         running.ask(running.service.directory.refresh)
         (view,) = running.service.directory.all()
-        filters = running.service.filters
+        service = running.service
 
         async def add() -> str:
-            return await filters.add_pending(view, 7, is_full=False)
+            return await service.filters.add_pending(view, 7, is_full=False)
 
         name = running.ask(add)
-        poll = (filters.poll, view, 7, name, everything, 7)
+        poll = (service.filters.poll, view, 7, name, everything, 7)
         assert orjson.loads(running.ask(*poll)) == hashes[:2]
         # The upstream has lost the filter: the next poll creates another one.
         upstream.methods["eth_getFilterChanges"] = refuse(-32000, "filter not found")
@@ -273,19 +273,6 @@ def test_filter_expires_unless_it_is_polled() -> None:
     asyncio.run(in_time(expire()))
 
 
-def test_poll_that_is_overtaken_is_repeated(tokens: Tokens) -> None:
-    """Two polls at once: each log is in exactly one of the answers."""
-    with serving() as running:
-        service = running.service
-        network = service.directory.all()[0]
-        name = running.ask(service.filters.add_logs, network, 7, {"topics": []})
-        chains.import_blocks("net", GENESIS, tokens.grow(tokens.chain, 2, amount=9))
-        running.ask(service.subscriber.catch_up)
-        running.ask(service.directory.refresh)
-        poll = (service.filters.poll, network, 7, name, everything, 7)
-        answers = running.ask_all(poll, poll)
-        assert sorted(map(len, answers))[0] == len(b"[]")
-        assert sum(answer.count(b'"removed":false') for answer in answers) == 4
 def test_states_of_the_filters_of_a_key_have_a_maximum_size() -> None:
     owner = secrets.randbits(60)
     state = FilterState(network_id=1, kind=BLOCKS).encode()
@@ -306,6 +293,66 @@ def test_states_of_the_filters_of_a_key_have_a_maximum_size() -> None:
     asyncio.run(in_time(add()))
 
 
+def test_poll_that_is_overtaken_is_repeated(tokens: Tokens) -> None:
+    """Two polls at once: each log is in exactly one of the answers."""
+    with serving() as running:
+        poll = polling(running)
+        take_over(running, tokens.grow(tokens.chain, 2, amount=9))
+        answers = running.ask_all(poll, poll)
+        assert sorted(map(len, answers))[0] == len(b"[]")
+        assert sum(answer.count(b'"removed":false') for answer in answers) == 4
+
+
+@pytest.mark.parametrize("max_logs", [1, 5])
+def test_poll_reports_more_logs_than_a_search_returns(
+    tokens: Tokens, max_logs: int
+) -> None:
+    with serving() as running:
+        running.service.store.max_logs = max_logs
+        poll = polling(running)
+        added = tokens.grow(tokens.chain, changes.SINGLE_BLOCKS + 4, amount=9)
+        take_over(running, added)
+        numbers = [block.header.number for block in added for _ in range(2)]
+        found = orjson.loads(running.ask(*poll))
+        assert [int(log["blockNumber"], 16) for log in found] == numbers
+        assert orjson.loads(running.ask(*poll)) == []
+
+
+def test_long_answer_is_continued_by_the_next_poll(
+    tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, long = tokens.chain.fork(), tokens.chain.fork()
+    with serving() as running:
+        poll = polling(running)
+        take_over(running, tokens.grow(short, 2, amount=5))
+        before = orjson.loads(running.ask(*poll))
+        assert amounts(before) == [(5, False)] * 4
+        added = tokens.grow(long, 3, amount=6)
+        take_over(running, added)
+        monkeypatch.setattr(filters, "POLL_BYTES", 1)
+        # The blocks of the former chain are not divided.
+        found = orjson.loads(running.ask(*poll))
+        assert found == [{**log, "removed": True} for log in before]
+        for block in added:
+            found = orjson.loads(running.ask(*poll))
+            assert amounts(found) == [(6, False)] * 2
+            assert found[0]["blockHash"] == text(block.header.hash)
+        assert orjson.loads(running.ask(*poll)) == []
+
+
+def polling(running: Serving) -> tuple[Any, ...]:
+    """Create a filter of all logs, and return the call that polls it."""
+    service = running.service
+    (network,) = service.directory.all()
+    name = running.ask(service.filters.add_logs, network, 7, {"topics": []})
+    return service.filters.poll, network, 7, name, everything, 7
+
+
+def take_over(running: Serving, blocks: Sequence[Block]) -> None:
+    """Import blocks, and let the service learn of its new head."""
+    chains.import_blocks("net", GENESIS, blocks)
+    running.ask(running.service.subscriber.catch_up)
+    running.ask(running.service.directory.refresh)
 
 
 def everything(criteria: dict[str, Any]) -> LogSelection:
