@@ -76,9 +76,11 @@ class Filters:
         """Create a filter of new pending transactions, and return its id.
 
         is_full: whether to return transaction objects instead of hashes.
+
+        Raises: TooManyFilters, TooManyRelayedCalls, Unavailable.
         """
         state = FilterState(network_id=network.id, kind=PENDING, is_full=is_full)
-        return await self._add(key_id, await self._pending.open(network, state))
+        return await self._add(key_id, await self._pending.open(network, state, key_id))
 
     async def criteria(
         self, network: NetworkView, key_id: int, name: str
@@ -112,13 +114,18 @@ class Filters:
         select: its errors are raised.
         owner: the account that a long result counts for until it has been read.
 
-        Raises: FilterNotFound; Unavailable; LogSearchTimedOut.
+        Raises: FilterNotFound; Unavailable; LogSearchTimedOut; TooManyRelayedCalls.
         """
         for _ in range(_ATTEMPTS):
             old, state = await self._read(network, key_id, name)
             spool = Spool(SHORT_BYTES, self._spooled, owner)
             try:
-                state = await self._write_changes(spool, network, state, select, owner)
+                if state.kind == PENDING:
+                    state = await self._write_pending(spool, network, key_id, state)
+                else:
+                    state = await self._write_changes(
+                        spool, network, state, select, owner
+                    )
                 if await self._storage.replace(key_id, name, old, state.encode()):
                     return spool.answer(_ADVICE)
             except ChainMoved:
@@ -129,6 +136,14 @@ class Filters:
             spool.close()
         raise Unavailable("the chain changes faster than a filter can be read")
 
+    async def _write_pending(
+        self, spool: Spool, network: NetworkView, key_id: int, state: FilterState
+    ) -> FilterState:
+        """Write the array of new pending transactions, and return the state after them."""
+        found, state = await self._pending.changes(network, state, key_id)
+        spool.write(b"[" + b",".join(found) + b"]")
+        return state
+
     async def _write_changes(
         self,
         spool: Spool,
@@ -137,11 +152,7 @@ class Filters:
         select: Callable[[dict[str, Any]], LogSelection],
         owner: Hashable,
     ) -> FilterState:
-        """Write the array of changes, and return the state after them."""
-        if state.kind == PENDING:
-            found, state = await self._pending.changes(network, state)
-            spool.write(b"[" + b",".join(found) + b"]")
-            return state
+        """Write the array of blocks or logs, and return the state after them."""
         changes = await self._store.changes_since(
             network.id, bytes.fromhex(state.block_hash[2:])
         )

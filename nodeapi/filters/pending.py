@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from networks.directory import NetworkView, UpstreamView
+from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.filters.state import FilterState
 from nodeapi.pending import pending_transaction
 from nodeapi.upstreams.client import UpstreamClient
@@ -53,13 +54,18 @@ class PendingFilters:
     """Creates and polls filters of pending transactions.
 
     pool: the clients for upstreams. connections: for the local pool.
+    payer: the id of the API key. The methods raise TooManyRelayedCalls while the key or
+        the process has too many calls to upstreams in flight.
     """
 
     def __init__(self, pool: UpstreamPool, connections: Connections) -> None:
         self._pool = pool
         self._connections = connections
+        self._calls = CallsInFlight()
 
-    async def open(self, network: NetworkView, state: FilterState) -> FilterState:
+    async def open(
+        self, network: NetworkView, state: FilterState, payer: int
+    ) -> FilterState:
         """Create a filter at an upstream, and return the state with its id.
 
         If no upstream creates one, the next poll tries again. Without upstreams, the
@@ -70,16 +76,11 @@ class PendingFilters:
         if not network.upstreams:
             (row,) = await self._connections.fetch(_NEWEST, [int8(network.id)])
             return replace(state, number=read_int8(row[0] or b""))
-        for upstream, client in self._upstreams(network):
-            with suppress(*_FAILURES):
-                async with asyncio.timeout(CALL_SECONDS):
-                    name = await client.call("eth_newPendingTransactionFilter")
-                if isinstance(name, str):
-                    return replace(state, upstream_id=upstream.id, upstream_filter=name)
-        return replace(state, upstream_id=None, upstream_filter=None)
+        with self._calls.hold(payer):
+            return await self._open(network, state)
 
     async def changes(
-        self, network: NetworkView, state: FilterState
+        self, network: NetworkView, state: FilterState, payer: int
     ) -> tuple[list[bytes], FilterState]:
         """Return the new hashes or transaction objects as JSON, and the new state.
 
@@ -90,6 +91,22 @@ class PendingFilters:
         """
         if not network.upstreams:
             return await self._local_changes(network, state)
+        with self._calls.hold(payer):
+            return await self._upstream_changes(network, state)
+
+    async def _open(self, network: NetworkView, state: FilterState) -> FilterState:
+        """Create a filter at an upstream, and return the state with its id."""
+        for upstream, client in self._upstreams(network):
+            with suppress(*_FAILURES):
+                async with asyncio.timeout(CALL_SECONDS):
+                    name = await client.call("eth_newPendingTransactionFilter")
+                if isinstance(name, str):
+                    return replace(state, upstream_id=upstream.id, upstream_filter=name)
+        return replace(state, upstream_id=None, upstream_filter=None)
+
+    async def _upstream_changes(
+        self, network: NetworkView, state: FilterState
+    ) -> tuple[list[bytes], FilterState]:
         client = next(
             (
                 client
@@ -101,7 +118,7 @@ class PendingFilters:
         if client is not None and state.upstream_filter is not None:
             with suppress(*_FAILURES):
                 return await self._poll(client, state), state
-        return [], await self.open(network, state)
+        return [], await self._open(network, state)
 
     async def _local_changes(
         self, network: NetworkView, state: FilterState

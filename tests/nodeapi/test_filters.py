@@ -15,7 +15,8 @@ from evm.blocks import Block
 from keys.services import set_allowlist
 from networks.models import Network
 from networks.services import add_upstream
-from nodeapi.errors import TooManyFilters
+from nodeapi import calls_in_flight
+from nodeapi.errors import TooManyFilters, TooManyRelayedCalls
 from nodeapi.filters import changes, filters
 from nodeapi.filters.state import BLOCKS, FilterState
 from nodeapi.filters.storage import FilterStorage
@@ -217,7 +218,9 @@ def test_transactions_of_the_local_pool_are_reported(
         assert second.result("eth_getFilterChanges", names) == []
 
 
-def test_pending_transactions_of_an_upstream_are_reported(tokens: Tokens) -> None:
+def test_pending_transactions_of_an_upstream_are_reported(
+    tokens: Tokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = Network.objects.get(slug="net")
     hashes = ["0x" + f"{number:064x}" for number in range(3)]
     with running_upstream() as upstream, serving() as running:
@@ -240,6 +243,10 @@ def test_pending_transactions_of_an_upstream_are_reported(tokens: Tokens) -> Non
         upstream.methods["eth_getFilterChanges"] = hashes[2:]
         assert orjson.loads(running.ask(*poll)) == hashes[2:]
         assert upstream.count("eth_newPendingTransactionFilter") == 2
+        monkeypatch.setattr(calls_in_flight, "MAX_CALLS_OF_KEY", 0)
+        for call in (poll, (add,)):
+            with pytest.raises(TooManyRelayedCalls):
+                running.ask(*call)
 
 
 def test_filter_expires_unless_it_is_polled() -> None:
