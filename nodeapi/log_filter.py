@@ -55,7 +55,9 @@ class LogFilter:
         A filter may have thousands of values, and should not be kept as a key.
         """
         parts = [self.addresses, *self.topics]
-        text = ";".join("*" if part is None else ",".join(sorted(part)) for part in parts)
+        text = ";".join(
+            "*" if part is None else ",".join(sorted(part)) for part in parts
+        )
         return blake2b(text.encode(), digest_size=16).digest()
 
     def address_bytes(self) -> list[bytes] | None:

@@ -23,6 +23,7 @@ from evm.tracers.call import read_call
 from evm.tracers.details import Details
 from evm.tracers.parties import CALLEE, CALLER, CREATED, parties
 from evm.tracers.record import RecordTooLarge, fill_calls, unpack
+from nodeapi.chain.backfill import Backfill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -136,6 +137,7 @@ class AppearanceRows:
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection
         self._network_id = network_id
+        self._backfill = Backfill(connection, network_id, "nodeapi_appearancebackfill")
 
     def insert(self, blocks: Iterable[BlockRow]) -> None:
         """Insert the appearances in new canonical blocks."""
@@ -146,11 +148,7 @@ class AppearanceRows:
 
         The blocks that become canonical above it get rows, also where rows were missing.
         """
-        self._connection.execute(
-            "UPDATE nodeapi_appearancebackfill SET missing_below = %b"
-            " WHERE network_id = %b AND missing_below > %b",
-            (number + 1, self._network_id, number + 1),
-        )
+        self._backfill.leave_above(number)
         self._connection.execute(
             "DELETE FROM nodeapi_appearance WHERE network_id = %b AND block_number > %b",
             (self._network_id, number),
@@ -168,42 +166,12 @@ class AppearanceRows:
     def backfill(self, most: int = BLOCKS_AT_ONCE) -> int | None:
         """Insert the missing rows of some blocks, the newest first, in one transaction.
 
-        A reorganisation of these blocks waits for the transaction, or the other way
-        round.
-
         most: maximum number of blocks.
 
         Returns: the number below which rows are still missing, None if none are.
         Raises: ValueError if a trace record is damaged, without a change.
         """
-        with self._connection.transaction():
-            row = self._connection.execute(
-                "SELECT missing_below FROM nodeapi_appearancebackfill"
-                " WHERE network_id = %b FOR UPDATE",
-                (self._network_id,),
-            ).fetchone()
-            if row is None:
-                return None
-            end = int(row[0])
-            begin = max(end - most, 0)
-            ids = self._connection.execute(
-                "SELECT id FROM nodeapi_block WHERE network_id = %b AND is_canonical"
-                " AND number >= %b AND number < %b",
-                (self._network_id, begin, end),
-            ).fetchall()
-            self.insert_stored([block_id for (block_id,) in ids])
-            if begin == 0:
-                self._connection.execute(
-                    "DELETE FROM nodeapi_appearancebackfill WHERE network_id = %b",
-                    (self._network_id,),
-                )
-                return None
-            self._connection.execute(
-                "UPDATE nodeapi_appearancebackfill SET missing_below = %b"
-                " WHERE network_id = %b",
-                (begin, self._network_id),
-            )
-        return begin
+        return self._backfill.index(most, self.insert_stored)
 
     def _stored(
         self, block_ids: Sequence[int]

@@ -7,10 +7,12 @@ deleted in the one in which it stops being so. They follow from the stored recei
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nodeapi.chain.backfill import Backfill
 from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
 from nodeapi.receipts import log_members, split_logs, stored_logs
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 BLOCKS_AT_ONCE = 32
 """Number of blocks whose rows are created from stored receipts at once."""
+
+_BACKFILL = "nodeapi_logbackfill"
 
 
 class LogRow(NamedTuple):
@@ -96,11 +100,7 @@ def delete_logs_above(
 
     The blocks that become canonical above it get rows, also where rows were missing.
     """
-    connection.execute(
-        "UPDATE nodeapi_logbackfill SET missing_below = %b"
-        " WHERE network_id = %b AND missing_below > %b",
-        (number + 1, network_id, number + 1),
-    )
+    Backfill(connection, network_id, _BACKFILL).leave_above(number)
     connection.execute(
         "DELETE FROM nodeapi_log WHERE network_id = %b AND position >= %b",
         (network_id, (number + 1) << POSITION_BITS),
@@ -115,39 +115,14 @@ def backfill_logs(
 ) -> int | None:
     """Insert the missing rows of some blocks, the newest first, in one transaction.
 
-    A reorganisation waits for the transaction, and the other way round.
-
     blocks: their maximum number.
 
     Returns: the number below which rows are still missing, None if none are.
     Raises: ValueError if a stored receipt is damaged, without a change.
     """
-    with connection.transaction():
-        row = connection.execute(
-            "SELECT missing_below FROM nodeapi_logbackfill"
-            " WHERE network_id = %b FOR UPDATE",
-            (network_id,),
-        ).fetchone()
-        if row is None:
-            return None
-        end = int(row[0])
-        begin = max(end - blocks, 0)
-        ids = connection.execute(
-            "SELECT id FROM nodeapi_block WHERE network_id = %b AND is_canonical"
-            " AND number >= %b AND number < %b",
-            (network_id, begin, end),
-        ).fetchall()
-        insert_stored_logs(connection, network_id, [block_id for (block_id,) in ids])
-        if begin == 0:
-            connection.execute(
-                "DELETE FROM nodeapi_logbackfill WHERE network_id = %b", (network_id,)
-            )
-            return None
-        connection.execute(
-            "UPDATE nodeapi_logbackfill SET missing_below = %b WHERE network_id = %b",
-            (begin, network_id),
-        )
-    return begin
+    return Backfill(connection, network_id, _BACKFILL).index(
+        blocks, partial(insert_stored_logs, connection, network_id)
+    )
 
 
 def _encode(network_id: int, number: int, index: int, row: LogRow) -> bytes:

@@ -38,7 +38,9 @@ def test_only_blocks_above_the_fork_point_are_read() -> None:
     with psycopg.connect(conninfo, autocommit=True, options=OPTIONS) as connection:
         connection.execute(INSERT, (network.pk, BLOCKS - 1))
         connection.execute("ANALYZE nodeapi_block")
-        connection.execute(f"PREPARE changes (int8, bytea, int8) AS {CHANGES.sql.decode()}")
+        connection.execute(
+            f"PREPARE changes (int8, bytea, int8) AS {CHANGES.sql.decode()}"
+        )
         fork = (BLOCKS - 4).to_bytes(32).hex()
         row = connection.execute(
             "EXPLAIN (ANALYZE, FORMAT JSON)"
@@ -61,4 +63,5 @@ def rows_read(node: dict[str, Any]) -> int:
     if node.get("Relation Name") != "nodeapi_block":
         return 0
     found: int = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-    return round(found * node["Actual Loops"])
+    loops: int = node["Actual Loops"]
+    return round(found * loops)

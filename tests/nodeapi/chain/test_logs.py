@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection as django_connection
 
+from evm.blocks import Block
 from networks.models import Network
+from nodeapi.chain.backfill import Backfill
 from nodeapi.chain.database import importer_connection
-from nodeapi.chain.logs import LogRow, backfill_logs, insert_logs
+from nodeapi.chain.logs import LogRow, backfill_logs, insert_logs, insert_stored_logs
 from nodeapi.log_keys import POSITION_BITS, event_key, key
 from nodeapi.models import Block as StoredBlock
 from nodeapi.models import Log, LogBackfill, TransactionRecord
@@ -18,6 +23,7 @@ from nodeapi.receipts import log_members, split_logs, stored_logs
 from tests.support import chains, sample
 from tests.support.rows import make_network
 from tests.support.tokens import GENESIS, Tokens
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -145,6 +151,48 @@ def test_reorganisation_below_the_backfill_indexes_its_blocks() -> None:
     assert [row[1] for row in stored("net")] == [3, 3, 4, 4, 5, 5]
     backfill()
     assert stored("net") == expected("net")
+
+
+def test_reorganisation_waits_for_a_running_backfill() -> None:
+    tokens = Tokens()
+    short, long = tokens.chain.fork(), tokens.chain.fork()
+    removed, added = tokens.grow(short, 3, amount=6), tokens.grow(long, 4, amount=7)
+    chains.import_blocks("net", GENESIS, [*tokens.chain.blocks, *removed])
+    # Blocks of the former branch: 2, 3 and 4.
+    network = without_index("net")
+    with ThreadPoolExecutor(1) as threads, importer_connection() as connection:
+        moves: list[Future[None]] = []
+
+        def insert(block_ids: Sequence[int]) -> None:
+            """Insert the rows of the former branch while the new one is imported."""
+            moves.append(threads.submit(reorganise, added))
+            wait_until(waits_for_lock)
+            insert_stored_logs(connection, network.pk, block_ids)
+
+        assert Backfill(connection, network.pk, "nodeapi_logbackfill").index(2, insert)
+        moves[0].result()
+    assert LogBackfill.objects.get().missing_below == 2
+    assert [row[1] for row in stored("net")] == [2, 2, 3, 3, 4, 4, 5, 5]
+    backfill()
+    assert stored("net") == expected("net")
+
+
+def reorganise(blocks: Sequence[Block]) -> None:
+    """Import blocks in another thread, whose connections are closed."""
+    try:
+        chains.import_blocks("net", GENESIS, blocks)
+    finally:
+        django_connection.close()
+
+
+def waits_for_lock() -> bool:
+    """Return whether a connection to the database waits for a lock of another one."""
+    with django_connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def test_damaged_receipt_ends_the_backfill_without_a_change() -> None:

@@ -133,9 +133,12 @@ def test_addition_that_times_out_is_not_repeated(
     node.send(sign())
     view = node.running.service.directory.by_slug("files")
     with psycopg.connect(database_conninfo()) as connection:
+        assert view is not None
         locks = (adding.LOCKS, view.id)
         connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", locks)
-        assert "error" in node.answer("eth_sendRawTransaction", "0x" + sign(nonce=1).hex())
+        assert "error" in node.answer(
+            "eth_sendRawTransaction", "0x" + sign(nonce=1).hex()
+        )
     assert len(attempts) == 2
     node.send(sign(nonce=1))
 
