@@ -93,10 +93,16 @@ def _addresses(value: Any) -> frozenset[bytes]:
 async def trace_filter(context: Context, query: _Query) -> Answer:
     """Return the matching flat traces of the canonical chain, in order.
 
-    Blocks above the head are ignored. Raises: InvalidParams, AddressesNotIndexed, TraceTooLarge,
-    and the errors of `run_task`.
+    Blocks above the head are ignored. The addresses have to be in the key's allowlist of
+    contracts, if there is one.
+
+    Raises: ContractNotAllowed, InvalidParams, AddressesNotIndexed, TraceTooLarge, and the
+    errors of `run_task`.
     """
     traces.require_tracers(context, _OPTIONS)
+    allowlists = context.grant.allowlists
+    if allowlists is not None:
+        allowlists.require_contracts(query.senders | query.recipients)
     store, network_id = context.store, context.network.id
     head = await store.head_number(network_id)
     first = await block_number_of(context, query.first)

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from keys.allowlists import CONTRACT
+from keys.services import set_allowlist
+from networks.models import Network
+from nodeapi.models import AppearanceBackfill
 from tests.support import chains, sample
-from tests.support.live import Api, Live, live_service
+from tests.support.live import Api, Live, api_key_of, live_service, request
 
 HEAD = len(sample.raw_blocks())
 UNKNOWN = "0x" + "12" * 32
@@ -109,3 +113,29 @@ def test_get_returns_one_of_the_traces_of_a_transaction(
         assert api.result("trace_get", name, [hex(len(traces))]) is None
         assert api.result("trace_get", name, ["0x0", "0x1"]) is None
     assert api.result("trace_get", UNKNOWN, ["0x0"]) is None
+
+
+def test_addresses_outside_of_the_allowlist_are_refused(live: Live) -> None:
+    key = live.new_key(may_trace=True)
+    allowed, other = ("0x" + byte * 20 for byte in ("ab", "cd"))
+    set_allowlist(api_key=api_key_of(key), kind=CONTRACT, values=[allowed])
+    with live.api(key=key) as api:
+        for wanted, status in (
+            ({"toAddress": [allowed]}, 200),
+            ({"toAddress": [allowed, other]}, 403),
+            ({"fromAddress": [other]}, 403),
+        ):
+            response = api.send(request("trace_filter", wanted))
+            assert response.status_code == status, response.text
+
+
+def test_blocks_are_searched_as_soon_as_they_are_indexed(api: Api) -> None:
+    network = Network.objects.get(slug="sample")
+    missing = AppearanceBackfill.objects.create(network=network, missing_below=4)
+    wanted = {"fromBlock": "0x3", "toAddress": ["0x" + "12" * 20]}
+    try:
+        error = api.ask("trace_filter", wanted)["error"]
+        assert (error["code"], error["data"]["first"]) == (-32005, "0x4")
+    finally:
+        missing.delete()
+    assert api.result("trace_filter", wanted) == []
