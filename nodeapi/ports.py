@@ -95,6 +95,21 @@ class HeadFees:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptData:
+    """The oldest blocks with certain data, by number.
+
+    oldest_logs: from it on, all logs are indexed.
+    oldest_proof: from it on, eth_getProof works.
+    proof_blocks: number of blocks below the head for which former trie nodes are kept;
+        None: there is no such limit, because none or all are kept.
+    """
+
+    oldest_logs: int
+    oldest_proof: int
+    proof_blocks: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedTransaction:
     """A transaction with its position in a block and its trace record.
 
@@ -465,6 +480,9 @@ class Store(Records, Protocol):
 
     def chain_config(self, network_id: int) -> Later[ChainConfig]:
         """Return a network's fork schedule."""
+
+    async def kept_data(self, network_id: int) -> KeptData:
+        """Return from which blocks on a network has logs and proofs."""
 
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""

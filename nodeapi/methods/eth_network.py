@@ -63,16 +63,36 @@ async def get_config(context: Context) -> bytes:
     "proofs are available.",
 )
 async def get_capabilities(context: Context) -> bytes:
-    """Return the head, and the oldest block of each kind of data."""
+    """Return the head, and the oldest block of each kind of data.
+
+    A proof of an account of which very many slots have changed may fail nevertheless.
+    """
     head = await _header(context, "latest")
+    kept = await context.store.kept_data(context.network.id)
+    oldest = {"logs": kept.oldest_logs, "stateproofs": kept.oldest_proof}
+    windows = {"stateproofs": kept.proof_blocks}
     members = [
         b'"head":{"number":%b,"hash":%b}' % (quantity(head.number), data(head.hash))
     ]
     for name, method in _KEPT_WITH.items():
-        is_served = registry.find(method) is not None
-        kept = b'false,"oldestBlock":"0x0"' if is_served else b"true"
-        members.append(b'"%b":{"disabled":%b}' % (name.encode(), kept))
+        found = b'"disabled":true'
+        if registry.find(method) is not None:
+            found = _kept_from(oldest.get(name, 0), windows.get(name))
+        members.append(b'"%b":{%b}' % (name.encode(), found))
     return b"{" + b",".join(members) + b"}"
+
+
+def _kept_from(oldest: int, window: int | None) -> bytes:
+    """Return the members of data that is available from a block on.
+
+    window: number of blocks below the head for which it is kept, None without a limit.
+    """
+    members = b'"disabled":false,"oldestBlock":%b' % quantity(oldest)
+    if window is not None:
+        members += b',"deleteStrategy":{"type":"window","retentionBlocks":%b}' % (
+            quantity(window)
+        )
+    return members
 
 
 async def _header(context: Context, number_or_tag: int | str) -> Header:

@@ -30,6 +30,7 @@ from nodeapi.store.changes import ChangeReads
 from nodeapi.store.derived import DerivedReads
 from nodeapi.store.fees import FeeReads
 from nodeapi.store.following import FollowingReads
+from nodeapi.store.kept import KeptReads
 from nodeapi.store.logs import MAX_LOGS, LogReads
 from nodeapi.store.outcomes import TaskOutcomes
 from nodeapi.store.proofs import ProofReads
@@ -51,6 +52,7 @@ class Store(
     AppearanceReads,
     FeeReads,
     FollowingReads,
+    KeptReads,
     TaskOutcomes,
     ProofReads,
 ):

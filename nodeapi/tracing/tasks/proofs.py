@@ -13,6 +13,7 @@ from nodeapi.chain.replay import NotTraceable, find_origin
 from nodeapi.chain.trie_at import NODES_CACHED, Rewinding, TooManyChanges, rewind
 from nodeapi.chain.witness import build_witness
 from nodeapi.proofs.documents import proof_document
+from nodeapi.proofs.limits import MAX_CHANGES as MAX_CHANGES
 from nodeapi.proofs.witness import witness_document
 from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.execution import snapshot
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     import psycopg
 
     from nodeapi.tracing.context import Task, TaskContext
-
-MAX_CHANGES = 50_000
-"""Most account versions since a block for which its tries are computed. They take some
-3 seconds and 100 MB."""
 
 _NODES_KEPT = 100_000
 """Most nodes of former blocks that a process keeps, 60 MB."""

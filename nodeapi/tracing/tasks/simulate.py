@@ -10,6 +10,7 @@ from evm.simulation.planning import plan_blocks
 from evm.simulation.simulator import Base, Simulator
 from evm.trie import NodeCache
 from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
+from nodeapi.proofs.limits import MAX_CHANGES
 from nodeapi.simulated_documents import simulated_block_document
 from nodeapi.simulation_payload import decode_simulation
 from nodeapi.tracing.context import TaskFailed, TaskResult
@@ -18,9 +19,6 @@ from nodeapi.tracing.execution import snapshot
 if TYPE_CHECKING:
     from nodeapi.simulation_payload import Simulation
     from nodeapi.tracing.context import Task, TaskContext
-
-MAX_CHANGES = 50_000
-"""Most account versions since the base block. Computing its tries takes 3 seconds then."""
 
 WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
 """Code and text of the error if too much has changed since the base block."""

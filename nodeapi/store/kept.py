@@ -1,0 +1,94 @@
+"""Reads of which data a network keeps, for eth_capabilities."""
+
+from __future__ import annotations
+
+from evm.state_trie import STATE_OWNER
+from networks.directory import Directory, NetworkView
+from nodeapi.ports import KeptData
+from nodeapi.proofs import limits
+from nodeapi.store.base import CacheKey, Reads
+from nodeapi.store.head_values import HeadValues
+from postgres.cache import BytesCache
+from postgres.connections import Connections
+from postgres.errors import Unavailable
+from postgres.statement import BYTEA, INT8, Statement, int8, read_int8
+
+_FIRST_BLOCKS = 64
+"""Blocks whose changes are counted by the first query. Each further one counts those of
+twice as many blocks."""
+
+_KEPT = Statement(
+    """
+    SELECT keep_proofs::int8,
+        (SELECT missing_below FROM nodeapi_logbackfill WHERE network_id = $1),
+        (SELECT block_number FROM nodeapi_trienodeversion
+         WHERE network_id = $1 AND owner = $2 AND path = ''
+         ORDER BY block_number LIMIT 1)
+    FROM networks_network WHERE id = $1
+    """,
+    [INT8.oid, BYTEA.oid],
+)
+"""network_id, owner of the state trie → keep_proofs; the number below which logs are not
+indexed; the oldest block that has replaced a root node which is kept. Every block that
+changes a node changes the root."""
+
+_CHANGES = Statement(
+    """
+    SELECT max(block_number) FILTER (WHERE changes > $4), max(changes)::int8
+    FROM (
+        SELECT block_number, sum(count(*)) OVER (ORDER BY block_number DESC) AS changes
+        FROM nodeapi_accountversion
+        WHERE network_id = $1 AND block_number > $2 AND block_number <= $3
+        GROUP BY block_number
+    ) c
+    """,
+    [INT8.oid] * 4,
+)
+"""network_id, the block before the first one, the last block, limit → the newest block
+from which on more accounts than the limit have changed, and the number of all changes."""
+
+
+class KeptReads(Reads):
+    """Reads of the oldest blocks with certain data. All fail with Unavailable."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        directory: Directory,
+        cache: BytesCache[CacheKey],
+    ) -> None:
+        super().__init__(connections, directory, cache)
+        self._oldest_computed = HeadValues(directory, self._read_oldest_computed)
+
+    async def kept_data(self, network_id: int) -> KeptData:
+        """Return from which blocks on a network has logs and proofs."""
+        head = await self.head_number(network_id)
+        rows = await self._connections.fetch(_KEPT, [int8(network_id), STATE_OWNER])
+        if not rows:
+            raise Unavailable("the network was removed")
+        keep_proofs, missing_below, version = (
+            None if column is None else read_int8(column) for column in rows[0]
+        )
+        oldest_proof = await self._oldest_computed.get(network_id)
+        if version is not None:
+            oldest_proof = min(oldest_proof, max(version - 1, 0))
+        return KeptData(
+            oldest_logs=min(missing_below or 0, head),
+            oldest_proof=oldest_proof,
+            proof_blocks=keep_proofs or None,
+        )
+
+    async def _read_oldest_computed(self, view: NetworkView) -> int:
+        """Return the oldest block whose tries may be computed from those of the head."""
+        last, left, count = view.head_number or 0, limits.MAX_CHANGES, _FIRST_BLOCKS
+        while last > 0:
+            before = max(last - count, 0)
+            numbers = [view.id, before, last, left]
+            ((oldest, changes),) = await self._connections.fetch(
+                _CHANGES, list(map(int8, numbers))
+            )
+            if oldest is not None:
+                return read_int8(oldest)
+            left -= 0 if changes is None else read_int8(changes)
+            last, count = before, 2 * count
+        return 0
