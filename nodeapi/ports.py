@@ -561,6 +561,11 @@ class Relay(Protocol):
     ) -> bytes | None:
         """Return a transaction object of an upstream or the local pool, or None."""
 
+    async def pending_raw_transaction(
+        self, network: NetworkView, transaction_hash: bytes, payer: int
+    ) -> bytes | None:
+        """Return an encoded transaction of an upstream or the local pool, or None."""
+
 
 class Tracing(Protocol):
     """Executes blocks again for tracers, and calls; see `nodeapi.tracing`.

@@ -28,6 +28,7 @@ from nodeapi.pending import PendingBlock, pending_block, pending_transaction
 from nodeapi.ports import Answer, Store
 from nodeapi.receipt_waits import ReceiptWaits
 from nodeapi.sending.checking import Checker
+from nodeapi.sending.decoding import decode_submission
 from nodeapi.shared_reads import SharedReads
 from nodeapi.short_cache import ShortCache
 from nodeapi.upstreams.client import UpstreamClient
@@ -216,6 +217,24 @@ class Relay:
                 )
         return None if found is _ABSENT else found
 
+    async def pending_raw_transaction(
+        self, network: NetworkView, transaction_hash: bytes, payer: int
+    ) -> bytes | None:
+        """Return the encoding of a transaction that an upstream or the local pool has.
+
+        None if no available upstream returns it.
+        """
+        if not network.upstreams:
+            return await self._local.find_raw(network.id, transaction_hash)
+        # Whether the transaction exists is cached.
+        if await self.pending_transaction(network, transaction_hash, payer) is None:
+            return None
+        key = ("raw", network.id, transaction_hash)
+        with self._calls.hold(payer):
+            return await self._reads.get(
+                key, lambda: self._read_raw(network, transaction_hash)
+            )
+
     # Sending
 
     async def _broadcast(self, clients: Sequence[UpstreamClient], raw: bytes) -> None:
@@ -295,6 +314,26 @@ class Relay:
                 task.cancel()
         self._transactions.put(key, found, len(found))
         return found
+
+    async def _read_raw(
+        self, network: NetworkView, transaction_hash: bytes
+    ) -> bytes | None:
+        """Ask the upstreams for the encoding of a transaction, one after the other."""
+        name = "0x" + transaction_hash.hex()
+        for client in self._upstreams.by_availability(network):
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    found = await client.call("eth_getRawTransactionByHash", name)
+                raw = bytes.fromhex(found.removeprefix("0x"))
+                submission = await asyncio.to_thread(decode_submission, raw)
+            except (UpstreamUnavailable, TimeoutError):
+                self._upstreams.avoid(client)
+            except (UpstreamError, ValueError, TypeError, AttributeError):
+                pass
+            else:
+                if submission.transaction.hash == transaction_hash:
+                    return raw
+        return None
 
     async def _nonce(self, client: UpstreamClient, address: bytes) -> int:
         """Ask an upstream for the next nonce of an account.

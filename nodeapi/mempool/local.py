@@ -21,7 +21,7 @@ from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool, read_int8
 
 _FIND = f"""
-    SELECT k.n, p.document FROM k JOIN nodeapi_pooledtransaction p
+    SELECT k.n, p.{{column}} FROM k JOIN nodeapi_pooledtransaction p
         ON p.network_id = k.network_id AND p.hash = k.hash
     LEFT JOIN LATERAL ({OF_SENDER}) a ON true
     WHERE {IS_ALIVE}
@@ -52,8 +52,14 @@ class LocalPool:
     def __init__(self, connections: Connections, conninfo: str) -> None:
         self._connections = connections
         self._writer = PoolWriter(conninfo)
-        self._documents: Lookup[tuple[int, bytes], bytes] = Lookup(
-            connections, _FIND, [("network_id", INT8), ("hash", BYTEA)], _document
+        self._documents, self._raws = (
+            Lookup[tuple[int, bytes], bytes](
+                connections,
+                _FIND.format(column=column),
+                [("network_id", INT8), ("hash", BYTEA)],
+                _column,
+            )
+            for column in ("document", "raw")
         )
 
     async def add(self, network_id: int, transaction: Transaction) -> None:
@@ -70,6 +76,13 @@ class LocalPool:
     def find(self, network_id: int, transaction_hash: bytes) -> Later[bytes | None]:
         """Return the object of a pooled transaction as JSON, None if there is none."""
         return Later.from_future(self._documents.get((network_id, transaction_hash)))
+
+    def find_raw(self, network_id: int, transaction_hash: bytes) -> Later[bytes | None]:
+        """Return a pooled transaction as EIP-2718 encodes it, None if there is none.
+
+        A blob transaction is returned without its sidecar.
+        """
+        return Later.from_future(self._raws.get((network_id, transaction_hash)))
 
     async def next_nonce(self, network_id: int, address: bytes) -> int:
         """Return an account's nonce after its pending transactions."""
@@ -108,7 +121,7 @@ async def _in_thread(
     return await asyncio.to_thread(lambda: write(map(_listed, rows)))
 
 
-def _document(row: Row) -> bytes:
+def _column(row: Row) -> bytes:
     return row[0] or b""
 
 

@@ -61,13 +61,26 @@ def get_header_by_number(context: Context, number_or_tag: int | str) -> Document
     params=[Param("transactionHash", hash32, schemas.HASH32)],
     encode=_data_or_nothing,
     result=schemas.named("transaction", schemas.DATA),
-    summary="Returns the transaction with a hash as EIP-2718 encodes it.",
+    summary="Returns the transaction with a hash as EIP-2718 encodes it. It may be "
+    "pending, as for eth_getTransactionByHash.",
 )
 def get_raw_transaction_by_hash(
     context: Context, transaction_hash: bytes
 ) -> Later[bytes | None]:
-    """Return a transaction of the canonical chain, or None."""
-    return context.store.raw_transaction(context.network.id, transaction_hash)
+    """Return a transaction of the canonical chain, a pending one, or None."""
+    network, relay = context.network, context.relay
+    found = context.store.raw_transaction(network.id, transaction_hash)
+    if relay is None:
+        return found
+
+    def look_further(raw: bytes | None) -> Later[bytes | None]:
+        if raw is not None:
+            return Later(raw)
+        return Later.from_coroutine(
+            relay.pending_raw_transaction(network, transaction_hash, context.payer)
+        )
+
+    return found.then(look_further)
 
 
 @registry.method(

@@ -387,6 +387,24 @@ def test_pending_transaction_is_found_at_any_upstream(node):
     assert found == {**PENDING_TRANSACTION, "hash": UNKNOWN}
 
 
+def test_encoding_of_a_pending_transaction_is_read_from_any_upstream(node):
+    get = "eth_getRawTransactionByHash"
+    first, second = node.upstreams
+    node.all_methods(eth_getTransactionByHash=PENDING_TRANSACTION)
+    first.methods[get] = "0x" + VALID["legacy"].hex()
+    second.methods[get] = "0x" + RAW.hex()
+    assert node.result(get, HASH) == "0x" + RAW.hex()
+    second.methods[get] = refuse(-32601, "what")
+    assert node.result(get, HASH) == "0x"
+
+
+def test_encoding_is_not_asked_for_without_the_transaction(node):
+    node.all_methods(eth_getTransactionByHash=None)
+    assert node.result("eth_getRawTransactionByHash", HASH) == "0x"
+    for upstream in node.upstreams:
+        assert upstream.count("eth_getRawTransactionByHash") == 0
+
+
 def test_transaction_of_a_block_is_not_asked_for(node, blocks):
     (transaction,) = blocks.blocks[-1].transactions
     name = "0x" + transaction.hash.hex()

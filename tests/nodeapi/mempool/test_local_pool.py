@@ -231,10 +231,13 @@ def test_transaction_of_a_block_is_returned_with_its_block(node, blocks):
     transaction = blocks.send(ALICE, TO, value=1)
     name = node.send(transaction.raw)
     assert node.result("eth_getTransactionByHash", name)["blockHash"] is None
+    raw = "0x" + transaction.raw.hex()
+    assert node.result("eth_getRawTransactionByHash", name) == raw
     chains.import_blocks("files", GENESIS, [blocks.block()])
     node.running.ask(node.running.service.directory.refresh)
     found = node.result("eth_getTransactionByHash", name)
     assert found["blockNumber"] == "0x2"
+    assert node.result("eth_getRawTransactionByHash", name) == raw
     assert node.counts() == (0, 0)
 
 
@@ -250,6 +253,7 @@ def test_transactions_expire(node):
     name = node.send(sign())
     PooledTransaction.objects.update(at=timezone.now() - timedelta(hours=3))
     assert node.counts() == (0, 0)
+    assert node.result("eth_getRawTransactionByHash", name) == "0x"
     assert node.result("eth_getTransactionByHash", name) is None
     assert node.send(sign()) == name
     assert node.counts() == (1, 0)
