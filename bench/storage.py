@@ -53,6 +53,7 @@ TABLES = {
     "accountversion": "account versions",
     "storageversion": "slot versions",
     "appearance": "appearances",
+    "log": "log index",
     "trienode": "trie nodes",
     "code": "code",
 }
