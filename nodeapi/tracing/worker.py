@@ -30,6 +30,7 @@ import psycopg
 from nodeapi.tracing import wire
 from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
 from nodeapi.tracing.context import TaskTimedOut
+from nodeapi.tracing.database import connect
 from nodeapi.tracing.execution import JobFailed, execute
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.running import TaskRunner
@@ -191,9 +192,7 @@ class Worker:
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(
-                self._settings.conninfo, autocommit=True, connect_timeout=5
-            )
+            self._connection = connect(self._settings.conninfo)
         return self._connection
 
     def _receive(self) -> tuple[bytes, list[int]]:
