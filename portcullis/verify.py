@@ -170,7 +170,10 @@ def verify_answer(
         raise VerificationError(f"answers of {method} can't be verified")
     try:
         check(list(params), answer, _Node(trusted, request))
-    except (KeyError, TypeError, IndexError, rlp.DecodingError, ValueError) as error:
+    except (
+        *(AttributeError, IndexError, KeyError, TypeError, ValueError),
+        rlp.DecodingError,
+    ) as error:
         if isinstance(error, VerificationError):
             raise
         raise VerificationError(f"malformed: {error!r}") from error

@@ -223,6 +223,21 @@ def test_data_at_hand_is_verified_without_a_node(node: Node) -> None:
             verify_header(block.header.encode(), bytes(32))
 
 
+@pytest.mark.parametrize("shown", [None, "0x", 5, {}, ["0x"]])
+def test_malformed_proofs_and_answers_are_rejected(node: Node, shown: object) -> None:
+    block = next(each for each in node.blocks if each.transactions)
+    name = text(block.header.hash)
+    params = [callees()[0], name]
+    with pytest.raises(VerificationError):
+        verify_answer("eth_getBalance", params, "0x1", name, lambda *_: shown)
+    with pytest.raises(VerificationError):
+        verify_answer("eth_getBalance", params, shown, name, node.request)
+    place = [name, "0x0"]
+    method = "eth_getTransactionByBlockHashAndIndex"
+    with pytest.raises(VerificationError):
+        verify_answer(method, place, shown, name, node.request)
+
+
 def test_answers_of_other_methods_are_not_verified(node: Node) -> None:
     with pytest.raises(VerificationError, match="can't be verified"):
         verify_answer("eth_chainId", [], "0x1", bytes(32), node.request)
