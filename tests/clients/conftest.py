@@ -11,8 +11,9 @@ from uuid import uuid4
 import pytest
 
 from tests.clients.programs import CAST, FOLDER, Cast, Curl, Ethers, Program, Viem
+from tests.clients.token_chain import SLUG, TokenChain
 from tests.support import web
-from tests.support.live import Live
+from tests.support.live import Live, live_service
 from tests.support.refusals import CHAIN_ID, ORIGIN, refusing_service
 from tests.support.waiting import wait_until
 
@@ -42,17 +43,42 @@ class Desk:
         return [json.loads(line) for line in lines if wanted in line]
 
 
-@pytest.fixture(scope="module")
-def desk(module_db: None) -> Iterator[Desk]:
+def require_npm() -> None:
+    """Skip the test if npm has not installed the clients."""
     if not (FOLDER / "node_modules").is_dir() or shutil.which("node") is None:
         pytest.skip("`make test-clients` installs the clients")
+
+
+@pytest.fixture(scope="module")
+def desk(module_db: None) -> Iterator[Desk]:
+    require_npm()
     env = {"LOG_FORMAT": "json", "REQUEST_LOG": "all"}
     with refusing_service(env) as (live, keys):
         yield Desk(live, keys)
 
 
 @pytest.fixture(scope="module")
+def tokens(module_db: None) -> TokenChain:
+    """Return a chain with a token and a vault, which tests may extend."""
+    return TokenChain(24)
+
+
+@pytest.fixture(scope="module")
+def tokens_live(tokens: TokenChain) -> Iterator[Live]:
+    with live_service() as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def tokens_url(tokens_live: Live) -> str:
+    """Return the address of the network with the token. The key may trace."""
+    secret = tokens_live.new_key(may_trace=True)
+    return f"{tokens_live.base_url}/{SLUG}/v3/{secret}"
+
+
+@pytest.fixture(scope="module")
 def viem() -> Iterator[Viem]:
+    require_npm()
     program = Viem()
     yield program
     program.close()
@@ -60,6 +86,7 @@ def viem() -> Iterator[Viem]:
 
 @pytest.fixture(scope="module")
 def ethers() -> Iterator[Ethers]:
+    require_npm()
     program = Ethers()
     yield program
     program.close()

@@ -1,4 +1,4 @@
-import { FetchRequest, JsonRpcProvider } from "ethers";
+import { Contract, FetchRequest, JsonRpcProvider } from "ethers";
 import { answerLines } from "./lines.mjs";
 
 function body(text) {
@@ -7,6 +7,26 @@ function body(text) {
   } catch {
     return undefined;
   }
+}
+
+// What is done with a contract; `path` is such as "balanceOf" or "transfer.estimateGas".
+function actions(provider) {
+  return {
+    contract(address, abi, path, ...given) {
+      const contract = new Contract(address, abi, provider);
+      return path.split(".").reduce((found, name) => found[name], contract)(...given);
+    },
+    async queryFilter(address, abi, event, given, from, to) {
+      const contract = new Contract(address, abi, provider);
+      const filter = contract.filters[event](...given);
+      const logs = await contract.queryFilter(filter, from, to);
+      return logs.map(({ blockNumber, transactionHash, args }) => ({
+        blockNumber,
+        transactionHash,
+        args: [...args],
+      }));
+    },
+  };
 }
 
 await answerLines({
@@ -21,7 +41,8 @@ await answerLines({
       };
     // Without a static network it would ask for the chain's id first, once a second and
     // for ever when that is refused.
-    return new JsonRpcProvider(request, 202611, { staticNetwork: true });
+    const provider = new JsonRpcProvider(request, 202611, { staticNetwork: true });
+    return Object.assign(provider, actions(provider));
   },
   describe({ code: name, shortMessage, error, info, response }) {
     const said = error ?? info?.error ?? body(info?.responseBody);

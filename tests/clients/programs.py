@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -15,6 +17,7 @@ from tests.support.refusals import Row
 
 FOLDER = Path(__file__).parent
 CAST = FOLDER / "node_modules/@foundry-rs/cast-linux-amd64/bin/cast"
+ANVIL = FOLDER / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
 
 SECONDS = 120
 """Longest wait for a program."""
@@ -206,6 +209,26 @@ class Cast:
         if done.returncode == 0:
             return [Answer(json.loads(done.stdout))]
         return [self._error(done.stderr)]
+
+    def command(self, url: str, name: str, *arguments: str | int) -> str:
+        """Run one of its commands, which must succeed, and return what it prints.
+
+        The command finds no cache of other chains' blocks in its home folder.
+        """
+        given = [str(each) for each in arguments]
+        with tempfile.TemporaryDirectory(prefix="portcullis-cast-") as home:
+            done = subprocess.run(
+                [CAST, name, "--rpc-url", url, *given],
+                env={**os.environ, "HOME": home},
+                cwd=home,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        assert done.returncode == 0, done.stderr
+        printed: str = done.stdout.strip()
+        return printed
 
     def _error(self, text: str) -> Answer:
         if http := re.search(r"HTTP error (\d+) with body: (.*)", text):
