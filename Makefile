@@ -72,7 +72,7 @@ define with_npm
 	else echo 'Skipped: there is no Node.js with npm here.'; fi
 endef
 
-test-clients: test-wallet-clients ## Test viem, ethers, cast, curl and web3.py with the service; runs the next target too
+test-clients: test-wallet-clients ## Test viem, ethers, cast, anvil, curl and web3.py with the service; runs the next target too
 	$(call with_npm,tests/clients)
 
 test-wallet-clients: install-dev ## Test published clients and dapps with the wallet, in Node and Chromium
