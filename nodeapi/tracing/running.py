@@ -60,8 +60,8 @@ class TaskRunner:
     ) -> None:
         """Prepare.
 
-        open_spool: returns the writer of the file for one long result, or None if there
-            is none.
+        open_spool: empties the file for one long result and returns its writer, or None
+            if there is no file. A task that fails leaves the file to the next one.
         mark: takes the place of the task that is about to begin, and -1 at its end.
         progress: called by long tasks.
         """

@@ -70,7 +70,6 @@ class Worker:
             self.alarm, self._take_spool, self._mark, self._progress
         )
         self._spool: int | None = None
-        self._used_spools: list[int] = []
         self._outcomes: list[bytes] = []
         self._flushed = 0.0
 
@@ -110,12 +109,15 @@ class Worker:
             self._spool = descriptor
 
     def _take_spool(self) -> SpoolWriter | None:
-        """Return the writer of the kept file, which is used up."""
-        descriptor, self._spool = self._spool, None
-        if descriptor is None:
+        """Return a writer of the kept file, which is emptied; None without a file."""
+        if self._spool is None:
             return None
-        self._used_spools.append(descriptor)
-        return SpoolWriter(descriptor, self._settings.result_bytes)
+        self._empty_spool(self._spool)
+        return SpoolWriter(self._spool, self._settings.result_bytes)
+
+    def _empty_spool(self, descriptor: int) -> None:
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
 
     def _run_tasks(self, message: bytes) -> None:
         jobs = [TaskJob.from_json(fields) for fields in orjson.loads(message)]
@@ -124,12 +126,18 @@ class Worker:
             self._flush(wire.END)
         except (MemoryError, SystemError):
             os._exit(wire.OUT_OF_MEMORY_STATUS)
-        finally:
-            while self._used_spools:
-                os.close(self._used_spools.pop())
+        if self._spool is not None:  # of a task that failed while it was writing
+            self._empty_spool(self._spool)
 
     def _add_outcome(self, place: int, kind: bytes, gas_used: int, rest: bytes) -> None:
-        """Add an outcome to the next message, which is sent after a short time."""
+        """Add an outcome to the next message, which is sent after a short time.
+
+        The file for a long result is used up by a task that succeeds. One that fails
+        leaves it for the next task, as the service sends no other file then.
+        """
+        if kind == wire.SPOOLED and self._spool is not None:
+            os.close(self._spool)
+            self._spool = None
         if kind in (wire.UNAVAILABLE, wire.TIMED_OUT):
             self._connection = None  # a query may still run on it
         self._outcomes.append(wire.OUTCOME.pack(place, kind, gas_used, len(rest)))

@@ -7,14 +7,20 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
+from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
-from nodeapi.tracing.errors import TaskError, TaskTimeout, TooManyExecutions
+from nodeapi.tracing.errors import (
+    TaskError,
+    TaskResultTooLarge,
+    TaskTimeout,
+    TooManyExecutions,
+)
 from nodeapi.tracing.jobs import TaskJob
 from nodeapi.tracing.pool import PoolLimits, TracePool
 from nodeapi.tracing.turns import FairQueue
@@ -22,7 +28,7 @@ from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.tracing.pools import children, run
 from tests.support import chains
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_SECONDS, until
 
 ALICE = Signer("alice")
 LOOP, SLOT, LONG, REVERT = (bytes([0xD0 + n]) * 20 for n in range(4))
@@ -166,6 +172,27 @@ def test_long_results_come_from_files(network: int) -> None:
         assert not pool.spooled.owners
 
     run(test, LIMITS)
+
+
+def test_a_long_result_that_fails_leaves_its_file_to_the_next_task(
+    network: int,
+) -> None:
+    struct_logs = {"kind": "StructLogOptions", **asdict(StructLogOptions())}
+
+    def traced(to: bytes, gas: int) -> TaskJob:
+        job = call(network, to, 2**18, gas_cap=gas)
+        arguments = {**job.arguments, "tracer": struct_logs, "seconds": 5.0}
+        return replace(job, task="traceCall", arguments=arguments)
+
+    async def test(pool: TracePool) -> None:
+        with pytest.raises(TaskResultTooLarge):
+            await pool.run(traced(LOOP, 2_000_000), "key")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            found = await pool.run(call(network, LONG, 2**18), "key")
+        assert isinstance(found.result, Stream)
+        assert await found.result.read() == b'"0x' + b"00" * 2**18 + b'"'
+
+    run(test, replace(LIMITS, result_bytes=2**20))
 
 
 def test_a_key_has_only_so_many_calls_at_once(network: int) -> None:
