@@ -19,7 +19,7 @@ from nodeapi import conf
 from nodeapi.methods.context import Context
 from nodeapi.ports import Answer, TaskName
 from nodeapi.tracing.answers import TaskAnswer
-from nodeapi.tracing.errors import TaskError
+from nodeapi.tracing.errors import TaskError, TaskResultTooLarge
 from nodeapi.tracing.jobs import TaskJob
 
 GAS_PER_CREDIT = 500_000
@@ -110,7 +110,9 @@ def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
         found = answer.result()
         gas_used = found.gas_used
     else:
-        gas_used = error.gas_used if isinstance(error, TaskError) else 0
+        gas_used = 0
+        if isinstance(error, TaskError | TaskResultTooLarge):
+            gas_used = error.gas_used
     if gas_used > GAS_PER_CREDIT:
         context.charge_more(credits_for_gas(gas_used))
     if error is not None:

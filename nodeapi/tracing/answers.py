@@ -120,14 +120,16 @@ class QueuedTask:
 def failure_of(
     kind: bytes, rest: bytes, gas_used: int, timeout: float, limit: int
 ) -> RpcError:
-    """Return the error of a task's outcome. limit: of the result, in bytes."""
+    """Return the error of a task's outcome. limit: of results, in bytes."""
     if kind == wire.FAILED:
         code, message, data = orjson.loads(rest)
         return TaskError(code, message, data, gas_used)
     if kind == wire.TIMED_OUT:
         return TaskTimeout(timeout)
     if kind == wire.TOO_LARGE:
-        return TaskResultTooLarge(limit)
+        if rest:
+            (limit,) = wire.LENGTH.unpack(rest)
+        return TaskResultTooLarge(limit, gas_used)
     if kind == wire.UNAVAILABLE:
         return ServiceUnavailable()
     return InternalError()

@@ -75,19 +75,20 @@ class TaskTimeout(RpcError):
 
 
 class TaskResultTooLarge(RpcError):
-    """Raised when the result of an execution exceeds the size limit.
+    """Raised when the result or the error of an execution exceeds the size limit.
 
-    limit: bytes.
+    limit: bytes. gas_used: gas that was executed.
     """
 
     code = -32003
     reason = "response_too_large"
     costs_full_price = True
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, gas_used: int = 0) -> None:
         super().__init__(
             f"response too large: the result has more than {limit} bytes", limit=limit
         )
+        self.gas_used = gas_used
 
 
 class TooManyExecutions(RpcError):

@@ -175,8 +175,7 @@ class TaskRunner:
                 context = self._context(connect, job, spool)
                 result = TASKS[job.task](context, job.arguments)
         except TaskFailed as error:
-            rest = orjson.dumps([error.code, error.message, error.data])
-            return wire.FAILED, error.gas_used, rest
+            return _failed(error)
         except TaskTimedOut:
             self._states = StateCache()  # it may have been interrupted in any place
             return wire.TIMED_OUT, 0, b""
@@ -220,6 +219,18 @@ class TaskRunner:
         except SpoolFull:
             return wire.TOO_LARGE, found.gas_used, b""
         return wire.DONE, found.gas_used, found.result
+
+
+def _failed(error: TaskFailed) -> tuple[bytes, int, bytes]:
+    """Return the outcome of a task that has failed.
+
+    Errors are not sent by file, hence their size is limited. A call can be reverted with
+    megabytes of data.
+    """
+    rest = orjson.dumps([error.code, error.message, error.data])
+    if len(rest) > wire.INLINE_BYTES:
+        return wire.TOO_LARGE, error.gas_used, wire.LENGTH.pack(wire.INLINE_BYTES)
+    return wire.FAILED, error.gas_used, rest
 
 
 class _LazySpool:

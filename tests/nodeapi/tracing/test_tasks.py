@@ -31,12 +31,13 @@ from tests.support import chains
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 ALICE = Signer("alice")
-LOOP, SLOT, LONG, REVERT = (bytes([0xD0 + n]) * 20 for n in range(4))
+LOOP, SLOT, LONG, REVERT, LONG_REVERT = (bytes([0xD0 + n]) * 20 for n in range(5))
 CODES = {
     LOOP: "5b600056",  # jumps for ever
     SLOT: "6000 35 54 6000 52 6020 6000 f3",  # returns the slot that the data names
     LONG: "6000 35 6000 f3",  # returns as many zero bytes as the data names
     REVERT: "602a 6000 52 6020 6000 fd",
+    LONG_REVERT: "6000 35 6000 fd",  # reverts with as many zero bytes
 }
 STORAGE = {f"0x{slot:064x}": f"0x{slot + 7:x}" for slot in range(1, 40)}
 GENESIS: dict[str, Any] = {
@@ -119,6 +120,18 @@ def test_a_revert_is_an_error_with_its_data(network: int) -> None:
         error = caught.value
         assert (error.code, error.message) == (3, "execution reverted")
         assert error.data == f"0x{0x2A:064x}"
+
+    run(test, LIMITS)
+
+
+def test_the_data_of_a_revert_is_limited_and_its_gas_is_counted(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        with pytest.raises(TaskError) as caught:
+            await pool.run(call(network, LONG_REVERT, 1000), "key")
+        assert caught.value.data == "0x" + "00" * 1000
+        with pytest.raises(TaskResultTooLarge, match="more than 262144 bytes") as found:
+            await pool.run(call(network, LONG_REVERT, 2**18), "key")
+        assert found.value.gas_used > 21_000
 
     run(test, LIMITS)
 
