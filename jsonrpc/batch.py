@@ -22,6 +22,9 @@ batch reads before its response is found to be full."""
 _SLOW_AT_ONCE = 8
 """Calls of slow methods among them, each of which reads much more."""
 
+_LONG_ERROR_BYTES = 2**12
+"""Longer errors count as part of the response. They contain data, such as a revert's."""
+
 _Started = tuple[Call, Later[Any]]
 """A call and the outcome of its handler."""
 
@@ -95,8 +98,10 @@ class Batches:
                 if type(value) is Stream:
                     value = await self._read(call, value, left_bytes, deadline, context)
                 result = self._encode(call, value, context)
-                left_bytes -= len(result)
                 answers.append(answered(call, result, context))
+                left_bytes -= len(result)
+                if call.error is not None and len(answers[-1]) > _LONG_ERROR_BYTES:
+                    left_bytes -= len(answers[-1])
             if left_bytes < 0 or is_late:
                 error = ResponseTooLarge() if left_bytes < 0 else RequestTimedOut()
                 answers += [refused(call, error, context) for call in rest]

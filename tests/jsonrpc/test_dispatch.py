@@ -5,12 +5,14 @@ import gc
 import logging
 import time
 import tracemalloc
+from typing import Any
 
 import pytest
 
 from jsonrpc.answers import LONG_BYTES, Answer, Parts, Reply
 from jsonrpc.calls import Call
 from jsonrpc.dispatch import Dispatcher, Limits
+from jsonrpc.errors import RpcError
 from tests.jsonrpc import support
 from tests.jsonrpc.support import call, error, registry, respond, told
 from tests.support.waiting import loop_turns, until
@@ -370,6 +372,23 @@ def test_rest_of_a_batch_is_refused_once_the_response_is_full():
     assert answers[2:] == [
         error(-32003, "response too large", call_id=i) for i in range(2, 250)
     ]
+
+
+def test_long_errors_fill_the_response_of_a_batch_as_well():
+    registry = support.MethodRegistry()
+
+    @registry.method("fail", result={}, summary="Fails.")
+    async def fail(context: support.Caller) -> bytes:
+        raise RpcError("x" * 6000)
+
+    async def answers() -> list[dict[str, Any]]:
+        dispatcher = Dispatcher(registry, Limits(response_bytes=10_000), {})
+        body = support.orjson.dumps([call("fail", call_id=i) for i in range(250)])
+        answer = await dispatcher.respond(body, support.Caller())
+        return support.orjson.loads(bytes(answer))
+
+    messages = [answer["error"]["message"] for answer in asyncio.run(answers())]
+    assert messages == ["x" * 6000] * 2 + ["response too large"] * 248
 
 
 def test_rest_of_a_batch_is_timed_out_at_the_deadline():
