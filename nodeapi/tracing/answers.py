@@ -21,7 +21,8 @@ from nodeapi.tracing.spool import Hold, Spool, SpoolCount
 SHORT_SECONDS = 10.0
 """Longest time limit of a task that shares a message with others."""
 ATTEMPTS = 3
-"""Workers that may die before all tasks that they had got are answered with an error."""
+"""Workers that may be lost with a task before it is answered with an error, although it was
+not the one that was executing."""
 
 ADVICE = "ask for less in one call"
 
@@ -98,9 +99,13 @@ class QueuedTask:
         self.waiters: list[Waiter] = []
 
     @property
-    def is_short(self) -> bool:
-        """Whether it may share a message with other tasks."""
-        return self.timeout <= SHORT_SECONDS
+    def may_share(self) -> bool:
+        """Whether it may share a message with other tasks.
+
+        If a worker was lost with several tasks, each of them is executed alone
+        afterwards. So no task is lost because of another one.
+        """
+        return self.timeout <= SHORT_SECONDS and not self.attempts
 
     @property
     def is_wanted(self) -> bool:

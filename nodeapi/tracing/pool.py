@@ -330,11 +330,11 @@ class TracePool:
     def _array(self, first: QueuedTask) -> list[QueuedTask]:
         """Return a share of the queued tasks for one worker, beginning with this one."""
         tasks = [first]
-        if first.is_short:
+        if first.may_share:
             share = -(-(1 + len(self._queue)) // self._places)
             while len(tasks) < min(share, wire.TASKS_AT_ONCE) and len(self._queue):
                 following = self._queue.next()
-                if isinstance(following, _Turn) or not following.is_short:
+                if isinstance(following, _Turn) or not following.may_share:
                     break
                 self._queue.pop()
                 tasks.append(following)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from evm.tracers.struct_log import StructLogOptions
+from jsonrpc.errors import InternalError
 from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
 from nodeapi.tracing.errors import (
@@ -169,6 +170,26 @@ def test_a_worker_that_dies_costs_one_task(network: int) -> None:
         found = [(await each).result for each in asked]
         assert found == [word(slot + 7) for slot in range(1, 9)]
         assert pool.lost_workers == 1
+
+    run(test, LIMITS)
+
+
+def test_tasks_survive_any_number_of_others_that_cost_a_worker(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        # The worker keeps the contract's rows, so that it executes the first one at once.
+        warm = call(network, LOOP, gas_cap=30_000, timeout=9.0)
+        with pytest.raises(TaskError, match="out of gas"):
+            await pool.run(warm, "key")
+        endless = [call(network, LOOP, n, gas_cap=2**60, timeout=9.0) for n in range(3)]
+        asked = [pool.run(job, "key") for job in (*endless, call(network, SLOT, 1))]
+        killed: list[int] = []
+        for each in asked[:3]:
+            (worker,) = await until(lambda: {*pool.executing} - {*killed})
+            os.kill(worker, signal.SIGKILL)
+            killed.append(worker)
+            with pytest.raises(InternalError):
+                await each
+        assert (await asked[3]).result == word(8)
 
     run(test, LIMITS)
 
