@@ -34,6 +34,9 @@ its rows one by one."""
 SLOW_SECONDS = 0.05
 """Time of one task after which the rest of an array is returned to the service, which may
 have another worker for it."""
+REPORT_SECONDS = 0.5
+"""Time after which the service is told before the next task that the worker is alive. The
+service allows for the time of one task."""
 ATTEMPTS = 3
 """Executions of a task while the chain is reorganised."""
 
@@ -70,6 +73,9 @@ class TaskRunner:
         self._mark = mark
         self._progress = progress
         self._states = StateCache()
+        self._reported = 0.0
+        self._spent: dict[int, float] = {}
+        """Seconds of each task of the array, by its place."""
 
     def run(
         self,
@@ -81,6 +87,8 @@ class TaskRunner:
 
         connect: returns the connection, opened again if it was lost.
         """
+        self._reported = time.monotonic()
+        self._spent.clear()
         places = list(range(len(jobs)))
         if len(jobs) > 1:
             for _ in range(ROUNDS):
@@ -115,6 +123,11 @@ class TaskRunner:
                         return []
                 except RowsMissing:
                     left.append(place)
+                    if self._spent[place] > SLOW_SECONDS:
+                        # Others should not wait until it is executed for the third time.
+                        self._states.collect(False)
+                        self._is_slow(connect, job, place, answer)
+                        return []
         finally:
             self._states.collect(False)
         try:
@@ -133,28 +146,39 @@ class TaskRunner:
     ) -> bool:
         """Execute a task and answer it. Return whether that took long.
 
+        Earlier executions of the task count for its time limit.
+
         Raises: RowsMissing.
         """
         started = time.monotonic()
+        if started - self._reported > REPORT_SECONDS:
+            self._progress()
+            self._reported = started
+        before = self._spent.get(place, 0.0)
+        deadline = started + job.timeout - before
         self._mark(place)
         try:
-            answer(place, *self._outcome(connect, job))
+            answer(place, *self._outcome(connect, job, deadline))
         except NoSpool:
             return True
         finally:
             self._mark(-1)
-        return time.monotonic() - started > SLOW_SECONDS
+            self._spent[place] = before + time.monotonic() - started
+        return self._spent[place] > SLOW_SECONDS
 
     def _outcome(
-        self, connect: Callable[[], psycopg.Connection[Any]], job: TaskJob
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        job: TaskJob,
+        deadline: float,
     ) -> tuple[bytes, int, bytes]:
         """Execute a task; return the kind of its outcome, the gas used, and the rest.
 
-        Raises: RowsMissing.
+        deadline: in the time of `time.monotonic()`. Raises: RowsMissing.
         """
         for _ in range(ATTEMPTS):
             try:
-                return self._attempt(connect, job)
+                return self._attempt(connect, job, deadline)
             except StateMoved:
                 continue
             except psycopg.OperationalError as error:
@@ -163,7 +187,10 @@ class TaskRunner:
         return wire.UNAVAILABLE, 0, b""
 
     def _attempt(
-        self, connect: Callable[[], psycopg.Connection[Any]], job: TaskJob
+        self,
+        connect: Callable[[], psycopg.Connection[Any]],
+        job: TaskJob,
+        deadline: float,
     ) -> tuple[bytes, int, bytes]:
         """Execute a task once.
 
@@ -171,8 +198,8 @@ class TaskRunner:
         """
         spool = _LazySpool(self._open_spool)
         try:
-            with self._alarm.until(time.monotonic() + job.timeout):
-                context = self._context(connect, job, spool)
+            with self._alarm.until(deadline):
+                context = self._context(connect, job, spool, deadline)
                 result = TASKS[job.task](context, job.arguments)
         except TaskFailed as error:
             return _failed(error)
@@ -195,8 +222,8 @@ class TaskRunner:
         connect: Callable[[], psycopg.Connection[Any]],
         job: TaskJob,
         spool: _LazySpool,
+        deadline: float,
     ) -> TaskContext:
-        deadline = time.monotonic() + job.timeout
         return TaskContext(
             connect(),
             job.network_id,

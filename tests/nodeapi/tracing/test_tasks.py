@@ -16,6 +16,8 @@ from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.errors import InternalError
 from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
+from nodeapi.tracing.alarm import Alarm
+from nodeapi.tracing.context import TaskTimedOut
 from nodeapi.tracing.errors import (
     TaskError,
     TaskResultTooLarge,
@@ -24,6 +26,7 @@ from nodeapi.tracing.errors import (
 )
 from nodeapi.tracing.jobs import TaskJob
 from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.turns import FairQueue
 from samples.builder import ChainBuilder
 from samples.signers import Signer
@@ -32,13 +35,17 @@ from tests.support import chains
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 ALICE = Signer("alice")
-LOOP, SLOT, LONG, REVERT, LONG_REVERT = (bytes([0xD0 + n]) * 20 for n in range(5))
+LOOP, SLOT, LONG, REVERT, LONG_REVERT, SLOW = (
+    bytes([0xD0 + n]) * 20 for n in range(6)
+)
 CODES = {
     LOOP: "5b600056",  # jumps for ever
     SLOT: "6000 35 54 6000 52 6020 6000 f3",  # returns the slot that the data names
     LONG: "6000 35 6000 f3",  # returns as many zero bytes as the data names
     REVERT: "602a 6000 52 6020 6000 fd",
     LONG_REVERT: "6000 35 6000 fd",  # reverts with as many zero bytes
+    SLOW: "62013880 5b 6001 90 03 80 6004 57"  # counts down from 80,000, then as SLOT
+    "6000 35 54 6000 52 6020 6000 f3",
 }
 STORAGE = {f"0x{slot:064x}": f"0x{slot + 7:x}" for slot in range(1, 40)}
 GENESIS: dict[str, Any] = {
@@ -153,6 +160,26 @@ def test_a_call_that_does_not_end_is_interrupted_and_the_worker_stays(
         assert children() == pids
 
     run(test, LIMITS)
+
+
+def test_a_slow_call_that_misses_rows_does_not_take_turns_with_others(
+    network: int,
+) -> None:
+    answered: list[int] = []
+
+    def note(place: int, *outcome: object) -> None:
+        answered.append(place)
+
+    with importer_connection() as connection:
+        runner = TaskRunner(
+            Alarm(TaskTimedOut), lambda: None, lambda _: None, lambda: None
+        )
+        quick = call(network, SLOT, 1)
+        for known in (call(network, SLOW, 1), quick):
+            runner.run(lambda: connection, [known], note)
+        answered.clear()
+        runner.run(lambda: connection, [call(network, SLOW, 2), quick], note)
+    assert answered == [0]  # the service may give the other one to another worker
 
 
 def test_a_worker_that_dies_costs_one_task(network: int) -> None:
