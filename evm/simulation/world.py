@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class WrappingWorld(World):
     """A world whose balances wrap around at 2**256, as geth's numbers do.
 
-    In real blocks, no balance can exceed the supply of ether or become negative.
+    Without overrides, no balance can exceed the supply of ether or become negative.
     """
 
     def set_balance(self, address: Address, balance: int) -> None:

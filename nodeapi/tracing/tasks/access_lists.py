@@ -24,8 +24,8 @@ from evm.simulation.arguments import (
 from evm.simulation.checks import CallRejected
 from evm.simulation.fees import fill_fees
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.world import WrappingWorld
 from evm.transactions import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
-from evm.world import World
 from nodeapi.call_arguments import (
     decode_call,
     decode_state_overrides,
@@ -51,7 +51,7 @@ def access_list(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     asked = decode_call(arguments["call"])
     try:
         state = context.state
-        block, world = state.call_block, World(state.state)
+        block, world = state.call_block, WrappingWorld(state.state)
         # geth does not know the precompiled contracts here, hence none can be moved.
         apply_state_overrides(world, decode_state_overrides(arguments.get("state")), {})
         fill_fees(asked, block, arguments["tip"])

@@ -25,10 +25,10 @@ from evm.simulation.call import CallResult, execute_call
 from evm.simulation.checks import CallRejected
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
 from evm.simulation.traced import execute_traced_call
+from evm.simulation.world import WrappingWorld
 from evm.tracers.record import RecordTooLarge, call_document
 from evm.tracers.steps import TracerError
 from evm.transactions import CREATE_ADDRESS, LEGACY, Transaction
-from evm.world import World
 from nodeapi.call_arguments import (
     decode_block_overrides,
     decode_call,
@@ -47,6 +47,7 @@ from nodeapi.tracing.tracer_runs import TracerRun, events_of
 
 if TYPE_CHECKING:
     from evm.precompiles.contract import Precompile
+    from evm.world import World
     from nodeapi.tracing.context import Task, TaskContext
     from nodeapi.tracing.states import BlockState
 
@@ -88,7 +89,8 @@ def trace_call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     state = _state(context)
     index = arguments.get("index")
     try:
-        world, log_count = World(state.state), 0
+        world: World = WrappingWorld(state.state)
+        log_count = 0
         if index is not None:
             replay = _before(context, state, index)
             world, log_count = replay.world, replay.log_count
@@ -116,7 +118,7 @@ def parity_traces(context: TaskContext, arguments: dict[str, Any]) -> TaskResult
     """
     state = _state(context)
     try:
-        scene = _scene(state, World(state.state), arguments)
+        scene = _scene(state, WrappingWorld(state.state), arguments)
     except _REFUSALS as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     output, gas_used, is_list = Output(context.write), 0, arguments["is_list"]

@@ -20,7 +20,7 @@ from evm.simulation.checks import CallRejected
 from evm.simulation.estimate import GasEstimator, NoEstimate
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
 from evm.simulation.revert import REVERT_CODE, revert_message
-from evm.world import World
+from evm.simulation.world import WrappingWorld
 from nodeapi.call_arguments import (
     decode_block_overrides,
     decode_call,
@@ -32,6 +32,7 @@ from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 if TYPE_CHECKING:
     from evm.precompiles.contract import Precompile
     from evm.simulation.block import CallBlock
+    from evm.world import World
     from nodeapi.tracing.context import Task, TaskContext
     from nodeapi.tracing.states import BlockState
 
@@ -63,7 +64,7 @@ def prepare(context: TaskContext, arguments: dict[str, Any]) -> Setting:
         overrides = decode_block_overrides(changed_block)
         overrides.refuse_unsupported()
         block = block.overridden(overrides)
-    world = World(state.state)
+    world = WrappingWorld(state.state)
     precompiles = None
     if changed_state:
         frames = block.fork.base_state_class.computation_class

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from nodeapi.tracing.errors import (
     TaskTimeout,
     TooManyExecutions,
 )
-from nodeapi.tracing.jobs import TaskJob
+from nodeapi.tracing.jobs import TaskJob, tracer_to_json
 from nodeapi.tracing.pool import PoolLimits, TracePool
 from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.turns import FairQueue
@@ -63,6 +63,7 @@ GENESIS: dict[str, Any] = {
 }
 GENESIS["alloc"][SLOT.hex()]["storage"] = STORAGE
 LIMITS = PoolLimits(workers=1)
+STRUCT_LOGS = tracer_to_json(StructLogOptions())
 
 
 def blocks() -> list[Any]:
@@ -140,6 +141,22 @@ def test_the_data_of_a_revert_is_limited_and_its_gas_is_counted(network: int) ->
         with pytest.raises(TaskResultTooLarge, match="more than 262144 bytes") as found:
             await pool.run(call(network, LONG_REVERT, 2**18), "key")
         assert found.value.gas_used > 21_000
+
+    run(test, LIMITS)
+
+
+def test_an_overridden_balance_wraps_around(network: int) -> None:
+    full = {"0x" + bytes(19).hex() + "99": {"balance": hex(2**256 - 1)}}
+    asked = {"from": f"0x{ALICE.address.hex()}", "to": min(full), "value": "0x1"}
+    arguments = {"call": asked, "state": full, "gas_cap": 50_000}
+    plain = replace(call(network, SLOT), arguments=arguments)
+    arguments = {**arguments, "tracer": STRUCT_LOGS, "seconds": 5.0}
+    traced = replace(plain, task="traceCall", arguments=arguments)
+
+    async def test(pool: TracePool) -> None:
+        found = await pool.run(plain, "key")
+        assert (found.result, found.gas_used) == (b'"0x"', 21_000)
+        assert (await pool.run(traced, "key")).gas_used == 21_000
 
     run(test, LIMITS)
 
@@ -238,11 +255,9 @@ def test_long_results_come_from_files(network: int) -> None:
 def test_a_long_result_that_fails_leaves_its_file_to_the_next_task(
     network: int,
 ) -> None:
-    struct_logs = {"kind": "StructLogOptions", **asdict(StructLogOptions())}
-
     def traced(to: bytes, gas: int) -> TaskJob:
         job = call(network, to, 2**18, gas_cap=gas)
-        arguments = {**job.arguments, "tracer": struct_logs, "seconds": 5.0}
+        arguments = {**job.arguments, "tracer": STRUCT_LOGS, "seconds": 5.0}
         return replace(job, task="traceCall", arguments=arguments)
 
     async def test(pool: TracePool) -> None:
