@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from eth._utils.address import generate_contract_address
-from eth.exceptions import ContractCreationCollision
+from eth.exceptions import ContractCreationCollision, VMError
 from eth_utils.exceptions import ValidationError
 
 from evm.delegations import apply_authorizations, delegate_of
@@ -238,13 +238,19 @@ class TransactionExecutor:
         frames = state.computation_class
         if not message.is_create:
             return frames.apply_message(state, message, context)
-        if not state.has_code_or_nonce(message.storage_address):
+        error = self.creation_error(message, transaction)
+        if error is None:
             return frames.apply_create_message(state, message, context)
         computation = frames(state, message, context)
-        computation.error = ContractCreationCollision(
-            f"0x{message.storage_address.hex()} is a contract already"
-        )
+        computation.error = error
         return computation
+
+    def creation_error(self, message: Any, transaction: Transaction) -> VMError | None:
+        """Return the error of a creation that fails before its execution, or None."""
+        address = message.storage_address
+        if not self.vm_state.has_code_or_nonce(address):
+            return None
+        return ContractCreationCollision(f"0x{address.hex()} is a contract already")
 
     # The end
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from eth.exceptions import OutOfGas
+from eth.exceptions import OutOfGas, VMError
+
+
+class NonceOverflow(VMError):  # type: ignore[misc]  # py-evm has no types
+    """Raised when a creator's nonce can't be incremented. It gets its gas back."""
+
+    burns_gas = False
 
 
 class ShortOfGas(OutOfGas):  # type: ignore[misc]  # py-evm has no types

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from eth.exceptions import Revert
+from eth.exceptions import Revert, VMError
 
-from evm.executor import TransactionExecutor
+from evm.executor import MAX_NONCE, TransactionExecutor
+from evm.frame_errors import NonceOverflow
 from evm.intrinsic import floor_gas
 from evm.receipts import Log
 from evm.simulation.checks import check_call
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 FAILED = "execution failed"
 """Error of a failed call whose text was not wanted."""
-
-_MAX_NONCE = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +72,8 @@ class CallResult:
 class _CallExecutor:
     """Mixin that goes before a transaction executor: calls, which were checked already.
 
-    The nonce may wrap around, and a call without fees pays nothing.
+    The nonce of a sender that creates no contract may wrap around, and a call without
+    fees pays nothing.
     """
 
     vm_state: Any
@@ -99,7 +99,18 @@ class _CallExecutor:
         nonce = state.get_nonce(sender)
         if call.to == CREATE_ADDRESS:
             call.nonce = nonce  # from which geth derives the contract's address
-        state.set_nonce(sender, (nonce + 1) & _MAX_NONCE)
+            if nonce == MAX_NONCE:
+                return  # see `creation_error`
+        state.set_nonce(sender, (nonce + 1) & MAX_NONCE)
+
+    def creation_error(self, message: Any, call: Any) -> VMError | None:
+        """Return the error of a creation that fails before its execution, or None."""
+        if call.nonce == MAX_NONCE:
+            return NonceOverflow()
+        error: VMError | None = super().creation_error(  # type: ignore[misc]
+            message, call
+        )
+        return error
 
     def reward(self, coinbase: bytes, call: Any, gas_used: int) -> bool:
         """Pay the tip to the coinbase, unless the call is free.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from eth_utils.address import to_checksum_address
 
+from evm.executor import MAX_NONCE
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.transactions import CREATE_ADDRESS
 
@@ -33,7 +34,6 @@ OTHER = -32603
 FUNDS_TEXT = "insufficient funds for gas * price + value"
 TRANSFER_TEXT = "insufficient funds for transfer"
 
-_MAX_NONCE = 2**64 - 1
 _BLOB_HASH_VERSION = 0x01
 
 
@@ -95,7 +95,7 @@ def _check_nonce(state: Any, call: CallMessage) -> None:
             f"nonce too {word}: address {_sender(call)}, tx: {call.nonce} "
             f"state: {nonce}",
         )
-    if nonce >= _MAX_NONCE:
+    if nonce >= MAX_NONCE:
         raise CallRejected(
             OTHER, f"nonce has max value: address {_sender(call)}, nonce: {nonce}"
         )

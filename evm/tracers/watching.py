@@ -19,12 +19,14 @@ from eth_utils.exceptions import ValidationError
 from evm.computation import HomesteadFrame
 from evm.delegations import delegate_of
 from evm.executor import TransactionExecutor
+from evm.frame_errors import NonceOverflow
 from evm.interpreter import OpcodeTable
 from evm.signatures import CURVE_ORDER
 from evm.tracers.failures import WRITE_PROTECTION, creation_failure, failure
 from evm.tracers.frames import CREATIONS, UNPAID_CODE, CallFrame, FrameLog
 from evm.tracers.watched_opcodes import (
     COLLISION,
+    NONCE,
     forbidden_creation,
     watch_opcodes,
 )
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 FRAME_BYTES = 256
 """Size of a frame without its data, for the limit on recorded frames."""
+
+_UNEXECUTED = {ContractCreationCollision: COLLISION, NonceOverflow: NONCE}
+"""Errors of a transaction's creation that fails before its execution, with geth's text."""
 
 
 class Watcher:
@@ -202,9 +207,9 @@ def conclude(frame: CallFrame, computation: Any) -> None:
     frame.error = computation.failure
     if frame.error is None:
         # It did not fail during execution: its address or its code was rejected.
-        is_collision = isinstance(error, ContractCreationCollision)
-        frame.error = COLLISION if is_collision else creation_failure(computation)
-        if computation.watcher.unpaid_code_is_error and not is_collision:
+        text = _UNEXECUTED.get(type(error))
+        frame.error = text or creation_failure(computation)
+        if computation.watcher.unpaid_code_is_error and text is None:
             frame.output = computation.output  # the rejected code
 
 

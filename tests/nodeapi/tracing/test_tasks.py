@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from evm.tracers.native import CALL, NativeTracer
 from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.errors import InternalError
 from jsonrpc.stream import Stream
@@ -64,6 +65,7 @@ GENESIS: dict[str, Any] = {
 GENESIS["alloc"][SLOT.hex()]["storage"] = STORAGE
 LIMITS = PoolLimits(workers=1)
 STRUCT_LOGS = tracer_to_json(StructLogOptions())
+CALL_TRACER = tracer_to_json(NativeTracer(CALL))
 
 
 def blocks() -> list[Any]:
@@ -141,6 +143,33 @@ def test_the_data_of_a_revert_is_limited_and_its_gas_is_counted(network: int) ->
         with pytest.raises(TaskResultTooLarge, match="more than 262144 bytes") as found:
             await pool.run(call(network, LONG_REVERT, 2**18), "key")
         assert found.value.gas_used > 21_000
+
+    run(test, LIMITS)
+
+
+def test_a_creation_fails_if_the_senders_nonces_are_used_up(network: int) -> None:
+    alice = f"0x{ALICE.address.hex()}"
+    used_up = {alice: {"nonce": hex(2**64 - 1)}}
+    arguments = {"call": {"from": alice}, "state": used_up, "gas_cap": 100_000}
+    creation = replace(call(network, SLOT), arguments=arguments)
+    asked = {"from": alice, "to": f"0x{SLOT.hex()}"}
+    plain = replace(creation, arguments={**arguments, "call": asked})
+    traced = replace(
+        creation,
+        task="traceCall",
+        arguments={**arguments, "tracer": CALL_TRACER, "seconds": 5.0},
+    )
+
+    async def test(pool: TracePool) -> None:
+        for task in ("call", "estimate"):
+            with pytest.raises(TaskError, match=r"^nonce uint64 overflow$") as caught:
+                await pool.run(replace(creation, task=task), "key")
+            assert caught.value.gas_used >= 53_000
+        assert (await pool.run(plain, "key")).result == word(0)
+        found = await pool.run(traced, "key")
+        frame = json.loads(found.result)  # type: ignore[arg-type]
+        assert (frame["type"], frame["error"]) == ("CREATE", "nonce uint64 overflow")
+        assert (frame["gasUsed"], found.gas_used) == (hex(53_000), 53_000)
 
     run(test, LIMITS)
 
