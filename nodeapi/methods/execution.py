@@ -1,7 +1,7 @@
 """Tasks that methods have executed in worker processes, with their cache and their price.
 
 The outcome of a task at a block never changes. It is cached by the block's hash and the
-arguments, failures included, and requests for the same task share its execution.
+arguments, lasting failures included, and requests for the same task share its execution.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
 def _written(answer: Later[TaskAnswer]) -> bytes | None:
     """Return an outcome as it is cached; None for one that is not cached."""
     error = answer.error
-    if isinstance(error, TaskError):
+    if isinstance(error, TaskError) and error.is_lasting:
         rest = orjson.dumps([error.code, error.message, error.data])
         return _GAS.pack(_FAILED, error.gas_used) + rest
     if error is not None:

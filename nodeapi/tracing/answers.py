@@ -127,8 +127,8 @@ def failure_of(
 ) -> RpcError:
     """Return the error of a task's outcome. limit: of results, in bytes."""
     if kind == wire.FAILED:
-        code, message, data = orjson.loads(rest)
-        return TaskError(code, message, data, gas_used)
+        code, message, data, is_lasting = orjson.loads(rest)
+        return TaskError(code, message, data, gas_used, is_lasting=is_lasting)
     if kind == wire.TIMED_OUT:
         return TaskTimeout(timeout)
     if kind == wire.TOO_LARGE:

@@ -25,6 +25,9 @@ class TaskFailed(Exception):
     gas_used: gas that was executed until then, which is charged.
     """
 
+    is_lasting = True
+    """Whether the same task fails again with the same error."""
+
     def __init__(
         self, code: int, message: str, data: Any = None, gas_used: int = 0
     ) -> None:
@@ -33,6 +36,16 @@ class TaskFailed(Exception):
         self.data = data
         self.gas_used = gas_used
         super().__init__(message)
+
+
+class TransientFailure(TaskFailed):
+    """Raised when a task fails because of what is stored at the moment.
+
+    Unlike other failures, it is not cached: the block may be imported later, or become
+    canonical.
+    """
+
+    is_lasting = False
 
 
 class TaskTimedOut(BaseException):
@@ -90,18 +103,18 @@ class TaskContext:
 
     @property
     def state(self) -> BlockState:
-        """The state after the job's block. Raises: TaskFailed."""
+        """The state after the job's block. Raises: TransientFailure."""
         return self.state_after(self.block_hash)
 
     def state_after(self, block_hash: bytes) -> BlockState:
         """Return the state after a block, whose rows are cached across tasks.
 
-        Raises: TaskFailed if the block is not stored.
+        Raises: TransientFailure if the block is not stored.
         """
         try:
             return self._states.after(self.connection, self.network_id, block_hash)
         except NoSuchBlock:
-            raise TaskFailed(SERVER_ERROR, "header for hash not found") from None
+            raise TransientFailure(SERVER_ERROR, "header for hash not found") from None
 
 
 Task = Callable[[TaskContext, Any], TaskResult | bytes]

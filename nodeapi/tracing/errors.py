@@ -44,16 +44,24 @@ class TaskError(RpcError):
 
     code, message, data: of the error object. data None: without `data`.
     gas_used: gas that was executed until then.
+    is_lasting: whether the same task fails again with the same error.
     """
 
     costs_full_price = True
 
     def __init__(
-        self, code: int, message: str, data: object = None, gas_used: int = 0
+        self,
+        code: int,
+        message: str,
+        data: object = None,
+        gas_used: int = 0,
+        *,
+        is_lasting: bool = True,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.gas_used = gas_used
+        self.is_lasting = is_lasting
         self._data = data
 
     @property

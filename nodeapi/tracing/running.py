@@ -254,7 +254,7 @@ def _failed(error: TaskFailed) -> tuple[bytes, int, bytes]:
     Errors are not sent by file, hence their size is limited. A call can be reverted with
     megabytes of data.
     """
-    rest = orjson.dumps([error.code, error.message, error.data])
+    rest = orjson.dumps([error.code, error.message, error.data, error.is_lasting])
     if len(rest) > wire.INLINE_BYTES:
         return wire.TOO_LARGE, error.gas_used, wire.LENGTH.pack(wire.INLINE_BYTES)
     return wire.FAILED, error.gas_used, rest

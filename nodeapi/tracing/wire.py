@@ -46,7 +46,7 @@ END = b"e"
 OUTCOME = struct.Struct(">HcQI")
 """Head of a task's outcome: the task's place in its array, the kind, the gas used, and the
 length of what follows. The kind is DONE with the result, SPOOLED, FAILED with an error
-object's code, message and data in an array, TIMED_OUT, TOO_LARGE with the limit if it is
+object's code, message and data in an array and whether it is lasting, TIMED_OUT, TOO_LARGE with the limit if it is
 not that of results, UNAVAILABLE, CRASHED."""
 SPOOLED = b"s"
 """The result is in the file; what follows is its size."""

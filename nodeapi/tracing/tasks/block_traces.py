@@ -22,7 +22,12 @@ from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents import transaction_document
 from nodeapi.errors import TraceTooLarge
 from nodeapi.ports import RecordedTransaction
-from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+from nodeapi.tracing.context import (
+    SERVER_ERROR,
+    TaskFailed,
+    TaskResult,
+    TransientFailure,
+)
 from nodeapi.tracing.jobs import JavaScriptProgram, tracer_from_json
 from nodeapi.tracing.outputs import Output
 from nodeapi.tracing.tracer_runs import TracerRun, events_of
@@ -71,7 +76,9 @@ def trace_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
             _trace(replay, events, tracer, block, index, arguments["seconds"], output)
             output.write(b"}")
             begin = b","
-    except (TracerError, InvalidChainConfig) as error:
+    except TracerError as error:  # perhaps a timeout
+        raise TransientFailure(SERVER_ERROR, str(error)) from error
+    except InvalidChainConfig as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
     except InvalidTransaction as error:
         raise TaskFailed(SERVER_ERROR, f"tracing failed: {error}") from error
@@ -82,7 +89,7 @@ def trace_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
 
 
 def _parent(context: TaskContext, block: Block) -> BlockState:
-    """Return the state on which a block is executed. Raises: TaskFailed."""
+    """Return the state on which a block is executed. Raises: TransientFailure."""
     header = block.header
     try:
         return context.state_after(header.parent_hash)
@@ -92,7 +99,7 @@ def _parent(context: TaskContext, block: Block) -> BlockState:
     key = (context.network_id, number)
     found = number < 2**63 and context.connection.execute(_CANONICAL, key).fetchone()
     name = f"0x{header.parent_hash.hex()}" if found else f"#{number}"
-    raise TaskFailed(SERVER_ERROR, f"block {name} not found")
+    raise TransientFailure(SERVER_ERROR, f"block {name} not found")
 
 
 def _origin(block: Block, parent: BlockState) -> Origin:

@@ -40,7 +40,12 @@ from nodeapi.errors import TraceTooLarge
 from nodeapi.ports import RecordedTransaction
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import check_signature
-from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+from nodeapi.tracing.context import (
+    SERVER_ERROR,
+    TaskFailed,
+    TaskResult,
+    TransientFailure,
+)
 from nodeapi.tracing.jobs import tracer_from_json
 from nodeapi.tracing.outputs import Output
 from nodeapi.tracing.tracer_runs import TracerRun, events_of
@@ -141,12 +146,12 @@ def parity_traces(context: TaskContext, arguments: dict[str, Any]) -> TaskResult
 
 
 def _state(context: TaskContext) -> BlockState:
-    """Return the state after the task's block. Raises: TaskFailed."""
+    """Return the state after the task's block. Raises: TransientFailure."""
     try:
         return context.state
     except TaskFailed:
         text = f"block 0x{context.block_hash.hex()} not found"
-        raise TaskFailed(SERVER_ERROR, text) from None
+        raise TransientFailure(SERVER_ERROR, text) from None
 
 
 def _before(context: TaskContext, state: BlockState, index: int) -> Replay:
@@ -161,7 +166,7 @@ def _before(context: TaskContext, state: BlockState, index: int) -> Replay:
         parent = context.state_after(header.parent_hash)
     except TaskFailed:
         text = f"parent 0x{header.parent_hash.hex()} not found"
-        raise TaskFailed(SERVER_ERROR, text) from None
+        raise TransientFailure(SERVER_ERROR, text) from None
     stored = Branches(context.connection, context.network_id).find(context.block_hash)
     assert stored is not None
     block = stored.block()
@@ -252,8 +257,8 @@ def _run(
             )
         run.finish(events, scene.world, _identity(message))
         scene.log_count = events.log_count
-    except TracerError as error:
-        raise TaskFailed(SERVER_ERROR, str(error)) from error
+    except TracerError as error:  # perhaps a timeout
+        raise TransientFailure(SERVER_ERROR, str(error)) from error
     except RecordTooLarge as error:
         raise TaskFailed(SERVER_ERROR, TraceTooLarge(0).message) from error
     return result

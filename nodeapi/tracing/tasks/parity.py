@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from jsonrpc.errors import RpcError
-from nodeapi.tracing.context import TaskContext, TaskFailed
+from nodeapi.tracing.context import TaskContext, TransientFailure
 from nodeapi.tracing.execution import snapshot
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
 
@@ -49,7 +49,7 @@ class _Output:
 def trace_filter(context: TaskContext, arguments: Any) -> bytes:
     """Return the flat traces that a `TraceFilter` admits.
 
-    The job's block is the last one of the filter. Raises: TaskFailed.
+    The job's block is the last one of the filter. Raises: TransientFailure.
     """
     wanted = TraceFilter.from_json(arguments)
     output = _Output(context.write)
@@ -59,7 +59,7 @@ def trace_filter(context: TaskContext, arguments: Any) -> bytes:
         with snapshot(connection):
             search.run(output.add)
     except RpcError as error:
-        raise TaskFailed(error.code, error.message, error.data) from error
+        raise TransientFailure(error.code, error.message, error.data) from error
     return output.end()
 
 

@@ -15,7 +15,7 @@ from nodeapi.chain.witness import build_witness
 from nodeapi.proofs.documents import proof_document
 from nodeapi.proofs.limits import MAX_CHANGES as MAX_CHANGES
 from nodeapi.proofs.witness import witness_document
-from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+from nodeapi.tracing.context import SERVER_ERROR, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
 
     arguments: `address`, and `keys`, the names of the slots' keys.
 
-    Raises: TaskFailed if too much has changed since the block.
+    Raises: TransientFailure if too much has changed since the block.
     """
     address = Address(bytes.fromhex(arguments["address"][2:]))
     names = arguments["keys"]
@@ -90,14 +90,14 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
             (account,) = tries.prove_accounts([address])
             slots = tries.prove_slots(address, [int(name, 16) for name in names])
         except TooManyChanges as error:
-            raise TaskFailed(*WINDOW_EXCEEDED) from error
+            raise TransientFailure(*WINDOW_EXCEEDED) from error
     return proof_document(address, account, names, slots)
 
 
 def witness(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the result of debug_executionWitness for the job's block.
 
-    Raises: TaskFailed if the block or its parent is not stored, or if too much has
+    Raises: TransientFailure if the block or its parent is not stored, or if too much has
         changed since.
     """
     connection, network_id = context.connection, context.network_id
@@ -110,9 +110,9 @@ def witness(context: TaskContext, arguments: Any) -> TaskResult:
             nodes = _recent.find(connection, network_id, parent_hash)
             found = build_witness(connection, network_id, origin, nodes)
         except NotTraceable as error:
-            raise TaskFailed(SERVER_ERROR, str(error)) from error
+            raise TransientFailure(SERVER_ERROR, str(error)) from error
         except TooManyChanges as error:
-            raise TaskFailed(*WINDOW_EXCEEDED) from error
+            raise TransientFailure(*WINDOW_EXCEEDED) from error
     document = witness_document(found.headers, found.codes, found.nodes)
     return TaskResult(document, origin.block.header.gas_used)
 

@@ -13,7 +13,7 @@ from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
 from nodeapi.proofs.limits import MAX_CHANGES
 from nodeapi.simulated_documents import simulated_block_document
 from nodeapi.simulation_payload import decode_simulation
-from nodeapi.tracing.context import TaskFailed, TaskResult
+from nodeapi.tracing.context import TaskFailed, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def simulate(context: TaskContext, arguments: Any) -> TaskResult:
     except SimulationError as error:
         raise TaskFailed(error.code, error.text, gas_used=budget.gas_used) from error
     except TooManyChanges as error:
-        raise TaskFailed(*WINDOW_EXCEEDED, gas_used=budget.gas_used) from error
+        raise TransientFailure(*WINDOW_EXCEEDED, gas_used=budget.gas_used) from error
     return TaskResult(b"[" + b",".join(documents) + b"]", budget.gas_used)
 
 

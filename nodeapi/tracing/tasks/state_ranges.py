@@ -20,7 +20,12 @@ from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import NotTraceable, Origin, find_origin
 from nodeapi.chain.state_reader import CachedState
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
-from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
+from nodeapi.tracing.context import (
+    SERVER_ERROR,
+    TaskFailed,
+    TaskResult,
+    TransientFailure,
+)
 from nodeapi.tracing.execution import snapshot
 from nodeapi.tracing.tasks.proofs import MAX_CHANGES, WINDOW_EXCEEDED
 
@@ -91,7 +96,7 @@ def intermediate_roots(context: TaskContext, arguments: Any) -> TaskResult:
                 connection, context.network_id, parent_hash, max_changes=MAX_CHANGES
             )
         except TooManyChanges as error:
-            raise TaskFailed(*WINDOW_EXCEEDED) from error
+            raise TransientFailure(*WINDOW_EXCEEDED) from error
         world, execution = _begun(origin)
         roots = StateRoots(
             world,
@@ -111,16 +116,16 @@ def modified_accounts(context: TaskContext, arguments: Any) -> bytes:
 
     The job's block is the later one. arguments: `start`, hash of the earlier one.
 
-    Raises: TaskFailed if one of them is not canonical.
+    Raises: TransientFailure if one of them is not canonical.
     """
     with snapshot(context.connection):
         branches = Branches(context.connection, context.network_id)
         start = branches.find(bytes.fromhex(arguments["start"]))
         end = branches.find(context.block_hash)
         if start is None or end is None:
-            raise TaskFailed(SERVER_ERROR, "header for hash not found")
+            raise TransientFailure(SERVER_ERROR, "header for hash not found")
         if not start.is_canonical or not end.is_canonical:
-            raise TaskFailed(SERVER_ERROR, "hash is not currently canonical")
+            raise TransientFailure(SERVER_ERROR, "hash is not currently canonical")
         rows = context.connection.execute(
             _MODIFIED,
             {
@@ -142,7 +147,7 @@ def _origin(context: TaskContext, genesis: str) -> Origin:
         )
     except NotTraceable as error:
         text = str(error)
-        raise TaskFailed(
+        raise TransientFailure(
             SERVER_ERROR, genesis if text == "genesis is not traceable" else text
         ) from error
 

@@ -315,8 +315,9 @@ def test_a_key_has_only_so_many_calls_at_once(network: int) -> None:
 
 def test_an_unknown_block_is_geths_error(network: int) -> None:
     async def test(pool: TracePool) -> None:
-        with pytest.raises(TaskError, match=r"^header for hash not found$"):
+        with pytest.raises(TaskError, match=r"^header for hash not found$") as caught:
             await pool.run(call(network, SLOT, block_hash=bytes(32)), "key")
+        assert not caught.value.is_lasting
 
     run(test, LIMITS)
 
