@@ -24,6 +24,9 @@ ATTEMPTS = 3
 """Workers that may be lost with a task before it is answered with an error, although it was
 not the one that was executing."""
 
+BYTES_OF_ONE = 2**16
+"""A task with more bytes of arguments counts as several tasks, one for each such part."""
+
 ADVICE = "ask for less in one call"
 
 
@@ -40,7 +43,7 @@ class Waiter:
     """A request that waits for a task.
 
     key: the API key. owner: the key's account. place: released when a long result was
-        read; None for a short task, which is counted otherwise.
+        read; None for a short task, which is counted otherwise, with its weight.
     """
 
     future: asyncio.Future[TaskAnswer]
@@ -89,10 +92,11 @@ class QueuedTask:
     name: the encoded job. key: the API key in whose turn it is executed.
     """
 
-    __slots__ = ("attempts", "key", "name", "timeout", "waiters")
+    __slots__ = ("attempts", "key", "name", "timeout", "waiters", "weight")
 
     def __init__(self, name: bytes, timeout: float, key: Hashable) -> None:
         self.name = name
+        self.weight = weight_of(name)
         self.timeout = timeout
         self.key = key
         self.attempts = 0
@@ -120,6 +124,11 @@ class QueuedTask:
         future = asyncio.get_running_loop().create_future()
         self.waiters.append(Waiter(future, key, owner, place))
         return future
+
+
+def weight_of(name: bytes) -> int:
+    """Return as how many tasks an encoded job counts in the limits, at least 1."""
+    return 1 + len(name) // BYTES_OF_ONE
 
 
 def failure_of(

@@ -19,6 +19,7 @@ from nodeapi.tracing.answers import (
     QueuedTask,
     TaskAnswer,
     failure_of,
+    weight_of,
 )
 from nodeapi.tracing.errors import (
     SLICE_ADVICE,
@@ -50,9 +51,10 @@ class PoolLimits:
     """Requests of one key whose traces, or tasks of more than SHORT_SECONDS, are queued,
     executed or being read."""
     waiting_tasks: int = 4096
-    """Different tasks that may be queued or executed; further ones are rejected."""
+    """Different tasks that may be queued or executed; further ones are rejected. Large
+    ones count several times, see `nodeapi.tracing.answers.weight_of`."""
     tasks_per_key: int = 256
-    """Short tasks of one key that may be queued or executed."""
+    """Short tasks of one key that may be queued or executed, counted in the same way."""
     seconds: float = 60.0
     """Time limit of a job, whatever the timeout of a transaction."""
     memory_bytes: int = 2**30
@@ -111,9 +113,11 @@ class TracePool:
         self._runs: dict[bytes, _Run] = {}
         self._tasks: dict[bytes, QueuedTask] = {}
         """Tasks without an answer, by the encoded job."""
+        self._weight = 0
+        """Weight of all these tasks."""
         self._arrays: set[asyncio.Task[None]] = set()
         self._short: Counter[Hashable] = Counter()
-        """Requests of each key that wait for a short task."""
+        """Weight of the short tasks for which each key's requests wait."""
         self._retiring: set[asyncio.Task[None]] = set()
         self.requests: dict[Hashable, Counter[Hashable]] = defaultdict(Counter)
         self.spooled = spooled or limits.spool_count()
@@ -179,29 +183,36 @@ class TracePool:
         owner = key if owner is None else owner
         if job.timeout > self._limits.seconds:
             job = replace(job, timeout=self._limits.seconds)
+        name = job.encode()
         place: Hold | None = None
         try:
             if job.timeout > SHORT_SECONDS:
                 place = self._take_place(key, object() if request is None else request)
-            elif self._short[key] >= self._limits.tasks_per_key:
-                raise TooManyExecutions(self._limits.tasks_per_key)
-            task = self._queued(job, key)
+            else:
+                self._check_short(key, weight_of(name))
+            task = self._queued(name, job.timeout, key)
         except RpcError as error:
             if place is not None:
                 place.release()
             return Later.failed(error)
         if place is None:
-            self._short[key] += 1
+            self._short[key] += task.weight
         return Later.from_future(task.add_waiter(key, owner, place))
 
-    def _queued(self, job: TaskJob, key: Hashable) -> QueuedTask:
+    def _check_short(self, key: Hashable, weight: int) -> None:
+        """Check that a key may have another short task. Raises: TooManyExecutions."""
+        present, limit = self._short.get(key, 0), self._limits.tasks_per_key
+        if present and present + weight > limit:
+            raise TooManyExecutions(limit)
+
+    def _queued(self, name: bytes, timeout: float, key: Hashable) -> QueuedTask:
         """Return a task that is queued or executed. Raises: ServiceUnavailable."""
-        name = job.encode()
         task = self._tasks.get(name)
         if task is None:
-            if len(self._tasks) >= self._limits.waiting_tasks:
+            if self._weight >= self._limits.waiting_tasks:
                 raise ServiceUnavailable
-            task = self._tasks[name] = QueuedTask(name, job.timeout, key)
+            task = self._tasks[name] = QueuedTask(name, timeout, key)
+            self._weight += task.weight
             self._queue.push(key, task)
             self._plan()
         return task
@@ -332,9 +343,13 @@ class TracePool:
         tasks = [first]
         if first.may_share:
             share = -(-(1 + len(self._queue)) // self._places)
-            while len(tasks) < min(share, wire.TASKS_AT_ONCE) and len(self._queue):
+            weight = first.weight
+            while len(tasks) < share and len(self._queue):
                 following = self._queue.next()
                 if isinstance(following, _Turn) or not following.may_share:
+                    break
+                weight += following.weight
+                if weight > wire.TASKS_AT_ONCE:
                     break
                 self._queue.pop()
                 tasks.append(following)
@@ -440,10 +455,11 @@ class TracePool:
         spool: Spool | None = None,
     ) -> None:
         """Answer all requests of a task. spool: the file of a long result."""
-        self._tasks.pop(task.name, None)
+        if self._tasks.pop(task.name, None) is not None:
+            self._weight -= task.weight
         for waiter in task.waiters:
             if waiter.place is None:
-                self._short[waiter.key] -= 1
+                self._short[waiter.key] -= task.weight
                 if not self._short[waiter.key]:
                     del self._short[waiter.key]
             waiter.answer(outcome, spool, self.spooled)

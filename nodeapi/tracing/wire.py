@@ -56,7 +56,7 @@ INLINE_BYTES = 2**18
 """Maximum size of a result in a message. A longer one is written to the file."""
 
 TASKS_AT_ONCE = 64
-"""Maximum number of tasks in an array."""
+"""Maximum number of tasks in an array. Large ones count several times."""
 
 OUT_OF_MEMORY_STATUS = 3
 """Exit status of a worker at its memory limit, when there may be no memory for a

@@ -14,7 +14,7 @@ import pytest
 
 from evm.tracers.native import CALL, NativeTracer
 from evm.tracers.struct_log import StructLogOptions
-from jsonrpc.errors import InternalError
+from jsonrpc.errors import InternalError, ServiceUnavailable
 from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
 from nodeapi.tracing.alarm import Alarm
@@ -311,6 +311,24 @@ def test_a_key_has_only_so_many_calls_at_once(network: int) -> None:
         assert (await pool.run(call(network, SLOT, 2), "key")).result == word(9)
 
     run(test, replace(LIMITS, tasks_per_key=2))
+
+
+def test_large_calls_count_as_several(network: int) -> None:
+    large = [call(network, SLOT, slot) for slot in range(3)]
+    for job in large:
+        job.arguments["call"]["input"] += "00" * 2**17  # four parts of 64 KiB
+
+    async def test(pool: TracePool) -> None:
+        asked = [pool.run(job, "key") for job in large]
+        with pytest.raises(TooManyExecutions):
+            await asked[2]
+        others = [pool.run(call(network, SLOT, slot), "other") for slot in range(10)]
+        with pytest.raises(ServiceUnavailable):
+            await pool.run(call(network, SLOT, 20), "third")
+        await asyncio.gather(*asked[:2], *others)
+        assert (await pool.run(large[2], "key")).result == word(9)
+
+    run(test, replace(LIMITS, tasks_per_key=10, waiting_tasks=20))
 
 
 def test_an_unknown_block_is_geths_error(network: int) -> None:
