@@ -34,6 +34,8 @@ STATES = 16
 """Number of blocks whose rows are kept."""
 ROWS = 50_000
 """Maximum number of accounts and of slots of one block, 20 MB each."""
+ROWS_IN_ALL = 200_000
+"""Number of rows of all blocks above which the blocks used longest ago are dropped."""
 CODE_BYTES = 64 * 2**20
 """Maximum size of all cached code."""
 CONFIG_SECONDS = 10.0
@@ -122,6 +124,11 @@ class BlockRows:
         self._wanted_accounts: set[Address] = set()
         self._wanted_slots: set[Slot] = set()
         self._wanted_codes: set[bytes] = set()
+
+    @property
+    def row_count(self) -> int:
+        """The number of cached accounts and slots."""
+        return len(self._accounts) + len(self._slots)
 
     # evm.world.StateReader
 
@@ -310,6 +317,8 @@ class StateCache:
         self._codes: BytesCache[bytes] = BytesCache(CODE_BYTES)
         self._used: dict[int, BlockRows] = {}
         self._is_collecting = False
+        self._newest: BlockState | None = None
+        """The state that was used last."""
 
     def after(
         self, connection: psycopg.Connection[Any], network_id: int, block_hash: bytes
@@ -319,15 +328,24 @@ class StateCache:
         state = self._states.get(key)
         if state is None or state.state.has_moved:
             state = self._states[key] = self._load(connection, network_id, block_hash)
-            if len(self._states) > STATES:
-                self._states.popitem(last=False)
-        self._states.move_to_end(key)
+        if state is not self._newest:
+            self._newest = state
+            self._states.move_to_end(key)
+            self._evict()
         rows = state.state
         rows.connection = connection
         rows.is_collecting = self._is_collecting
         if self._is_collecting:
             self._used[id(rows)] = rows
         return state
+
+    def _evict(self) -> None:
+        """Drop states that were used longest ago, as far as there are too many."""
+        states = self._states
+        row_count = sum(each.state.row_count for each in states.values())
+        while len(states) > STATES or (row_count > ROWS_IN_ALL and len(states) > 1):
+            _, dropped = states.popitem(last=False)
+            row_count -= dropped.state.row_count
 
     def collect(self, is_collecting: bool) -> None:
         """Set whether missing rows are collected instead of read."""

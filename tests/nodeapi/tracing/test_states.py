@@ -13,6 +13,7 @@ from eth_typing import Address
 
 from nodeapi.chain.abi import call_data
 from nodeapi.chain.database import importer_connection
+from nodeapi.tracing import states
 from nodeapi.tracing.jobs import TaskJob
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.states import (
@@ -105,6 +106,30 @@ def test_missing_rows_are_collected_and_read_together() -> None:
         cache.read_wanted()
         found = {address: rows.account(address) for address in node.state.accounts}
         assert found == node.state.accounts
+
+
+@pytest.mark.usefixtures("module_db")
+def test_rows_of_all_blocks_together_are_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(states, "ROWS_IN_ALL", 20)
+    nodes = trees.tree()
+    line = nodes["a4"].line
+    chains.import_blocks("rows", trees.genesis(), [nodes[name].raw for name in line])
+    cache = StateCache()
+    with importer_connection() as connection:
+        network = chains.network_id(connection, "rows")
+        found = []
+        for name in line:
+            rows = cache.after(connection, network, nodes[name].hash).state
+            for slot in range(15):
+                rows.storage(ALICE.address, slot)
+            found.append(rows)
+        newest = cache.after(connection, network, nodes[line[-1]].hash).state
+        again = cache.after(connection, network, nodes[line[0]].hash).state
+    assert newest is found[-1]  # with up to 20 rows of others besides
+    assert again is not found[0]
+    assert again.row_count == 0
 
 
 def forwarding_chain() -> tuple[dict[str, Any], list[ChainBuilder], bytes]:
