@@ -14,13 +14,14 @@ from jsonrpc.params import Schema
 from jsonrpc.registry import Method, MethodRegistry
 from nodeapi import schemas
 from nodeapi.methods.context import Context
+from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
 
 _CREATION = b""
 """The recipient of a call that creates a contract. It is in no allowlist."""
 
 
-def _recipient(call: CallArguments) -> bytes:
+def _recipient(call: CallArguments | AskedCall) -> bytes:
     return _CREATION if call.to is None else call.to
 
 

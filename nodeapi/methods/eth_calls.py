@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
+from eth_typing import Address
 
 from evm.simulation.arguments import CallArguments
 from evm.simulation.fees import needs_tip
@@ -45,6 +46,11 @@ class AskedCall:
     """The arguments of a task that executes the call."""
     digest: bytes
     """`digest_of(task)`."""
+
+    @property
+    def to(self) -> Address | None:
+        """The receiver, None for a creation."""
+        return self.arguments.to
 
 
 def asked_call(value: Any) -> AskedCall:
