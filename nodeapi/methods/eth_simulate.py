@@ -90,12 +90,14 @@ def _check_size(simulation: Simulation) -> None:
 
 
 def _require_contracts(context: Context, simulation: Simulation) -> None:
-    """Check the key's allowlist of contracts. Raises: ContractNotAllowed."""
+    """Check the key's allowlist of contracts, in which no creation is.
+
+    Raises: ContractNotAllowed.
+    """
     allowlists = context.grant.allowlists
     if allowlists is not None:
         allowlists.require_contracts(
-            call.to
+            b"" if call.to is None else call.to
             for block in simulation.blocks
             for call in block.calls
-            if call.to is not None
         )

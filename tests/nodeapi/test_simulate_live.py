@@ -222,7 +222,8 @@ def test_unknown_base_is_refused(served: Served) -> None:
 
 
 def test_contracts_outside_of_the_allowlist_are_refused(served: Served) -> None:
-    for to, status in ((BOB, 200), (ALICE, 403)):
-        payload = {"blockStateCalls": [{"calls": [{"to": text(to.address)}]}]}
+    allowed, other = ({"to": text(each.address)} for each in (BOB, ALICE))
+    for call, status in ((allowed, 200), (other, 403), ({"input": "0x00"}, 403)):
+        payload = {"blockStateCalls": [{"calls": [call]}]}
         response = served.restricted.send(request("eth_simulateV1", payload))
         assert response.status_code == status, response.text
