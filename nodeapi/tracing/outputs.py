@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-SHORT_BYTES = 2**18
-"""Size up to which a result stays in memory, and needs no file."""
+from nodeapi.tracing.wire import INLINE_BYTES
 
 
 class Output:
-    """A result that is written in pieces: to memory, and to a file when it grows long."""
+    """A result that is written in pieces: to memory, or to a file if it grows long."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         """Begin an empty result. write: writes bytes to the file."""
@@ -22,7 +21,7 @@ class Output:
         """Add bytes. Raises: as the function that writes to the file."""
         self._pieces.append(data)
         self._size += len(data)
-        if self._size > SHORT_BYTES:
+        if self._size > INLINE_BYTES:
             self._is_long = True
             self._flush()
 
