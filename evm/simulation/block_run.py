@@ -21,7 +21,7 @@ from evm.simulation.block import CallBlock
 from evm.simulation.call import CallRules, execute_call
 from evm.simulation.checks import GAS_LIMIT_REACHED, CallRejected
 from evm.simulation.errors import SERVER_ERROR, SimulationError
-from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.transactions import unsigned_transaction
 from evm.simulation.transfer_logs import TransferLogs
 from evm.simulation.world import WrappingWorld
@@ -151,10 +151,8 @@ class BlockRun:
         overrides = self._request.state_overrides
         if not overrides:
             return
-        frames = self._fork.base_state_class.computation_class
-        self._precompiles = dict(frames.get_precompiles())
         try:
-            apply_state_overrides(self._world, overrides, self._precompiles)
+            self._precompiles = override_state(self._world, overrides, self._fork)
         except InvalidOverride as error:
             raise SimulationError(SERVER_ERROR, str(error)) from error
 

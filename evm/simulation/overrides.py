@@ -1,4 +1,4 @@
-"""Changes of the state and of the block that a caller wishes for a call.
+"""State and block overrides of a call.
 
 Source: go-ethereum v1.17.2, internal/ethapi/override/override.go
 """
@@ -14,6 +14,7 @@ from eth_utils.address import to_checksum_address
 
 if TYPE_CHECKING:
     from evm.blocks import Withdrawal
+    from evm.fork import Fork
     from evm.precompiles.contract import Precompile
     from evm.world import World
 
@@ -72,6 +73,19 @@ class BlockOverrides:
                 raise InvalidOverride(
                     f'block override "{name}" is not supported for this RPC method'
                 )
+
+
+def override_state(
+    world: World, overrides: StateOverrides, fork: Fork
+) -> dict[bytes, Precompile]:
+    """Apply overrides to a world, and return the precompiled contracts by address.
+
+    fork: whose precompiled contracts may be moved. Raises: InvalidOverride.
+    """
+    frames = fork.base_state_class.computation_class
+    precompiles = dict(frames.get_precompiles())
+    apply_state_overrides(world, overrides, precompiles)
+    return precompiles
 
 
 def apply_state_overrides(

@@ -23,7 +23,7 @@ from evm.simulation.arguments import (
 from evm.simulation.block import CallBlock
 from evm.simulation.call import CallResult, execute_call
 from evm.simulation.checks import CallRejected
-from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.traced import execute_traced_call
 from evm.simulation.world import WrappingWorld
 from evm.tracers.record import RecordTooLarge, call_document
@@ -192,10 +192,8 @@ def _scene(state: BlockState, world: World, arguments: dict[str, Any]) -> _Scene
     if changed_block is not None:
         block = _overridden(block, state.header.hash, changed_block)
     if changed_state:
-        frames = block.fork.base_state_class.computation_class
-        precompiles = dict(frames.get_precompiles())
         accounts = decode_state_overrides(changed_state)
-        apply_state_overrides(world, accounts, precompiles)
+        precompiles = override_state(world, accounts, block.fork)
     return _Scene(world, block, precompiles, arguments["gas_cap"], arguments["seconds"])
 
 

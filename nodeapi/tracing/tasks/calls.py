@@ -18,7 +18,7 @@ from evm.simulation.arguments import (
 from evm.simulation.call import execute_call
 from evm.simulation.checks import CallRejected
 from evm.simulation.estimate import GasEstimator, NoEstimate
-from evm.simulation.overrides import InvalidOverride, apply_state_overrides
+from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.revert import REVERT_CODE, revert_message
 from evm.simulation.world import WrappingWorld
 from nodeapi.call_arguments import (
@@ -67,10 +67,8 @@ def prepare(context: TaskContext, arguments: dict[str, Any]) -> Setting:
     world = WrappingWorld(state.state)
     precompiles = None
     if changed_state:
-        frames = block.fork.base_state_class.computation_class
-        precompiles = dict(frames.get_precompiles())
         accounts = decode_state_overrides(changed_state)
-        apply_state_overrides(world, accounts, precompiles)
+        precompiles = override_state(world, accounts, block.fork)
     return Setting(state, world, block, precompiles)
 
 
