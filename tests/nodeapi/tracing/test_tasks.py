@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import psutil
 import pytest
 
 from evm.tracers.native import CALL, NativeTracer
@@ -36,9 +37,7 @@ from tests.support import chains
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 ALICE = Signer("alice")
-LOOP, SLOT, LONG, REVERT, LONG_REVERT, SLOW = (
-    bytes([0xD0 + n]) * 20 for n in range(6)
-)
+LOOP, SLOT, LONG, REVERT, LONG_REVERT, SLOW = (bytes([0xD0 + n]) * 20 for n in range(6))
 CODES = {
     LOOP: "5b600056",  # jumps for ever
     SLOT: "6000 35 54 6000 52 6020 6000 f3",  # returns the slot that the data names
@@ -95,6 +94,13 @@ def call(network: int, to: bytes, word: int = 0, **options: Any) -> TaskJob:
 
 def word(number: int) -> bytes:
     return f'"0x{number:064x}"'.encode()
+
+
+async def until_busy(pid: int) -> None:
+    """Wait until a worker has executed for longer than short tasks take."""
+    process = psutil.Process(pid)
+    before = process.cpu_times().user
+    await until(lambda: process.cpu_times().user > before + 0.2)
 
 
 def test_a_task_survives_the_way_to_the_worker(network: int) -> None:
@@ -236,6 +242,7 @@ def test_a_worker_that_dies_costs_one_task(network: int) -> None:
         others = [call(network, SLOT, slot) for slot in range(1, 9)]
         asked = [pool.run(job, "key") for job in (endless, *others)]
         (worker,) = await until(lambda: pool.executing)
+        await until_busy(worker)
         os.kill(worker, signal.SIGKILL)
         assert worker == pid
         with pytest.raises(Exception, match="method handler crashed"):
@@ -258,6 +265,7 @@ def test_tasks_survive_any_number_of_others_that_cost_a_worker(network: int) -> 
         killed: list[int] = []
         for each in asked[:3]:
             (worker,) = await until(lambda: {*pool.executing} - {*killed})
+            await until_busy(worker)
             os.kill(worker, signal.SIGKILL)
             killed.append(worker)
             with pytest.raises(InternalError):
