@@ -24,6 +24,7 @@ Slots = dict[str, str]
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
     chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
+    chains.import_blocks("later", sample.genesis(), RAW_BLOCKS[:1])
     with live_service() as live:
         yield live
 
@@ -192,3 +193,17 @@ def test_pages_of_a_storage_are_parts_of_the_whole(api: Api) -> None:
         -32000,
         "no transaction in genesis",
     )
+
+
+def test_block_that_was_unknown_is_found_once_it_is_imported(
+    live: Live, api: Api
+) -> None:
+    name = f"0x{BLOCKS[1].header.hash.hex()}"
+    expected = api.result("debug_intermediateRoots", name)
+    with live.api("later", live.new_key(may_trace=True)) as later:
+        assert later.error("debug_intermediateRoots", name) == (
+            -32000,
+            f"block {name} not found",
+        )
+        chains.import_blocks("later", sample.genesis(), RAW_BLOCKS[1:2])
+        assert later.result("debug_intermediateRoots", name) == expected
