@@ -91,7 +91,7 @@ class AccessListTracer:
         """Do nothing at the end of the call."""
 
     def result(self) -> bytes:
-        """Return nothing; `access_list` returns what was collected."""
+        """Return nothing; `access_list` returns the collected accounts and slots."""
         return b""
 
     def _add_account(self, address: bytes) -> None:

@@ -196,7 +196,7 @@ class BlockRun:
         self._add(transaction, result, is_capped=message.gas < wanted)
 
     def _wanted_gas(self, arguments: CallArguments) -> int:
-        """Return a call's gas limit, by default what is left of the block.
+        """Return a call's gas limit, by default the remaining gas of the block.
 
         Raises: SimulationError if less is left.
         """

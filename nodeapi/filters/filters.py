@@ -107,7 +107,7 @@ class Filters:
         select: Callable[[dict[str, Any]], LogSelection],
         owner: Hashable,
     ) -> Answer:
-        """Return an array of what is new since the last poll, and move the filter on.
+        """Return an array of the events since the last poll, and advance the filter.
 
         A long array ends before the newest block. The next poll continues there.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +20,7 @@ REPORT_BLOCKS = 10_000
 """Number of blocks after which a line of progress is written."""
 
 
-class BackfillCommand(BaseCommand):
+class BackfillCommand(BaseCommand, ABC):
     """Indexes the blocks of one or all networks, and writes its progress.
 
     remaining: the table of networks with blocks that are not indexed.
@@ -57,6 +58,7 @@ class BackfillCommand(BaseCommand):
                 self.style.SUCCESS(f"{network.slug}: {self.content} are indexed")
             )
 
+    @abstractmethod
     def index_blocks(
         self, connection: psycopg.Connection[Any], network_id: int
     ) -> int | None:
@@ -65,7 +67,6 @@ class BackfillCommand(BaseCommand):
         Returns: the number below which blocks are not indexed, None if all are.
         Raises: ValueError if stored data is damaged.
         """
-        raise NotImplementedError
 
     def _index(self, network: Network, missing_below: int) -> None:
         reported = missing_below

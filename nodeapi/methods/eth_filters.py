@@ -86,7 +86,8 @@ async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
     "eth_getFilterChanges",
     params=[_ID],
     result=schemas.named("changes", schemas.FILTER_CHANGES),
-    summary="Returns what is new since the last call with this filter.",
+    summary="Returns the logs, blocks or transactions since the last call with this "
+    "filter.",
     credits=5,
 )
 async def get_filter_changes(context: Context, name: str) -> Answer:
