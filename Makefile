@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV_PYTHON := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents methods settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
+.PHONY: help install install-dev run test check lint types migrations documents methods selectors settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -44,6 +44,9 @@ audit: install-dev ## Look up known vulnerabilities of the pins (AUDIT_OPTIONAL=
 
 methods: install-dev ## Write docs/methods.md from the registry of methods
 	@$(VENV_PYTHON) manage.py document_methods
+
+selectors: install-dev ## Write the table of well-known functions and events
+	@$(VENV_PYTHON) manage.py write_selectors
 
 settings: install-dev ## Write docs/settings.md from the declared settings
 	@$(VENV_PYTHON) manage.py document_settings

@@ -38,6 +38,8 @@ PURE = [
     "portcullis",
     "postgres",
     "server",
+    "nodeapi.abi",
+    "nodeapi.addresses",
     "nodeapi.encoding",
     "nodeapi.documents",
     "nodeapi.pending",
