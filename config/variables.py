@@ -182,8 +182,8 @@ KEYS_PER_CUSTOMER = ACCOUNTS.variable(
     "KEYS_PER_CUSTOMER",
     size,
     5,
-    "Number of API keys that customers can create themselves. Each key has the whole of"
-    " its plan. 0: staff create all keys.",
+    "Number of API keys that customers can create themselves. Keys issued by staff do not"
+    " count. Each key has the whole of its plan. 0: staff create all keys.",
 )
 MAIL_URL = ACCOUNTS.variable(
     "MAIL_URL",

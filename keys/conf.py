@@ -25,7 +25,7 @@ def signup_is_open() -> bool:
 
 
 def keys_per_customer() -> int:
-    """Return how many keys customers can create; staff can create more for them.
+    """Return how many keys customers can create. Keys issued by staff do not count.
 
     KEYS_PER_CUSTOMER. Each key has the whole of its plan, so the number of keys limits a
     customer's total. 0: staff create all keys, and customers reveal and roll them.

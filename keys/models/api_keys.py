@@ -49,6 +49,11 @@ class ApiKey(models.Model):
     created_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    is_issued_by_staff = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Does not count against the keys that a customer can create.",
+    )
     deleted_at = models.DateTimeField(
         null=True,
         editable=False,

@@ -30,11 +30,14 @@ def create_key(
     networks: Iterable[Network] = (),
     expires_at: datetime | None = None,
     staff_note: str = "",
+    is_issued_by_staff: bool = True,
     actor: Actor = SYSTEM,
 ) -> ApiKey:
     """Create an API key without a secret. The customer makes one with `reveal_key`.
 
     networks: the networks for which the key is valid. Empty: all networks.
+    is_issued_by_staff: False counts the key against KEYS_PER_CUSTOMER; see
+        `keys.services.own_keys`.
 
     Raises: ValidationError for an invalid value, such as an expiry in the past.
     """
@@ -44,6 +47,7 @@ def create_key(
         name=name,
         expires_at=expires_at,
         staff_note=staff_note,
+        is_issued_by_staff=is_issued_by_staff,
         created_by=actor.user,
     )
     api_key.full_clean()

@@ -16,8 +16,12 @@ from networks.models import Network
 
 
 def may_create_key(owner: User) -> bool:
-    """Return whether a customer may create one more key."""
-    return owner.api_keys.filter(deleted_at=None).count() < conf.keys_per_customer()
+    """Return whether a customer may create one more key.
+
+    Keys that staff have issued do not count.
+    """
+    own = owner.api_keys.filter(deleted_at=None, is_issued_by_staff=False)
+    return own.count() < conf.keys_per_customer()
 
 
 @transaction.atomic
@@ -35,10 +39,16 @@ def create_own_key(
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not may_create_key(owner):
         raise ValidationError(
-            f"You may make {conf.keys_per_customer()} keys. Delete one first, or ask "
+            f"You can create {conf.keys_per_customer()} keys. Delete one first, or ask "
             "support for more."
         )
-    return create_key(owner=owner, name=name, networks=networks, actor=actor)
+    return create_key(
+        owner=owner,
+        name=name,
+        networks=networks,
+        is_issued_by_staff=False,
+        actor=actor,
+    )
 
 
 @transaction.atomic

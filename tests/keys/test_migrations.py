@@ -156,3 +156,18 @@ def test_usage_of_old_is_in_every_tier(newest: str) -> None:
     assert read(back, "api_key_id") == add_up(rows, 86_400)
     migrate(newest)
     assert read(buckets, "api_key_id") == add_up(rows, 86_400)
+
+
+def test_keys_that_customers_have_not_created_themselves_are_issued_by_staff(
+    newest: str,
+) -> None:
+    old = migrate("0017_opcode_tracers")
+    users = old.get_model("keys", "User").objects
+    owner, staff = (users.create(email=f"{name}@example.org") for name in "os")
+    add_key = old.get_model("keys", "ApiKey").objects.create
+    for name, creator in (("own", owner), ("staff", staff), ("command", None)):
+        add_key(owner=owner, name=name, created_by=creator)
+
+    issued = migrate(newest).get_model("keys", "ApiKey").objects
+    names = issued.filter(is_issued_by_staff=True).values_list("name", flat=True)
+    assert set(names) == {"staff", "command"}

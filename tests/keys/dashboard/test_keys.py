@@ -102,13 +102,25 @@ def test_pages_name_the_plan_and_what_it_allows(customer: Customer) -> None:
 def test_customer_makes_so_many_keys_and_no_more(customer: Customer, settings) -> None:
     settings.KEYS_PER_CUSTOMER = 2
     form = {"name": "more"}
-    assert customer.client.post("/dashboard/keys/new", form).status_code == 302
+    for _ in range(2):  # beside the key that staff have issued
+        assert customer.client.post("/dashboard/keys/new", form).status_code == 302
     refused = customer.client.post("/dashboard/keys/new", form)
-    assert "You may make 2 keys" in text(refused)
+    assert "You can create 2 keys" in text(refused)
     assert "Create a key" not in text(customer.client.get(KEYS))
     customer.post("delete", typed="First")
+    assert "Create a key" not in text(customer.client.get(KEYS))
+    own = ApiKey.objects.kept().first()
+    customer.client.post(f"/dashboard/keys/{own.pk}/delete", {"typed": "more"})
     assert customer.client.post("/dashboard/keys/new", form).status_code == 302
     assert ApiKey.objects.kept().count() == 2
+
+
+def test_page_says_which_keys_support_has_issued(customer: Customer) -> None:
+    assert "UTC</time>, by support" in customer.page()
+    customer.client.post("/dashboard/keys/new", {"name": "mine"})
+    own = ApiKey.objects.get(name="mine")
+    page = text(customer.client.get(f"/dashboard/keys/{own.pk}"))
+    assert "by support" not in page
 
 
 @pytest.mark.parametrize(
