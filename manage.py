@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from config import env, services
+from config import env, services, variables
 
 WITHOUT_SERVICES = frozenset(
     {
@@ -23,6 +23,8 @@ def main(arguments: list[str]) -> None:
     from django.db import OperationalError
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    if problems := variables.problems():
+        sys.exit("\n".join(f"manage.py: {problem}" for problem in problems))
     try:
         _run(arguments)
     except (services.ServiceError, env.InvalidSetting) as error:

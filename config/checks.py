@@ -1,12 +1,50 @@
-"""System checks of the database."""
+"""System checks of the environment and the database.
+
+Invalid values of settings are found earlier, by `config.variables.problems`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
+
+from config import env, variables
+from networks.models import Network
+
+
+@register
+def check_names(**_: Any) -> list[CheckMessage]:
+    """Warn of environment variables whose names resemble those of settings."""
+    declared = [one.name for group in variables.GROUPS for one in group.variables]
+    return [
+        Warning(
+            f"{name} is not a setting. Do you mean {meant}?",
+            hint="docs/settings.md lists all settings.",
+            id="config.W001",
+        )
+        for name, meant in env.misspelt(declared)
+    ]
+
+
+@register(Tags.database)
+def check_default_network(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Warn if DEFAULT_NETWORK is the slug of no network."""
+    slug = variables.DEFAULT_NETWORK.value()
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        tables = connections[alias].introspection.table_names()
+        if not slug or Network._meta.db_table not in tables:
+            continue  # `migrate` runs this check before it creates the table
+        if not Network.objects.using(alias).filter(slug=slug).exists():
+            found.append(
+                Warning(f"DEFAULT_NETWORK {slug} is no network.", id="config.W002")
+            )
+    return found
 
 
 @register(Tags.database)

@@ -7,8 +7,9 @@ No other module of the project reads settings from the environment.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,6 +17,9 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+
+_RESEMBLANCE = 0.9
+"""Similarity from which a name counts as misspelt: about one letter in ten."""
 
 
 class InvalidSetting(ValueError):
@@ -71,14 +75,38 @@ class Group:
         return declared
 
 
+def misspelt(names: Collection[str]) -> list[tuple[str, str]]:
+    """Return environment variables that resemble one of the names, with that name.
+
+    names: of the settings. A variable that is a setting is not returned.
+    """
+    found = []
+    for given in sorted(os.environ.keys() - set(names)):
+        for meant in get_close_matches(given, names, n=1, cutoff=_RESEMBLANCE):
+            found.append((given, meant))
+    return found
+
+
 def text(value: str) -> str:
     """Return the value unchanged."""
     return value
 
 
+_SWITCH = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+
+
 def boolean(value: str) -> bool:
-    """Return True for 1, true, yes and on in any case, False for everything else."""
-    return value.lower() in {"1", "true", "yes", "on"}
+    """Return True for 1, true, yes and on, False for 0, false, no and off, in any case.
+
+    Raises: ValueError for other text.
+    """
+    try:
+        return _SWITCH[value.strip().lower()]
+    except KeyError:
+        raise ValueError(f"must be on or off, not {value!r}") from None
 
 
 def words(value: str) -> list[str]:

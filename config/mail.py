@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from config.env import InvalidSetting
-
 _PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
 """The default port of each scheme. Source: RFC 8314 for implicit TLS"""
 
@@ -16,7 +14,7 @@ def mail_settings(url: str) -> dict[str, Any]:
 
     url: smtp://, smtp+starttls:// or smtps://, with percent-encoded parts; with "" mails
         are printed to the console.
-    Raises: InvalidSetting, without the password.
+    Raises: ValueError "must …", without the password.
     """
     if not url:
         return {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
@@ -24,10 +22,10 @@ def mail_settings(url: str) -> dict[str, Any]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise InvalidSetting("MAIL_URL must be a URL") from None
+        raise ValueError("must be a URL with percent-encoded parts") from None
     if parts.scheme not in _PORTS or not parts.hostname:
         known = ", ".join(f"{scheme}://host" for scheme in _PORTS)
-        raise InvalidSetting(f"MAIL_URL must be one of {known}")
+        raise ValueError(f"must be one of {known}")
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
         "EMAIL_HOST": parts.hostname,

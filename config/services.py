@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote
 
 from config import variables
 from config.embedded import places, postgres, redis
@@ -24,7 +23,6 @@ __all__ = [
     "ServiceError",
     "child_environment",
     "database_url",
-    "parse_database_url",
     "redis_url",
     "running",
     "with_pool",
@@ -55,38 +53,6 @@ def child_environment() -> dict[str, str]:
     """
     addresses = {"DATABASE_URL": database_url(), "REDIS_URL": redis_url()}
     return {**os.environ, **addresses}
-
-
-def parse_database_url(url: str) -> dict[str, Any]:
-    """Return the entry of Django's DATABASES for a PostgreSQL URL.
-
-    url: postgresql://user:password@host:port/name?option=value, each part
-        percent-encoded; a host that begins with / is a folder of unix sockets.
-        Options are libpq's (sslmode, connect_timeout, …) and can include `host` and
-        `port`.
-    Raises: ValueError, whose message does not contain the password.
-    Source: https://www.postgresql.org/docs/current/libpq-connect.html 32.1.1.2
-    """
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in {"postgres", "postgresql"}:
-        raise ValueError("DATABASE_URL must begin with postgres:// or postgresql://")
-    rest, _, query = rest.partition("?")
-    authority, _, name = rest.partition("/")
-    credentials, _, location = authority.rpartition("@")
-    user, _, password = credentials.partition(":")
-    host, port = _split_location(location)
-    options = dict(parse_qsl(query, keep_blank_values=True))
-    if not name:
-        raise ValueError("DATABASE_URL must name a database: postgres://host/name")
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(name),
-        "USER": unquote(user),
-        "PASSWORD": unquote(password),
-        "HOST": options.pop("host", unquote(host)),
-        "PORT": options.pop("port", port),
-        "OPTIONS": options,
-    }
 
 
 def with_pool(database: dict[str, Any], size: int) -> dict[str, Any]:
@@ -146,15 +112,3 @@ def running(var_dir: Path | None = None, *, restart: bool = False) -> Iterator[N
         restarting(var_dir, servers[::-1]) if restart else nullcontext(),
     ):
         yield
-
-
-def _split_location(location: str) -> tuple[str, str]:
-    """Split host and port; an IPv6 address is in brackets. Raises: ValueError."""
-    if location.startswith("["):
-        host, _, port = location[1:].partition("]")
-        port = port.removeprefix(":")
-    else:
-        host, _, port = location.partition(":")
-    if port and not port.isdecimal():
-        raise ValueError(f"the port in DATABASE_URL must be a number, not {port!r}")
-    return host, port

@@ -8,11 +8,12 @@ Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
 import os
 
 from config import env, variables
+from config.database_url import parse_database_url
 from config.limits import read_limits
 from config.mail import mail_settings
 from config.second_factor import require_second_factor
 from config.secret import secret_key
-from config.services import database_url, parse_database_url, redis_url, with_pool
+from config.services import database_url, redis_url, with_pool
 from outbox.redis_address import channel_layer_host
 
 BASE_DIR = env.BASE_DIR

@@ -5,30 +5,46 @@
 
 from __future__ import annotations
 
+import os
+from ipaddress import ip_address
 from pathlib import Path
 
+from config.database_url import database_address
 from config.env import (
     BASE_DIR,
     Choice,
     Group,
+    InvalidSetting,
     boolean,
     count,
     duration,
-    integer,
     size,
     text,
     words,
+)
+from config.setting_types import (
+    allowed_hosts,
+    base_url,
+    host,
+    ipv4,
+    mail_address,
+    origins,
+    port,
+    proxies,
+    redis_address,
+    sender,
+    slug,
 )
 
 SERVICES = Group("Processes and services")
 
 HOST = SERVICES.variable(
-    "HOST", text, "127.0.0.1", "Address on which `manage.py web` listens."
+    "HOST", host, "127.0.0.1", "Address on which `manage.py web` listens."
 )
-PORT = SERVICES.variable("PORT", integer, 8000, "TCP port for all HTTP requests.")
+PORT = SERVICES.variable("PORT", port, 8000, "TCP port for all HTTP requests.")
 WEB_CONCURRENCY = SERVICES.variable(
     "WEB_CONCURRENCY",
-    integer,
+    count,
     1,
     "Number of worker processes. Use one per processor core.",
 )
@@ -41,7 +57,7 @@ VAR_DIR = SERVICES.variable(
 )
 DATABASE_URL = SERVICES.variable(
     "DATABASE_URL",
-    text,
+    database_address,
     "",
     "PostgreSQL: `postgres://user:password@host:port/name?sslmode=…`,"
     " with percent-encoded parts.",
@@ -57,7 +73,7 @@ DATABASE_POOL = SERVICES.variable(
 )
 REDIS_URL = SERVICES.variable(
     "REDIS_URL",
-    text,
+    redis_address,
     "",
     "Redis: `redis://…`, `rediss://…` or `unix://…`. With Sentinels:"
     " `redis+sentinel://user:password@host:26379,host:26379/master/0` or"
@@ -67,7 +83,7 @@ REDIS_URL = SERVICES.variable(
 )
 DEFAULT_NETWORK = SERVICES.variable(
     "DEFAULT_NETWORK",
-    text,
+    slug,
     "",
     "Slug of the network at `/v3` on hosts that belong to no network.",
     "the network that was created first",
@@ -81,14 +97,14 @@ FOLLOW = SERVICES.variable(
 )
 DRAIN_SECONDS = SERVICES.variable(
     "DRAIN_SECONDS",
-    integer,
+    size,
     0,
     "Seconds for which a worker accepts requests after SIGTERM, while `/readyz` answers"
     " 503, so that load balancers stop using the worker.",
 )
 WORKER_TIMEOUT_SECONDS = SERVICES.variable(
     "WORKER_TIMEOUT_SECONDS",
-    integer,
+    size,
     5,
     "Seconds without a heartbeat after which a worker process is replaced. 0: never.",
 )
@@ -97,7 +113,7 @@ SITE = Group("Site and security")
 
 PUBLIC_URL = SITE.variable(
     "PUBLIC_URL",
-    text,
+    base_url,
     "",
     "Address at which browsers reach the service, such as `https://rpc.example.org`."
     " Links in mails begin with it.",
@@ -112,7 +128,7 @@ HTTPS = SITE.variable(
 )
 HSTS_SECONDS = SITE.variable(
     "HSTS_SECONDS",
-    integer,
+    size,
     31_536_000,
     "With `HTTPS`: seconds for which browsers use TLS only.",
 )
@@ -124,20 +140,20 @@ HSTS_SUBDOMAINS = SITE.variable(
 )
 ALLOWED_HOSTS = SITE.variable(
     "ALLOWED_HOSTS",
-    words,
+    allowed_hosts,
     ["*"],
     "Host names under which pages are served, separated by commas.",
 )
 CSRF_TRUSTED_ORIGINS = SITE.variable(
     "CSRF_TRUSTED_ORIGINS",
-    words,
+    origins,
     list[str](),
     "Other origins whose forms are accepted, such as `https://node.example.org`,"
     " separated by commas.",
 )
 FORWARDED_ALLOW_IPS = SITE.variable(
     "FORWARDED_ALLOW_IPS",
-    text,
+    proxies,
     "127.0.0.1",
     "Addresses of proxies, separated by commas. `X-Forwarded-For` and"
     " `X-Forwarded-Proto` are read from these proxies only.",
@@ -187,14 +203,14 @@ KEYS_PER_CUSTOMER = ACCOUNTS.variable(
 )
 MAIL_URL = ACCOUNTS.variable(
     "MAIL_URL",
-    text,
+    mail_address,
     "",
     "Mail server: `smtps://user:password@host`, `smtp+starttls://…` or `smtp://…`,"
     " with percent-encoded parts.",
     "mails are printed to the console",
 )
 MAIL_FROM = ACCOUNTS.variable(
-    "MAIL_FROM", text, "portcullis@localhost", "Sender of all mails."
+    "MAIL_FROM", sender, "portcullis@localhost", "Sender of all mails."
 )
 
 REQUESTS = Group("JSON-RPC requests")
@@ -460,14 +476,14 @@ OPERATION = Group("Metrics and logs")
 
 METRICS_PORT = OPERATION.variable(
     "METRICS_PORT",
-    integer,
+    port,
     0,
     "TCP port of the first worker's `/metrics`. Each further worker has the next port.",
     "off",
 )
 METRICS_HOST = OPERATION.variable(
     "METRICS_HOST",
-    text,
+    ipv4,
     "127.0.0.1",
     "Address of the metrics ports. Addresses other than loopback need `METRICS_TOKEN`.",
 )
@@ -478,7 +494,10 @@ METRICS_TOKEN = OPERATION.variable(
     "Token that requests for metrics must send as `Authorization: Bearer`.",
 )
 LOG_LEVEL = OPERATION.variable(
-    "LOG_LEVEL", text, "INFO", "Level of the log on standard error."
+    "LOG_LEVEL",
+    Choice("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    "INFO",
+    "Lowest level of the lines in the log on standard error.",
 )
 LOG_FORMAT = OPERATION.variable(
     "LOG_FORMAT",
@@ -494,7 +513,7 @@ REQUEST_LOG = OPERATION.variable(
 )
 REQUEST_LOG_SLOW_SECONDS = OPERATION.variable(
     "REQUEST_LOG_SLOW_SECONDS",
-    integer,
+    size,
     5,
     "Seconds from which a request counts as slow in `REQUEST_LOG`.",
 )
@@ -515,3 +534,39 @@ GROUPS = (
 def var_dir() -> Path:
     """Return the folder for all files that the service writes: VAR_DIR."""
     return Path(VAR_DIR.value()).resolve()
+
+
+def problems() -> list[str]:
+    """Return a sentence for each setting that is invalid; each begins with its name."""
+    found = []
+    for group in GROUPS:
+        for variable in group.variables:
+            try:
+                variable.value()
+            except InvalidSetting as error:
+                found.append(str(error))
+    return found or [*_unusable_folder(), *open_metrics()]
+
+
+def _unusable_folder() -> list[str]:
+    """Create VAR_DIR. Return a sentence if the service can't write there."""
+    folder = var_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return [f"VAR_DIR {folder} can't be created: {error.strerror}"]
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return [f"VAR_DIR {folder} must be a folder that this user can write to"]
+    return []
+
+
+def open_metrics() -> list[str]:
+    """Return a sentence if anyone on the network could read the metrics."""
+    address = METRICS_HOST.value()
+    if not METRICS_PORT.value() or METRICS_TOKEN.value():
+        return []
+    if ip_address(address).is_loopback:
+        return []
+    return [
+        f"METRICS_TOKEN must be set, because METRICS_HOST {address} is not loopback"
+    ]

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from redis.asyncio import BlockingConnectionPool
+from redis.asyncio import BlockingConnectionPool, ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+PLAIN_SCHEMES = ("redis", "rediss", "unix")
+"""Schemes of addresses of one server."""
 
 SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
 """Schemes of addresses with Sentinels, and whether their connections use TLS."""
@@ -52,7 +56,7 @@ def parse_sentinel_url(url: str) -> SentinelAddress | None:
     url: redis+sentinel://[user:password@]host[:port][,host[:port]…]/master[/database].
         User and password are those of Redis; the options `sentinel_username` and
         `sentinel_password` are those of the Sentinels. Each part is percent-encoded.
-    Raises: ValueError, whose message does not contain the password.
+    Raises: ValueError "must …", without the password.
     """
     scheme, _, _ = url.partition("://")
     if scheme not in SENTINEL_SCHEMES:
@@ -63,7 +67,7 @@ def parse_sentinel_url(url: str) -> SentinelAddress | None:
     master, _, database = parts.path.removeprefix("/").partition("/")
     if not master or not (database or "0").isdecimal():
         raise ValueError(
-            f"REDIS_URL must end in a master and a number: {scheme}://…/m/0"
+            f"must end in a master and the number of a database: {scheme}://…/m/0"
         )
     options: dict[str, Any] = {"db": int(database or "0")}
     if SENTINEL_SCHEMES[scheme]:
@@ -71,7 +75,7 @@ def parse_sentinel_url(url: str) -> SentinelAddress | None:
     given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     unknown = given.keys() - {"sentinel_username", "sentinel_password"}
     if unknown:
-        raise ValueError(f"REDIS_URL has an unknown option: {min(unknown)}")
+        raise ValueError(f"must not have the unknown option {min(unknown)!r}")
     login = {"username": unquote(username), "password": unquote(password)}
     sentinel_login = {
         "username": given.get("sentinel_username"),
@@ -89,7 +93,10 @@ def parse_sentinel_url(url: str) -> SentinelAddress | None:
 def connection_pool(
     url: str, *, max_connections: int, timeout: float
 ) -> BlockingConnectionPool:
-    """Return a pool whose operations fail after a timeout in seconds, without a retry."""
+    """Return a pool whose operations fail after a timeout in seconds, without a retry.
+
+    Raises: ValueError "must …", without the password, if the URL is invalid.
+    """
     options: dict[str, Any] = {
         "socket_timeout": timeout,
         "socket_connect_timeout": timeout,
@@ -98,6 +105,7 @@ def connection_pool(
     limits = {"max_connections": max_connections, "timeout": timeout}
     address = parse_sentinel_url(url)
     if address is None:
+        _check_plain(url)
         return BlockingConnectionPool.from_url(url, **limits, **options)
     return _BlockingSentinelPool(  # type: ignore[no-untyped-call]  # redis-py's
         address.master,
@@ -114,6 +122,7 @@ def channel_layer_host(url: str) -> dict[str, Any]:
     """Return an entry of `hosts` in the configuration of a channel layer.
 
     An operation is repeated once, because a connection that was idle may be lost.
+    Raises: ValueError as `connection_pool`.
     Source: https://github.com/django/channels_redis#hosts
     """
     options: dict[str, Any] = {
@@ -123,6 +132,7 @@ def channel_layer_host(url: str) -> dict[str, Any]:
     }
     address = parse_sentinel_url(url)
     if address is None:
+        _check_plain(url)
         return {"address": url, **options}
     return {
         "sentinels": list(address.sentinels),
@@ -133,6 +143,29 @@ def channel_layer_host(url: str) -> dict[str, Any]:
     }
 
 
+def _check_plain(url: str) -> None:
+    """Check the URL of one server. Raises: ValueError."""
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in PLAIN_SCHEMES:
+        schemes = [*PLAIN_SCHEMES, *SENTINEL_SCHEMES]
+        known = ", ".join(f"{each}://" for each in schemes)
+        raise ValueError(f"must begin with one of {known}")
+    try:
+        pool = ConnectionPool.from_url(url)
+        pool.connection_class(**pool.connection_kwargs)
+    except (RedisError, TypeError, ValueError):
+        # The reason is not shown: it may contain a password that is not encoded.
+        raise ValueError(
+            "must be the URL of a Redis, such as redis://:password@host:6379/0, with"
+            " percent-encoded parts and options of redis-py"
+        ) from None
+    path = urlsplit(url).path.removeprefix("/")
+    if scheme == "unix" and not path:
+        raise ValueError("must name a socket: unix:///run/redis.sock")
+    if scheme != "unix" and not (path or "0").isdecimal():
+        raise ValueError("must end in the number of a database: redis://host/0")
+
+
 def _place(host: str) -> tuple[str, int]:
     """Split host and port; an IPv6 address is in brackets. Raises: ValueError."""
     name, colon, port = host.rpartition(":")
@@ -140,5 +173,5 @@ def _place(host: str) -> tuple[str, int]:
         name, port = host, str(SENTINEL_PORT)
     name = name.removeprefix("[").removesuffix("]")
     if not name or not port.isdecimal():
-        raise ValueError("REDIS_URL must name Sentinels: host:port,host:port")
+        raise ValueError("must name Sentinels: host:port,host:port")
     return name, int(port)

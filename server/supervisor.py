@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -69,7 +70,8 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     The kernel distributes the connections over the sockets. With a single socket, most
     connections would go to one worker.
 
-    Raises: PortInUse; ValueError for an invalid port.
+    Raises: PortInUse; ValueError for an invalid port; OSError, such as for a host that
+        is not this machine.
     """
     if not 0 <= port <= 65535:
         raise ValueError(f"there is no port {port}, the last one is 65535")
@@ -83,9 +85,9 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
         claim, first.claim = first.claim, None
         first.close()
         sockets = [_bound(host, port, shared=True) for _ in range(count)]
-    except PermissionError:
-        raise
     except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
         raise PortInUse(host, port) from error
     sockets[0].claim = claim
     return list(sockets)

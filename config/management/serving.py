@@ -9,7 +9,6 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import NoReturn
 
 from config import variables
@@ -27,16 +26,16 @@ class ListeningSockets:
 
     host: the address for customers.
 
-    Raises: ValueError, supervisor.PortInUse, OSError.
+    Raises: ValueError; supervisor.PortInUse; OSError for a port that needs root.
     """
 
     def __init__(self, host: str) -> None:
         port = variables.PORT.value()
-        workers = max(1, variables.WEB_CONCURRENCY.value())
-        self._drain_seconds = max(0, variables.DRAIN_SECONDS.value())
-        self._hang_seconds = max(0, variables.WORKER_TIMEOUT_SECONDS.value())
+        workers = variables.WEB_CONCURRENCY.value()
+        self._drain_seconds = variables.DRAIN_SECONDS.value()
+        self._hang_seconds = variables.WORKER_TIMEOUT_SECONDS.value()
         self.inner = _inner(workers)
-        self.outer = supervisor.listen(host, port, workers)
+        self.outer = _listen("HOST", host, port, workers)
 
     def server(self, environ: Mapping[str, str]) -> supervisor.Server:
         """Return the server on these sockets. environ: environment of its workers."""
@@ -54,10 +53,27 @@ def _inner(workers: int) -> list[socket.socket]:
     first = variables.METRICS_PORT.value()
     if not first:
         return []
+    for problem in variables.open_metrics():
+        raise ValueError(problem)
     host = variables.METRICS_HOST.value()
-    if not ip_address(host).is_loopback and not variables.METRICS_TOKEN.value():
-        raise ValueError(f"METRICS_HOST {host} can be reached: set METRICS_TOKEN")
-    return [supervisor.listen(host, first + index, 1)[0] for index in range(workers)]
+    return [
+        _listen("METRICS_HOST", host, first + index, 1)[0] for index in range(workers)
+    ]
+
+
+def _listen(setting: str, host: str, port: int, count: int) -> list[socket.socket]:
+    """Return sockets on an address. setting: where the host comes from.
+
+    Raises: ValueError with the setting's name; supervisor.PortInUse; PermissionError.
+    """
+    try:
+        return supervisor.listen(host, port, count)
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise ValueError(
+            f"{setting} {host} is no address of this machine: {error.strerror}"
+        ) from error
 
 
 def leave_on_signals() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from config.services import parse_database_url
+from config.database_url import parse_database_url
 from keys.models import User
 from keys.services import issue_key
 from networks.models import Network

@@ -12,6 +12,8 @@ import psycopg
 import pytest
 
 from config import env, services
+from config.checks import check_default_network
+from tests.support.rows import make_network
 
 
 @pytest.fixture
@@ -40,3 +42,16 @@ def test_database_of_bytes_is_refused_before_anything_is_made(bytes_url: str) ->
     with psycopg.connect(bytes_url) as connection:
         tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
         assert connection.execute(tables).fetchone() == (0,)
+
+
+@pytest.mark.django_db
+def test_default_network_that_does_not_exist_is_reported(monkeypatch) -> None:
+    make_network("main")
+    monkeypatch.setenv("DEFAULT_NETWORK", "mian")
+    (found,) = check_default_network(["default"])
+    assert (found.id, found.msg) == (
+        "config.W002",
+        "DEFAULT_NETWORK mian is no network.",
+    )
+    monkeypatch.setenv("DEFAULT_NETWORK", "main")
+    assert check_default_network(["default"]) == []

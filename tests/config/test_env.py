@@ -31,6 +31,7 @@ def test_an_unset_or_empty_variable_has_its_default(monkeypatch, given):
         (env.boolean, "Yes", True),
         (env.boolean, "ON", True),
         (env.boolean, "off", False),
+        (env.boolean, "No", False),
         (env.integer, "-3", -3),
         (env.count, "1", 1),
         (env.size, "0", 0),
@@ -47,6 +48,7 @@ def test_a_value_is_parsed(monkeypatch, parse, given, value):
 @pytest.mark.parametrize(
     ("parse", "given", "message"),
     [
+        (env.boolean, "flase", "must be on or off, not 'flase'"),
         (env.integer, "many", "must be an integer, not 'many'"),
         (env.count, "0", "must be 1 or more, not 0"),
         (env.count, "-1", "must be 1 or more, not -1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,91 @@ def test_a_database_that_does_not_answer_is_one_line(command, tmp_path):
     assert done.stderr.startswith("manage.py: the database failed: connection ")
     assert len(done.stderr.splitlines()) == 1
     assert "secret" not in done.stderr
+
+
+WRONG = {
+    "HOST": "::1",
+    "PORT": "65536",
+    "WEB_CONCURRENCY": "0",
+    "DATABASE_URL": "mysql://u:secret@db/name",
+    "DATABASE_POOL": "-1",
+    "REDIS_URL": "http://u:secret@cache",
+    "DEFAULT_NETWORK": "main net",
+    "FOLLOW": "maybe",
+    "DRAIN_SECONDS": "-5",
+    "WORKER_TIMEOUT_SECONDS": "soon",
+    "PUBLIC_URL": "node.example.org",
+    "HSTS_SECONDS": "-1",
+    "ALLOWED_HOSTS": "https://node.example.org",
+    "CSRF_TRUSTED_ORIGINS": "node.example.org",
+    "FORWARDED_ALLOW_IPS": "proxy",
+    "MAIL_URL": "mail.example.org",
+    "MAIL_FROM": "support",
+    "NODEAPI_REQUEST_TIMEOUT": "0",
+    "NODEAPI_CACHE_BYTES": "1G",
+    "METRICS_PORT": "-1",
+    "METRICS_HOST": "localhost",
+    "LOG_LEVEL": "verbose",
+    "LOG_FORMAT": "xml",
+    "REQUEST_LOG": "some",
+}
+
+
+def manage(command, environ):
+    return subprocess.run(
+        [sys.executable, "manage.py", *command.split()],
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "web", "list_networks"])
+def test_each_wrong_setting_is_one_line_with_its_name(command, tmp_path):
+    done = manage(command, {"VAR_DIR": str(tmp_path), **WRONG})
+    assert done.returncode == 1
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert [line.split(" must ")[0] for line in lines] == [
+        f"manage.py: {name}" for name in WRONG
+    ]
+    assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("environ", "line"),
+    [
+        (
+            {"METRICS_PORT": "9100", "METRICS_HOST": "0.0.0.0"},
+            "METRICS_TOKEN must be set, because METRICS_HOST 0.0.0.0 is not loopback",
+        ),
+        (
+            {"VAR_DIR": "/dev/null/var"},
+            "VAR_DIR /dev/null/var can't be created: Not a directory",
+        ),
+        (
+            {"VAR_DIR": "manage.py"},
+            f"VAR_DIR {Path('manage.py').resolve()} can't be created: File exists",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_are_one_line(environ, line, tmp_path):
+    done = manage("check", {"VAR_DIR": str(tmp_path), "METRICS_TOKEN": "", **environ})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [f"manage.py: {line}"]
+
+
+def test_host_of_another_machine_is_one_line(tmp_path):
+    done = manage("web", {"VAR_DIR": str(tmp_path), "HOST": "192.0.2.1", "PORT": "0"})
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("CommandError: HOST 192.0.2.1 is no address of this machine")
+
+
+def test_check_warns_of_a_misspelt_setting(tmp_path):
+    done = manage("check", {"VAR_DIR": str(tmp_path), "NODEAPI_MAX_LOG": "5"})
+    assert done.returncode == 0
+    assert (
+        "(config.W001) NODEAPI_MAX_LOG is not a setting. Do you mean NODEAPI_MAX_LOGS?"
+    ) in done.stderr

@@ -135,7 +135,7 @@ def test_an_inner_port_that_others_can_reach_needs_a_token(monkeypatch):
     monkeypatch.setenv("METRICS_PORT", "1")
     monkeypatch.setenv("METRICS_HOST", "0.0.0.0")
     monkeypatch.delenv("METRICS_TOKEN", raising=False)
-    with pytest.raises(ValueError, match="set METRICS_TOKEN"):
+    with pytest.raises(ValueError, match="METRICS_TOKEN must be set"):
         serving.ListeningSockets("127.0.0.1")
 
 

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from config import services
+from config.database_url import parse_database_url
 from config.embedded import places
-from config.services import parse_database_url
 
 
 @pytest.mark.django_db
@@ -56,7 +56,10 @@ def test_hosts_of_every_form_are_understood(url, host, port):
         ("db.example.org", "must begin with postgres://"),
         ("postgres://u:secret@db", "must name a database"),
         ("postgres://u:secret@db/", "must name a database"),
-        ("postgres://u:secret@db:port/name", "must be a number"),
+        ("postgres://u:secret@db:port/name", "must have a number as its port"),
+        ("postgres://u:sec/ret@db/name", "must have a number as its port"),
+        ("postgres://u:secret@db/name?sslmod=require", "unknown option 'sslmod'"),
+        ("postgres://u:secret@db/name?sslmode=on", "as its sslmode, not 'on'"),
     ],
 )
 def test_a_wrong_url_is_explained_without_its_password(url, reason):

@@ -60,7 +60,7 @@ def test_address_with_sentinels_is_parsed() -> None:
         ("redis+sentinel://u:secret@a:1/m/x", "must end in a master"),
         ("redis+sentinel://u:secret@a:port/m", "must name Sentinels"),
         ("redis+sentinel://u:secret@/m", "must name Sentinels"),
-        ("redis+sentinel://u:secret@a/m?color=red", "unknown option: color"),
+        ("redis+sentinel://u:secret@a/m?color=red", "unknown option 'color'"),
     ],
 )
 def test_wrong_address_is_explained_without_its_password(url: str, reason: str) -> None:
