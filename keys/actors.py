@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
+from keys.acting import role_for_log
 from keys.models import User
 from keys.services import Actor
 
@@ -15,5 +16,12 @@ def user_of(request: HttpRequest) -> User:
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Return the logged-in user with their IP address, as the author of a change."""
-    return Actor(user_of(request), request.META.get("REMOTE_ADDR") or None)
+    """Return the logged-in user as the author of a change.
+
+    The actor has their IP address, and on the dashboard their role in the account.
+    """
+    return Actor(
+        user_of(request),
+        request.META.get("REMOTE_ADDR") or None,
+        role=role_for_log(request),
+    )

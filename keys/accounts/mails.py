@@ -12,7 +12,8 @@ from keys.accounts.links import make_token
 from keys.accounts.outgoing import note_mail
 from keys.addresses import mailed_url
 from keys.mail import send_text
-from keys.models import User
+from keys.models import Membership, User
+from keys.services import IssuedInvitation
 
 
 def mail_signup(email: str, ip: str | None) -> None:
@@ -48,6 +49,33 @@ def mail_reset(email: str, ip: str | None) -> None:
     link = mailed_url(reverse("password_reset_confirm", args=[name, token]))
     context = {"link": link, "ip": ip or ""}
     send_text(email, "Set a new password", "account/mail/reset.txt", context)
+
+
+def mail_invitation(issued: IssuedInvitation) -> None:
+    """Send the link with which a person becomes a member of an account.
+
+    The mail is the same for addresses with and without an account.
+
+    Raises: OSError if the mail server does not accept the mail.
+    """
+    invitation = issued.invitation
+    link = mailed_url(reverse("invitation", args=[issued.token]))
+    context = {"invitation": invitation, "link": link}
+    subject = "Invitation to an account at Portcullis"
+    send_text(invitation.email, subject, "account/mail/invitation.txt", context)
+
+
+def mail_joined(membership: Membership) -> None:
+    """Notify the user of an account that an invited person has joined it.
+
+    Raises: OSError if the mail server does not accept the mail.
+    """
+    context = {
+        "membership": membership,
+        "members": mailed_url(reverse("dashboard:members")),
+    }
+    email = membership.account.email
+    send_text(email, "A new member", "account/mail/joined.txt", context)
 
 
 def mail_password_changed(user: User, ip: str | None) -> None:

@@ -7,7 +7,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 from django.views.generic import TemplateView
 
-from keys.accounts import passwords, signup
+from keys.accounts import invitations, passwords, signup
 from keys.accounts.forms import LogInForm
 from keys.accounts.pages import account_page
 
@@ -23,6 +23,7 @@ urlpatterns = [
     path("logout", LogoutView.as_view(), name="logout"),
     path("signup", signup.signup, name="signup"),
     path("signup/<str:token>", signup.confirm, name="signup_confirm"),
+    path("invitations/<str:token>", invitations.invitation, name="invitation"),
     path("mail", account_page(sent), name="mail_sent"),
     path("reset", passwords.reset, name="password_reset"),
     path(

@@ -256,12 +256,18 @@ class EventDocument(serializers.ModelSerializer[KeyEvent]):
 
     key = serializers.IntegerField(source="api_key_id")
     actor = serializers.CharField(source="actor.email", default=None)
+    actor_role = serializers.CharField(
+        help_text="Of a member who acted for another user's account; else empty."
+    )
     token = serializers.CharField(source="token.name", default=None)
     data = serializers.JSONField()  # type: ignore[assignment]  # a field's name, too
 
     class Meta:
         model = KeyEvent
-        fields = ["id", "at", "type", "key", "actor", "token", "actor_ip", "data"]
+        fields = [
+            *("id", "at", "type", "key"),
+            *("actor", "actor_role", "token", "actor_ip", "data"),
+        ]
 
 
 def _as_fields(terms: Terms) -> dict[str, int | None]:

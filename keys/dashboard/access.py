@@ -1,4 +1,8 @@
-"""Access control that all pages of the dashboard share."""
+"""Access control that all pages of the dashboard share.
+
+A page acts for one customer account, and needs a role in it. The least role is `viewer`
+to look and `developer` to change something, unless the page declares others.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
 from http import HTTPStatus
-from typing import Any
+from typing import Any, overload
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -17,8 +21,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
 
+from keys.acting import acting_of, resolve_acting
 from keys.actors import user_of
-from keys.models import ApiKey, KeyEvent, KeyVersion, User
+from keys.models import ApiKey, KeyEvent, KeyVersion, MemberEvent, Role, User
 from keys.policy import with_own_scripts
 from networks.models import Network
 
@@ -30,18 +35,45 @@ is never deleted."""
 _View = Callable[..., HttpResponseBase]
 
 
-def dashboard_page(view: _View) -> _View:
-    """Require a login for a view, and forbid caching and framing of its response."""
-    private = cache_control(private=True, no_store=True)
-    return with_own_scripts(private(login_required(_bounded(_explained(view)))))
+@overload
+def dashboard_page(view: _View) -> _View: ...
+
+
+@overload
+def dashboard_page(
+    *, to_look: Role = Role.VIEWER, to_change: Role = Role.DEVELOPER
+) -> Callable[[_View], _View]: ...
+
+
+def dashboard_page(
+    view: _View | None = None,
+    *,
+    to_look: Role = Role.VIEWER,
+    to_change: Role = Role.DEVELOPER,
+) -> _View | Callable[[_View], _View]:
+    """Require a login and a role for a view, and forbid caching and framing.
+
+    A view of a key takes its id as `pk`, and acts for the account of the key.
+
+    to_look: the least role for GET. A page whose only use is a change needs the role of
+        the change.
+    to_change: the least role for POST.
+    """
+
+    def protect(view: _View) -> _View:
+        private = cache_control(private=True, no_store=True)
+        permitted = _permitted(_bounded(_explained(view)), to_look, to_change)
+        return with_own_scripts(private(login_required(permitted)))
+
+    return protect if view is None else protect(view)
 
 
 def own_key(request: HttpRequest, pk: int) -> ApiKey:
-    """Return a key of the customer, with its secrets, networks and owner prefetched.
+    """Return a key of the account, with its secrets, networks and owner prefetched.
 
-    Raises: Http404 if the key does not exist, was deleted, or belongs to another user.
+    Raises: Http404 if the key does not exist, was deleted, or is of another account.
     """
-    own = ApiKey.objects.kept().filter(owner=user_of(request))
+    own = ApiKey.objects.kept().filter(owner=acting_of(request).account)
     return get_object_or_404(
         own.select_related("owner").prefetch_related(
             "versions__use__last_network", "networks"
@@ -58,6 +90,26 @@ def own_version(key: ApiKey, pk: int) -> KeyVersion:
 def opened_networks(key: ApiKey) -> list[Network]:
     """Return the networks that a key grants access to."""
     return list(key.networks.all()) or list(Network.objects.all())
+
+
+def _permitted(view: _View, to_look: Role, to_change: Role) -> _View:
+    """Respond with 403 if the user's role in the account is not sufficient.
+
+    The response is 404 if the user has no role in it, as for a key that does not exist.
+    """
+
+    @wraps(view)
+    def permitted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        is_look = request.method in ("GET", "HEAD")
+        needed = to_look if is_look else to_change
+        acting = resolve_acting(request, user_of(request), kwargs.get("pk"))
+        if not acting.role.includes(needed):
+            context = {"needed": needed}
+            status = HTTPStatus.FORBIDDEN
+            return render(request, "dashboard/forbidden.html", context, status=status)
+        return view(request, *args, **kwargs)
+
+    return permitted
 
 
 def _bounded(view: _View) -> _View:
@@ -92,5 +144,8 @@ def _explained(view: _View) -> _View:
 
 def _is_too_busy(user: User) -> bool:
     since = timezone.now() - timedelta(hours=1)
-    changes = KeyEvent.objects.filter(actor=user, at__gt=since)
-    return changes[:MAX_CHANGES_AN_HOUR].count() >= MAX_CHANGES_AN_HOUR
+    changes = sum(
+        model.objects.filter(actor=user, at__gt=since)[:MAX_CHANGES_AN_HOUR].count()
+        for model in (KeyEvent, MemberEvent)
+    )
+    return changes >= MAX_CHANGES_AN_HOUR

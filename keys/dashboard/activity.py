@@ -1,4 +1,4 @@
-"""A key's audit log, as shown to its owner."""
+"""A key's audit log, as shown to the members of its account."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from keys.acting import Acting, acting_of
 from keys.dashboard.access import dashboard_page, own_key
-from keys.models import ApiKey, EventType, KeyEvent
+from keys.models import ApiKey, EventType, KeyEvent, Role
 
 LINES = 50
 """Lines on a page."""
@@ -31,13 +32,16 @@ _HEADER = ("time (UTC)", "event", "by", "address", "details")
 class Line(NamedTuple):
     """An event as text.
 
-    by: you, support, or the service.
-    address: the client's IP address, empty if support made the change.
+    by: you, another member's e-mail address, support, or the service.
+    role: the role in which another member made the change, or "".
+    address: the client's IP address, empty if support made the change. Only owners see
+        those of other members.
     details: pairs of field name and value.
     """
 
     event: KeyEvent
     by: str
+    role: str
     address: str
     details: list[tuple[str, str]]
 
@@ -48,7 +52,8 @@ def activity(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one page of the log, the newest events first."""
     key = own_key(request, pk)
     page = Paginator(_events(key), LINES).get_page(request.GET.get("page"))
-    context = {"key": key, "page": page, "lines": [_line(e, key) for e in page]}
+    acting = acting_of(request)
+    context = {"key": key, "page": page, "lines": [_line(e, acting) for e in page]}
     return render(request, "dashboard/activity.html", context)
 
 
@@ -57,6 +62,7 @@ def activity(request: HttpRequest, pk: int) -> HttpResponse:
 def activity_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """Send the log as a CSV file."""
     key = own_key(request, pk)
+    acting = acting_of(request)
     name = f"activity-{key.pk}.csv"
     response = HttpResponse(
         content_type="text/csv; charset=utf-8",
@@ -65,10 +71,11 @@ def activity_csv(request: HttpRequest, pk: int) -> HttpResponse:
     writer = csv.writer(response)
     writer.writerow(_HEADER)
     for event in _events(key)[:MAX_ROWS]:
-        line = _line(event, key)
+        line = _line(event, acting)
         details = "; ".join(f"{word}: {value}" for word, value in line.details)
         moment = f"{event.at:%Y-%m-%d %H:%M:%S}"
-        cells = (moment, event.type, line.by, line.address, details)
+        by = f"{line.by} ({line.role})" if line.role else line.by
+        cells = (moment, event.type, by, line.address, details)
         writer.writerow(map(plain_cell, cells))
     return response
 
@@ -82,15 +89,25 @@ def plain_cell(text: str) -> str:
 
 
 def _events(key: ApiKey) -> QuerySet[KeyEvent]:
-    return KeyEvent.objects.filter(api_key=key).for_customers()
+    events = KeyEvent.objects.filter(api_key=key).for_customers()
+    return events.select_related("actor")
 
 
-def _line(event: KeyEvent, key: ApiKey) -> Line:
+def _line(event: KeyEvent, acting: Acting) -> Line:
     """Convert an event to text, without the name and IP address of support staff."""
-    is_own = event.actor_id == key.owner_id
-    by = "you" if is_own else "support" if event.actor_id else "the service"
-    address = "" if by == "support" else event.actor_ip or ""
-    return Line(event, by, address, list(_details(event)))
+    details = list(_details(event))
+    is_customer = event.actor_id == acting.account.pk or bool(event.actor_role)
+    if event.actor is None:
+        return Line(event, "the service", "", event.actor_ip or "", details)
+    if not is_customer:
+        return Line(event, "support", "", "", details)
+    is_self = event.actor_id == acting.user.pk
+    may_see = is_self or acting.may_manage
+    address = event.actor_ip or "" if may_see else ""
+    if is_self:
+        return Line(event, "you", "", address, details)
+    role = event.actor_role or Role.OWNER
+    return Line(event, event.actor.email, role, address, details)
 
 
 def _details(event: KeyEvent) -> Iterator[tuple[str, str]]:

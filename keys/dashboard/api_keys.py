@@ -1,4 +1,4 @@
-"""The list of a customer's keys, and the page of each key."""
+"""The list of an account's keys, and the page of each key."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from keys.actors import actor_of, user_of
+from keys.acting import acting_of
+from keys.actors import actor_of
 from keys.agreements import agreement_of
 from keys.dashboard.access import dashboard_page, opened_networks, own_key
 from keys.dashboard.refusals import latest_refusals
 from keys.dashboard.summaries import key_lines, last_used_at
-from keys.models import ApiKey
+from keys.models import ApiKey, Role
 from keys.selectors import is_held
 from keys.services import delete_key, disable_key, update_key
 from keys.services.own_keys import create_own_key, enable_own_key, may_create_key
@@ -94,19 +95,19 @@ class TypedForm(forms.Form):
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show the keys, the newest first."""
-    user = user_of(request)
-    own = ApiKey.objects.kept().filter(owner=user).select_related("owner")
+    account = acting_of(request).account
+    own = ApiKey.objects.kept().filter(owner=account).select_related("owner")
     keys = Paginator(own.prefetch_related("versions__use", "networks"), KEYS)
     page = keys.get_page(request.GET.get("page"))
     context = {
         "page": page,
         "lines": key_lines(page),
-        "may_create": may_create_key(user),
+        "may_create": may_create_key(account),
     }
     return render(request, "dashboard/keys.html", context)
 
 
-@dashboard_page
+@dashboard_page(to_look=Role.DEVELOPER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """Create a key. Its secret is made when the user reveals it."""
@@ -115,7 +116,7 @@ def create(request: HttpRequest) -> HttpResponse:
         fields = form.cleaned_data
         try:
             key = create_own_key(
-                owner=user_of(request),
+                owner=acting_of(request).account,
                 name=fields["name"],
                 networks=fields["networks"],
                 actor=actor_of(request),
@@ -183,7 +184,7 @@ def enable(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("dashboard:key", pk)
 
 
-@dashboard_page
+@dashboard_page(to_look=Role.DEVELOPER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete a key, after the user has confirmed by typing its name."""

@@ -18,6 +18,7 @@ from keys.addresses import base_url, network_url
 from keys.dashboard.access import dashboard_page, opened_networks, own_key, own_version
 from keys.dashboard.api_keys import TypedForm
 from keys.dashboard.snippets import export_line, snippets
+from keys.models import Role
 from keys.services import (
     DEFAULT_OVERLAP,
     OVERLAPS,
@@ -53,7 +54,7 @@ def reveal(request: HttpRequest, pk: int) -> HttpResponse:
     return _show(request, issued)
 
 
-@dashboard_page
+@dashboard_page(to_look=Role.DEVELOPER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def roll(request: HttpRequest, pk: int) -> HttpResponse:
     """Replace the secrets of a key by a new one, and show it once."""
@@ -82,7 +83,7 @@ def roll(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "dashboard/roll.html", context, status=status)
 
 
-@dashboard_page
+@dashboard_page(to_look=Role.DEVELOPER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, pk: int, version_pk: int) -> HttpResponse:
     """Revoke a secret permanently, after the user has typed its last characters."""
@@ -94,7 +95,9 @@ def revoke(request: HttpRequest, pk: int, version_pk: int) -> HttpResponse:
         context = {"key": key, "version": version, "form": form}
         return render(request, "dashboard/revoke.html", context)
     try:
-        revoke_version(version=version, reason="by its owner", actor=actor_of(request))
+        revoke_version(
+            version=version, reason="by the customer", actor=actor_of(request)
+        )
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:

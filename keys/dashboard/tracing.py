@@ -1,4 +1,4 @@
-"""Pages that show a key's access to tracing and let its owner request more."""
+"""Pages that show a key's access to tracing and let customers request more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ from django.views.decorators.http import (
 
 from keys.actors import actor_of
 from keys.dashboard.access import dashboard_page, opened_networks, own_key
-from keys.models import AccessRequest, AccessStatus, ApiKey, Capability, Entitlement
+from keys.models import (
+    AccessRequest,
+    AccessStatus,
+    ApiKey,
+    Capability,
+    Entitlement,
+    Role,
+)
 from keys.services import request_access, withdraw_request
 from networks.models import Network, Tracer
 
@@ -84,7 +91,7 @@ def tracing(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "dashboard/tracing.html", context)
 
 
-@dashboard_page
+@dashboard_page(to_look=Role.DEVELOPER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
     """Request access to tracing on a network."""

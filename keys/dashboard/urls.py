@@ -9,6 +9,7 @@ from keys.dashboard import (
     allowlists,
     api_keys,
     connect,
+    members,
     secrets,
     tracing,
     usage,
@@ -17,6 +18,22 @@ from keys.dashboard import (
 app_name = "dashboard"
 urlpatterns = [
     path("", api_keys.index, name="keys"),
+    path("account", members.switch, name="switch"),
+    path("members", members.index, name="members"),
+    path("members/invite", members.invite_form, name="invite"),
+    path("members/leave", members.leave, name="leave"),
+    path("members/<int:member_pk>/role", members.role, name="change_role"),
+    path("members/<int:member_pk>/remove", members.remove, name="remove_member"),
+    path(
+        "members/invitations/<int:invitation_pk>/resend",
+        members.resend,
+        name="resend_invitation",
+    ),
+    path(
+        "members/invitations/<int:invitation_pk>/withdraw",
+        members.withdraw,
+        name="withdraw_invitation",
+    ),
     path("keys/new", api_keys.create, name="create"),
     path("keys/<int:pk>", api_keys.key, name="key"),
     path("keys/<int:pk>/rename", api_keys.rename, name="rename"),

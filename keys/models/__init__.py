@@ -7,6 +7,13 @@ from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
 from keys.models.login_failures import LoginFailure
+from keys.models.members import (
+    Invitation,
+    MemberEvent,
+    MemberEventType,
+    Membership,
+    Role,
+)
 from keys.models.plans import KeyLimits, Plan
 from keys.models.refusals import Refusal
 from keys.models.tokens import ApiToken, RepeatedRequest, Scope
@@ -32,15 +39,20 @@ __all__ = [
     "DailyUse",
     "Entitlement",
     "EventType",
+    "Invitation",
     "KeyEvent",
     "KeyLimits",
     "KeyVersion",
     "KeyVersionUse",
     "LoginFailure",
+    "MemberEvent",
+    "MemberEventType",
+    "Membership",
     "Outcome",
     "Plan",
     "Refusal",
     "RepeatedRequest",
+    "Role",
     "Scope",
     "Span",
     "UsageBucket",

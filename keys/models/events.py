@@ -10,6 +10,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from keys.models.api_keys import ApiKey
+from keys.models.members import Role
 from keys.models.tokens import ApiToken
 from keys.models.users import User
 
@@ -99,6 +100,15 @@ class KeyEvent(models.Model):
         help_text="The token with which the change was made. None: made without a token.",
     )
     actor_ip = models.GenericIPAddressField(null=True, blank=True)
+    actor_role = models.CharField(
+        max_length=16,
+        choices=Role.choices,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The actor's role at that time, if they acted for the account of "
+        "another user. Empty: their own account, or not a member.",
+    )
     data = models.JSONField(
         default=dict, blank=True, help_text="What was changed; without any secret."
     )
@@ -124,3 +134,12 @@ class KeyEvent(models.Model):
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Events can't be deleted. Raises: TypeError."""
         raise TypeError("events are not deleted")
+
+    @property
+    def author(self) -> str:
+        """The actor's e-mail address, with a member's role. Empty without an actor."""
+        if self.actor is None:
+            return ""
+        return (
+            f"{self.actor} ({self.actor_role})" if self.actor_role else f"{self.actor}"
+        )

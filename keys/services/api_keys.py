@@ -111,9 +111,9 @@ def update_key(
 def disable_key(*, api_key: ApiKey, reason: str = "", actor: Actor = SYSTEM) -> ApiKey:
     """Disable a key until it is enabled again.
 
-    Disabling a disabled key has no effect, unless its owner has disabled it and someone
-    else disables it now. That is a second event, after which the owner can't enable the
-    key.
+    Disabling a disabled key has no effect, unless its customer has disabled it and someone
+    else disables it now. That is a second event, after which the customer can't enable
+    the key.
     """
     return _switch(api_key, False, actor, reason=reason)
 
@@ -149,7 +149,9 @@ def delete_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> ApiKey:
 def _switch(api_key: ApiKey, is_enabled: bool, actor: Actor, **data: Any) -> ApiKey:
     api_key = lock(api_key)
     is_owner = actor.user is not None and actor.user.pk == api_key.owner_id
-    takes_over = not (is_enabled or api_key.is_enabled or is_owner or is_held(api_key))
+    is_customer = is_owner or bool(actor.role)
+    changes_hands = not (is_customer or is_held(api_key))
+    takes_over = changes_hands and not (is_enabled or api_key.is_enabled)
     if api_key.is_enabled != is_enabled or takes_over:
         api_key.is_enabled = is_enabled
         api_key.save()

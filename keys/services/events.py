@@ -22,11 +22,13 @@ class Actor:
     user: None for the command line and for the service itself.
     ip: the IP address of the request.
     token: the API token of the user's program, or None without a program.
+    role: the user's role, if they act for the account of another user; otherwise "".
     """
 
     user: User | None = None
     ip: str | None = None
     token: ApiToken | None = None
+    role: str = ""
 
 
 SYSTEM = Actor()
@@ -54,6 +56,7 @@ def record(api_key: ApiKey, event: EventType, actor: Actor, **data: Any) -> KeyE
             actor=actor.user,
             token=actor.token,
             actor_ip=actor.ip,
+            actor_role=actor.role,
             data=data,
         )
     announce_key(api_key)

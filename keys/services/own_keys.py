@@ -1,4 +1,4 @@
-"""Operations on keys by their owners, who may do less than staff."""
+"""Operations on keys by customers, who may do less than staff."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def create_own_key(
 
 @transaction.atomic
 def enable_own_key(*, api_key: ApiKey, actor: Actor) -> ApiKey:
-    """Enable a key that its owner has disabled.
+    """Enable a key that its customer has disabled.
 
-    Raises: ValidationError if someone other than the owner has disabled the key.
+    Raises: ValidationError if someone other than the customer has disabled the key.
     """
     api_key = lock(api_key)
     if is_held(api_key):

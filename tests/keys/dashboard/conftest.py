@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from keys.models import ApiKey, User
-from keys.services import IssuedKey, issue_key
+from keys.models import ApiKey, Invitation, Membership, Role, User
+from keys.services import IssuedKey, invite, issue_key
 from networks.models import Network
 from tests.support.rows import make_network
 
@@ -21,6 +22,19 @@ class Customer:
         self.client.force_login(self.user)
         self.issued: IssuedKey = issue_key(owner=self.user, name="First")
         self.key: ApiKey = self.issued.api_key
+
+    @cached_property
+    def member(self) -> Membership:
+        """Another user, who is a developer of the account."""
+        user = User.objects.create_user(f"colleague.of.{self.user.email}")
+        return Membership.objects.create(
+            account=self.user, member=user, role=Role.DEVELOPER
+        )
+
+    @cached_property
+    def invitation(self) -> Invitation:
+        email = f"invited.by.{self.user.email}"
+        return invite(account=self.user, email=email, role=Role.VIEWER).invitation
 
     def page(self, path: str = "", **query: str) -> str:
         """Return a page of the key."""
@@ -38,6 +52,16 @@ class Customer:
     def events(self) -> list[str]:
         """Return what has become of the key, the oldest first."""
         return list(self.key.events.order_by("id").values_list("type", flat=True))
+
+
+def join(customer: Customer, role: str, email: str = "member@example.org") -> Client:
+    """Return the browser of a member, who has chosen the customer's account."""
+    user = User.objects.create_user(email, "a password")
+    Membership.objects.create(account=customer.user, member=user, role=role)
+    client = Client()
+    client.force_login(user)
+    client.post("/dashboard/account", {"account": customer.user.pk})
+    return client
 
 
 def text(answer: Any) -> str:

@@ -19,11 +19,13 @@ OF_A_KEY = [
 
 
 def path_of(pattern: URLPattern, owner: Customer, asked: AccessRequest) -> str:
-    """Return the address of one of the pages of a key."""
+    """Return the address of one of the dashboard's pages."""
     path = str(pattern.pattern).replace("<int:pk>", str(owner.key.pk))
     path = path.replace("<int:version_pk>", str(owner.issued.version.pk))
     path = path.replace("<int:request_pk>", str(asked.pk))
     path = path.replace("<slug:slug>", "alpha")
+    path = path.replace("<int:member_pk>", str(owner.member.pk))
+    path = path.replace("<int:invitation_pk>", str(owner.invitation.pk))
     assert "<" not in path
     return f"/dashboard/{path}"
 

@@ -1,0 +1,161 @@
+"""Members of customer accounts, invitations, and the log of both.
+
+A customer account is identified by the user who owns its keys. This user is always one
+of its owners, without a row. Each other member has a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from keys.models.users import User
+from legible.fields import EmailField
+
+
+class Role(models.TextChoices):
+    """What a member may do in a customer account. The values never change."""
+
+    OWNER = "owner", "owner"
+    DEVELOPER = "developer", "developer"
+    VIEWER = "viewer", "viewer"
+
+    def includes(self, other: Role) -> bool:
+        """Return whether this role permits all that another one permits."""
+        ranks = list(Role)
+        return ranks.index(self) <= ranks.index(other)
+
+
+class Membership(models.Model):
+    """A user's role in the account of another user."""
+
+    account = models.ForeignKey(User, on_delete=models.CASCADE, related_name="members")
+    member = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="memberships"
+    )
+    role = models.CharField(max_length=16, choices=Role.choices)
+    joined_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "member"], name="member_once"),
+            models.CheckConstraint(
+                condition=~Q(account=F("member")), name="member_of_another"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.member}, {self.role} of {self.account}"
+
+
+class Invitation(models.Model):
+    """An invitation to an account, for the holder of an e-mail address.
+
+    The row is deleted when the invitation is accepted or withdrawn.
+    """
+
+    account = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="invitations"
+    )
+    email = EmailField("e-mail address")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    digest = models.CharField(
+        max_length=64,
+        unique=True,
+        editable=False,
+        help_text="Hex SHA-256 of the token in the mailed link.",
+    )
+    invited_by = models.ForeignKey(
+        User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "email"], name="invited_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email}, {self.role} of {self.account}"
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the link can no longer be used."""
+        return self.expires_at <= timezone.now()
+
+
+class MemberEventType(models.TextChoices):
+    """Types of changes of members. The values never change."""
+
+    INVITED = "member.invited", "invited"
+    WITHDRAWN = "member.invitation_withdrawn", "invitation withdrawn"
+    JOINED = "member.joined", "joined"
+    ROLE_CHANGED = "member.role_changed", "role changed"
+    REMOVED = "member.removed", "removed"
+    LEFT = "member.left", "left"
+
+
+class MemberEvent(models.Model):
+    """One change of an account's members, written in its transaction, never modified.
+
+    A trigger in the database enforces what `save` and `delete` check here.
+    """
+
+    at = models.DateTimeField(default=timezone.now)
+    account = models.ForeignKey(
+        User, on_delete=models.PROTECT, related_name="member_events"
+    )
+    type = models.CharField(max_length=32, choices=MemberEventType.choices)
+    actor = models.ForeignKey(
+        User,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="None: the command line, or the service itself.",
+    )
+    actor_ip = models.GenericIPAddressField(null=True, blank=True)
+    member = models.ForeignKey(
+        User,
+        null=True,
+        blank=True,
+        db_index=False,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="The member that was changed. None: an invited address.",
+    )
+    email = models.CharField(
+        max_length=254, blank=True, help_text="The invited address."
+    )
+    role = models.CharField(max_length=16, choices=Role.choices)
+    former_role = models.CharField(max_length=16, choices=Role.choices, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["account", "-id"], name="member_event_of_account")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Insert a new event. Raises: TypeError for an existing one."""
+        if self.pk is not None:
+            raise TypeError("events are not changed")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Events can't be deleted. Raises: TypeError."""
+        raise TypeError("events are not deleted")
+
+    @property
+    def subject(self) -> str:
+        """The e-mail address of the person whom the change concerns."""
+        return self.member.email if self.member else self.email
