@@ -13,6 +13,7 @@ from nodeapi.guide import views as guide
 from nodeapi.guide.urls import pages as guide_pages
 from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
+from wallets.guide import wallet_errors
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
 # Lists need the width of the window. The first page links to all of them.
@@ -28,7 +29,12 @@ handler404 = error_pages.not_found
 handler500 = error_pages.crashed
 
 home = without_scripts(TemplateView.as_view(template_name="home.html"))
-docs = [*guide_pages, path("wallet", wallet, name="wallet")]
+sections = {"others": [wallet_errors]}
+docs = [
+    path("errors", guide.errors, sections, name="errors"),
+    *guide_pages,
+    path("wallet", wallet, name="wallet"),
+]
 
 urlpatterns = [
     path("", home, name="home"),
@@ -43,7 +49,7 @@ urlpatterns = [
     path("dashboard/", include("keys.dashboard.urls")),
     path("api/v1/", include("keys.api.urls")),
     path("docs/", include((docs, "docs"))),
-    path("docs/errors", guide.errors, name="errors"),
+    path("docs/errors", guide.errors, sections, name="errors"),
     path("openrpc.json", guide.openrpc, name="openrpc"),
     path("wallet/openrpc.json", wallet_openrpc, name="wallet_openrpc"),
     path("explore/", include("nodeapi.explore.urls")),

@@ -63,15 +63,21 @@ def answer_with(call_id: bytes, result: bytes) -> Body:
     return Parts(before, result, after)
 
 
-def refusal(call_id: bytes, error: RpcError) -> Reply:
-    """Return the response to a single call that has failed."""
-    answer = write_error(call_id, error_object(error))
+def refusal(call_id: bytes, error: RpcError, site: str) -> Reply:
+    """Return the response to a single call that has failed.
+
+    site: base URL of the links in the error.
+    """
+    answer = write_error(call_id, error_object(error, site))
     return Reply(error.http_status, answer, error.headers)
 
 
-def refuse_all(ids: Iterable[bytes], error: RpcError) -> list[bytes]:
-    """Return the same error for each of a batch's calls."""
-    answer = error_object(error)
+def refuse_all(ids: Iterable[bytes], error: RpcError, site: str) -> list[bytes]:
+    """Return the same error for each of a batch's calls.
+
+    site: base URL of the links in the error.
+    """
+    answer = error_object(error, site)
     return [write_error(call_id, answer) for call_id in ids]
 
 
@@ -83,7 +89,8 @@ def refuse_large_batch(messages: Sequence[object], limit: int) -> Reply:
     """
     ids = filter(None, map(answerable_id, messages[:limit]))
     call_id = next((i for i in ids if i != NULL), NULL)
-    return Reply(200, array([write_error(call_id, error_object(BatchTooLarge()))]))
+    answer = write_error(call_id, error_object(BatchTooLarge(), ""))  # without links
+    return Reply(200, array([answer]))
 
 
 def answerable_id(message: object) -> bytes | None:

@@ -35,6 +35,10 @@ class Context(Protocol):
     def payer(self) -> Hashable:
         """The API key's id. All batches of one key share a memory limit."""
 
+    @property
+    def site(self) -> str:
+        """Base URL of the links in errors, without a final slash."""
+
     def authorise(self, method: Method) -> None:
         """Raise an RpcError if the caller lacks the method's capability."""
 
@@ -100,7 +104,7 @@ def answered(call: Call, result: bytes, context: Context) -> bytes:
     if call.error is None:
         answer = write_result(call.id, result)
     else:
-        answer = write_error(call.id, error_object(call.error))
+        answer = write_error(call.id, error_object(call.error, context.site))
     count(call, len(answer), context)
     return answer
 

@@ -129,11 +129,12 @@ class Dispatcher:
             return self._answer(call, context, gone)
         return charged.handle(partial(self._answer_if_charged, call, context, gone))
 
-    def refuse(self, body: bytes, error: RpcError) -> Reply:
+    def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
         """Reject a whole request with an error.
 
         Each call of a batch gets the error, because clients match responses by position
         or id.
+        site: base URL of the links in the error.
         """
         try:
             message = parse(body)
@@ -141,14 +142,14 @@ class Dispatcher:
             if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
                 message = parse_exactly(body)
         except ParseError:
-            return refusal(NULL, error)
+            return refusal(NULL, error, site)
         if type(message) is not list:
-            return refusal(answerable_id(message) or NULL, error)
+            return refusal(answerable_id(message) or NULL, error, site)
         if len(message) > self._limits.batch_calls:
             return refuse_large_batch(message, self._limits.batch_calls)
-        answers = refuse_all(filter(None, map(answerable_id, message)), error)
+        answers = refuse_all(filter(None, map(answerable_id, message)), error, site)
         if not answers:
-            return refusal(NULL, error)
+            return refusal(NULL, error, site)
         return Reply(error.http_status, array(answers), error.headers)
 
     def _prepare(
@@ -243,7 +244,7 @@ class Dispatcher:
 
     def _refuse(self, call: Call, error: RpcError, context: Context) -> Later[Answer]:
         """Answer a single call with an error."""
-        reply = refusal(call.id, error)
+        reply = refusal(call.id, error, context.site)
         call.error = error
         count(call, len(reply.body), context)
         return Later(reply)

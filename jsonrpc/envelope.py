@@ -72,10 +72,13 @@ def write_error(call_id: bytes, error: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":' + call_id + b',"error":' + error + b"}"
 
 
-def error_object(error: RpcError) -> bytes:
-    """Convert an exception to an error object, as JSON."""
+def error_object(error: RpcError, site: str) -> bytes:
+    """Convert an exception to an error object, as JSON.
+
+    site: base URL of the links in its data.
+    """
     members: dict[str, object] = {"code": error.code, "message": error.message}
-    data = error.data
+    data = error.linked_data(site)
     if data is not None:
         members["data"] = data
     return dump(members)

@@ -5,7 +5,7 @@ Codes, HTTP statuses, headers and documentation are derived from these classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 MAX_METHOD_BYTES = 2048
@@ -24,7 +24,9 @@ class RpcError(Exception):
     headers: additional headers of the response.
     costs_full_price: whether the call's work was done before the error. Other errors
         cost little.
-    details: members of `data` besides the reason.
+    details: members of `data` besides the reason and links.
+    remedy: what the caller can do, as sentences for the page of errors.
+    form: the message with placeholders, for that page, if it varies.
     """
 
     http_status: ClassVar[int] = 200
@@ -33,6 +35,8 @@ class RpcError(Exception):
     text: ClassVar[str] = ""
     headers: dict[str, str] = {}
     costs_full_price: ClassVar[bool] = False
+    remedy: ClassVar[str] = ""
+    form: ClassVar[str] = ""
 
     def __init__(self, message: str = "", **details: object) -> None:
         self.message = message or self.text
@@ -41,16 +45,31 @@ class RpcError(Exception):
 
     @property
     def data(self) -> object:
-        """The error object's `data`, or None without any."""
+        """The error object's `data` without its links, or None without any."""
         if not self.reason:
             return None
-        see = f"/docs/errors#{self.reason}"
-        return {"reason": self.reason, "see": see, **self.details}
+        return {"reason": self.reason, **self.details}
+
+    @property
+    def links(self) -> Mapping[str, str]:
+        """The members of `data` that are links, as paths of the site."""
+        return {"see": f"/docs/errors#{self.reason}"} if self.reason else {}
+
+    def linked_data(self, site: str) -> object:
+        """Return the error object's `data` with links, or None without any.
+
+        site: base URL of the links, without a final slash.
+        """
+        data, links = self.data, self.links
+        if not links or not isinstance(data, dict):
+            return data
+        return {**data, **{name: site + path for name, path in links.items()}}
 
 
 class ParseError(RpcError):
     """Raised when a body is not JSON."""
 
+    remedy = "Send valid JSON in UTF-8."
     http_status = 400
     code = -32700
     text = "parse error"
@@ -59,6 +78,10 @@ class ParseError(RpcError):
 class InvalidRequest(RpcError):
     """Raised when JSON is not a request object."""
 
+    remedy = (
+        'Send an object with "jsonrpc": "2.0", a method, and an id that is a number or '
+        "a string."
+    )
     http_status = 400
     code = -32600
     text = "invalid request"
@@ -67,6 +90,7 @@ class InvalidRequest(RpcError):
 class EmptyBatch(RpcError):
     """Raised when a batch contains no call."""
 
+    remedy = "Put at least one call into the array."
     code = -32600
     text = "empty batch"
 
@@ -74,6 +98,7 @@ class EmptyBatch(RpcError):
 class BatchTooLarge(RpcError):
     """Raised when a batch contains more calls than allowed."""
 
+    remedy = "Split the batch. The limits are on the page about limits."
     code = -32600
     text = "batch too large"
 
@@ -81,6 +106,8 @@ class BatchTooLarge(RpcError):
 class MethodNameTooLong(RpcError):
     """Raised when a method's name exceeds the length limit."""
 
+    form = "method name too long: <length> > <limit>"
+    remedy = "Check the name of the method."
     code = -32600
 
     def __init__(self, length: int, limit: int) -> None:
@@ -90,6 +117,8 @@ class MethodNameTooLong(RpcError):
 class MethodNotFound(RpcError):
     """Raised when a method does not exist."""
 
+    form = "the method <name> does not exist/is not available"
+    remedy = "Check the spelling. The page about networks lists all methods."
     code = -32601
 
     def __init__(self, method: str) -> None:
@@ -99,6 +128,7 @@ class MethodNotFound(RpcError):
 class NotificationsNotSupported(RpcError):
     """Raised when a subscription is requested on a connection without notifications."""
 
+    remedy = "Subscribe over a WebSocket, or poll a filter over HTTP."
     code = -32601
     text = "notifications not supported"
 
@@ -116,6 +146,10 @@ def unknown_method(name: str) -> RpcError:
 class InvalidParams(RpcError):
     """Raised when arguments are missing, too many or wrong."""
 
+    remedy = (
+        "Correct the parameter that the message names. The console describes each "
+        "parameter and has an example."
+    )
     code = -32602
     text = "invalid params"
 
@@ -123,6 +157,10 @@ class InvalidParams(RpcError):
 class InternalError(RpcError):
     """Raised when a method fails because of an error in the service. It is logged."""
 
+    remedy = (
+        "Try again. If the error persists, send the X-Request-Id of the response to "
+        "support."
+    )
     code = -32603
     text = "method handler crashed"
 
@@ -130,6 +168,7 @@ class InternalError(RpcError):
 class ServiceUnavailable(RpcError):
     """Raised when a service that a call needs is temporarily unavailable."""
 
+    remedy = "Try again after the time in Retry-After."
     http_status = 503
     code = -32603
     reason = "unavailable"
@@ -140,6 +179,7 @@ class ServiceUnavailable(RpcError):
 class RequestTimedOut(RpcError):
     """Raised for each call that was not answered before the request's deadline."""
 
+    remedy = "Request less at a time, or split the batch."
     code = -32002
     text = "request timed out"
     costs_full_price = True
@@ -148,6 +188,7 @@ class RequestTimedOut(RpcError):
 class ResponseTooLarge(RpcError):
     """Raised for each call of a batch after its response has reached the size limit."""
 
+    remedy = "Split the batch."
     code = -32003
     text = "response too large"
     costs_full_price = True
@@ -159,6 +200,7 @@ class BodyTooLarge(RpcError):
     limit: bytes.
     """
 
+    remedy = "Send smaller batches. The message names the limit."
     http_status = 413
     code = -32600
     reason = "body_too_large"
@@ -171,6 +213,9 @@ class BodyTooLarge(RpcError):
 class BodyTooSlow(RpcError):
     """Raised when a body has not arrived before the request's deadline."""
 
+    remedy = (
+        "Send the body without delays. Check the connection and proxies in between."
+    )
     http_status = 408
     code = -32002
     reason = "body_too_slow"
@@ -184,6 +229,9 @@ class TooManyConnections(RpcError):
     owner: "API key" or "address".
     """
 
+    remedy = (
+        "Reuse connections (HTTP keep-alive), and close those that you no longer need."
+    )
     http_status = 429
     code = -32005
     reason = "too_many_connections"
@@ -199,6 +247,7 @@ class TooManyBufferedBytes(RpcError):
     owner: "API key" or "address", to which the requests and responses belong.
     """
 
+    remedy = "Read responses completely before you send more requests."
     http_status = 429
     code = -32005
     reason = "too_many_buffered_bytes"
@@ -213,6 +262,7 @@ class TooManyBufferedBytes(RpcError):
 class BuffersFull(RpcError):
     """Raised when the buffered bytes of all clients together exceed the limit."""
 
+    remedy = "Try again after the time in Retry-After."
     http_status = 503
     code = -32603
     reason = "buffers_full"
@@ -223,6 +273,7 @@ class BuffersFull(RpcError):
 class MethodNotAllowed(RpcError):
     """Raised when a request's HTTP method is not POST."""
 
+    remedy = "Send the request with the HTTP method POST."
     http_status = 405
     code = -32600
     reason = "http_method_not_allowed"
@@ -233,6 +284,7 @@ class MethodNotAllowed(RpcError):
 class UnsupportedMediaType(RpcError):
     """Raised when a request's Content-Type is not JSON."""
 
+    remedy = "Send the header Content-Type: application/json."
     http_status = 415
     code = -32600
     reason = "unsupported_media_type"

@@ -25,6 +25,9 @@ class ResultTooLarge(RpcError):
     advice: how to request less.
     """
 
+    remedy = (
+        "Request less at a time, or make the call over HTTP instead of a WebSocket."
+    )
     code = -32003
     reason = "response_too_large"
     costs_full_price = True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.http import HttpRequest
 
 from keys import conf
+from keys.site import local_url
 from networks.models import Network
 
 
@@ -22,8 +22,7 @@ def mailed_url(path: str) -> str:
 
     Without PUBLIC_URL, it is a local address.
     """
-    base = conf.public_url() or f"http://127.0.0.1:{settings.PORT}"
-    return base + path
+    return (conf.public_url() or local_url()) + path
 
 
 def network_url(base: str, network: Network) -> str:

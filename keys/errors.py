@@ -27,6 +27,10 @@ class OfKnownKey(Exception):
 class KeyRequired(RpcError):
     """Raised when a request has no key."""
 
+    remedy = (
+        "Append the key to the URL (/v3/<API_KEY>), or send the header Authorization: "
+        "Bearer <API_KEY>."
+    )
     http_status = 401
     code = -32002
     reason = "key_required"
@@ -39,6 +43,10 @@ class KeyRequired(RpcError):
 class KeyInvalid(RpcError):
     """Raised when a key is malformed or unknown."""
 
+    remedy = (
+        "Check that the key is complete and belongs to this service. If it is lost, "
+        "roll it in the dashboard."
+    )
     http_status = 401
     code = -32002
     reason = "key_invalid"
@@ -54,6 +62,7 @@ class TooManyInvalidKeys(RpcError):
     wait_seconds: time after which another such key gets the usual error.
     """
 
+    remedy = "Correct the key, then wait for the time in Retry-After."
     http_status = 429
     code = -32005
     reason = "too_many_invalid_keys"
@@ -71,6 +80,7 @@ class KeyRevoked(OfKnownKey, RpcError):
     version_id: id of the revoked secret.
     """
 
+    remedy = "Use the newest secret of the key, or roll the key in the dashboard."
     http_status = 401
     code = -32002
     reason = "key_revoked"
@@ -87,6 +97,7 @@ class KeyExpired(OfKnownKey, RpcError):
     expired_at: Unix seconds.
     """
 
+    remedy = "Use the newest secret of the key, or roll the key in the dashboard."
     http_status = 401
     code = -32002
     reason = "key_expired"
@@ -100,6 +111,9 @@ class KeyExpired(OfKnownKey, RpcError):
 class KeyDisabled(OfKnownKey, RpcError):
     """Raised when staff has disabled a key or its owner, for the time being."""
 
+    remedy = (
+        "Enable the key in the dashboard. If staff have disabled it, contact support."
+    )
     http_status = 403
     code = -32002
     reason = "key_disabled"
@@ -114,6 +128,7 @@ class NetworkNotEnabled(OfKnownKey, RpcError):
     network: its slug.
     """
 
+    remedy = "Use or create a key that has access to the network."
     http_status = 403
     code = -32002
     reason = "network_not_enabled"
@@ -133,6 +148,7 @@ class _NotAllowed(OfKnownKey, RpcError):
 class OriginNotAllowed(_NotAllowed):
     """Raised when the origin of the requesting page is not on the key's list."""
 
+    remedy = "Add the origin of the page to the allowlist of the key, in the dashboard."
     reason = "origin_not_allowed"
     headers = {"Vary": "Origin"}
 
@@ -140,18 +156,27 @@ class OriginNotAllowed(_NotAllowed):
 class UserAgentNotAllowed(_NotAllowed):
     """Raised when a request's User-Agent is not on the key's list."""
 
+    remedy = (
+        "Add the User-Agent of your program to the allowlist of the key, in the "
+        "dashboard."
+    )
     reason = "user_agent_not_allowed"
 
 
 class AddressNotAllowed(_NotAllowed):
     """Raised when the IP address of a client is not on the key's list."""
 
+    remedy = (
+        "Add the IP address of your server to the allowlist of the key, in the "
+        "dashboard."
+    )
     reason = "ip_not_allowed"
 
 
 class MethodNotAllowlisted(_NotAllowed):
     """Raised when a method is not on the key's list."""
 
+    remedy = "Add the method to the allowlist of the key, in the dashboard."
     reason = "method_not_allowed"
 
     def __init__(self, method: str) -> None:
@@ -164,6 +189,7 @@ class ContractNotAllowed(_NotAllowed):
     address: None for a filter that names no address, and so means all of them.
     """
 
+    remedy = "Add the contract to the allowlist of the key, in the dashboard."
     reason = "contract_not_allowed"
 
     def __init__(self, address: str | None) -> None:

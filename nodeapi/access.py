@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from keys.errors import KeyInvalid, KeyRevoked, NetworkNotEnabled, OfKnownKey
 from keys.grants import Grant
+from keys.site import site_url
 from networks.directory import NetworkView
 from nodeapi.errors import UnknownNetwork, UnknownPath
 from nodeapi.ports import Service
@@ -103,6 +104,11 @@ class Access:
             return ServiceUnavailable()
         logger.error("request %s crashed", request_id, exc_info=error)
         return InternalError()
+
+
+def site_of(headers: Headers) -> str:
+    """Return the base URL of links for the sender of a request; see `keys.site`."""
+    return site_url(headers.get(b"host", b"").decode("latin-1"))
 
 
 def read_path(path: str, headers: Headers) -> tuple[str, str]:

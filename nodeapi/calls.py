@@ -48,6 +48,6 @@ class Calls:
             partial(dispatcher.respond, body, context, gone)
         )
 
-    def refuse(self, body: bytes, error: RpcError) -> Reply:
+    def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
         """Reject a whole body with an error; see `jsonrpc.dispatch.Dispatcher.refuse`."""
-        return self._dispatcher.refuse(body, error)
+        return self._dispatcher.refuse(body, error, site)

@@ -22,7 +22,7 @@ from jsonrpc.later import Later
 from jsonrpc.registry import MethodRegistry
 from keys.errors import KeyRequired
 from keys.grants import Grant
-from nodeapi.access import Access, read_path
+from nodeapi.access import Access, read_path, site_of
 from nodeapi.calls import Calls
 from nodeapi.errors import UnknownPath
 from nodeapi.methods.context import Context
@@ -180,6 +180,7 @@ class Endpoint:
             perf_counter_ns(),
             relay=self._relay,
             filters=self._filters,
+            headers=request.headers,
         )
         if request.note is not None:
             request.note.admitted(context)
@@ -226,7 +227,7 @@ class Endpoint:
         text = b"" if body.error is not None else body.result()
         if len(text) > MAX_REFUSED_BODY_BYTES:
             text = b""
-        answer = self.calls.refuse(text, error)
+        answer = self.calls.refuse(text, error, site_of(request.headers))
         return respond(request, request_id, None, answer)
 
     def _translated(self, error: BaseException) -> BaseException:

@@ -5,7 +5,7 @@ Source: go-ethereum eth/api_backend.go, eth/tracers/api.go, internal/ethapi/erro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from jsonrpc.errors import RpcError
@@ -14,22 +14,28 @@ from jsonrpc.errors import RpcError
 class HeaderNotFound(RpcError):
     """Raised when a block number is above the head, or a network has no blocks."""
 
-    def __init__(self) -> None:
-        super().__init__("header not found")
+    remedy = "Use a block at or below the head, which eth_blockNumber returns."
+    text = "header not found"
 
 
 class HeaderForHashNotFound(RpcError):
     """Raised when a state is requested for an unknown block hash."""
 
-    def __init__(self) -> None:
-        super().__init__("header for hash not found")
+    remedy = (
+        "Check the hash. A block of another network or of an abandoned branch may be "
+        "unknown."
+    )
+    text = "header for hash not found"
 
 
 class NotCanonical(RpcError):
     """Raised when a canonical block is required and the hash is a side block's."""
 
-    def __init__(self) -> None:
-        super().__init__("hash is not currently canonical")
+    remedy = (
+        "Read the canonical block of that height with eth_getBlockByNumber, or leave "
+        "requireCanonical out."
+    )
+    text = "hash is not currently canonical"
 
 
 class TaggedBlockNotFound(RpcError):
@@ -38,6 +44,9 @@ class TaggedBlockNotFound(RpcError):
     A network without upstreams has both, because its head stands for them.
     """
 
+    form = "<tag> block not found"
+    remedy = "Use the tag latest, or try again when the network knows such a block."
+
     def __init__(self, tag: str) -> None:
         super().__init__(f"{tag} block not found")
 
@@ -45,18 +54,21 @@ class TaggedBlockNotFound(RpcError):
 class PendingBlockNotAvailable(RpcError):
     """Raised when no upstream responds to a request for the pending block."""
 
+    remedy = "Use the tag latest, or try again."
     text = "pending block is not available"
 
 
 class PendingStateNotAvailable(RpcError):
     """Raised when no upstream responds to a request for the pending state."""
 
+    remedy = "Use the tag latest, or try again."
     text = "pending state is not available"
 
 
 class PoolNotAvailable(RpcError):
     """Raised when no upstream responds to a request for its transaction pool."""
 
+    remedy = "Try again."
     text = "transaction pool is not available"
 
 
@@ -66,6 +78,9 @@ class TransactionRejected(RpcError):
     Neither an upstream nor the local pool gets it. The message is geth's.
     """
 
+    form = 'such as "nonce too low: next nonce <number>, tx nonce <number>"'
+    remedy = "Correct the transaction as the message says, sign it again and send it."
+
 
 class TransactionNotProcessed(RpcError):
     """Raised when a transaction was sent, and no block had it before the timeout.
@@ -73,6 +88,14 @@ class TransactionNotProcessed(RpcError):
     seconds: the timeout. transaction_hash: 32 bytes, which `data` contains.
     """
 
+    form = (
+        "The transaction was added to the transaction pool but wasn't processed in "
+        "<time>"
+    )
+    remedy = (
+        "Ask for the receipt with the hash in data. The transaction may still be "
+        "included."
+    )
     code = 4
 
     def __init__(self, transaction_hash: bytes, seconds: float) -> None:
@@ -94,6 +117,9 @@ class RelayedError(RpcError):
     code, message, data: those of the upstream's error object.
     """
 
+    form = "that of the network's node"
+    remedy = "Follow the message, which is that of the network's own node."
+
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code = code
@@ -111,6 +137,7 @@ class UpstreamsUnavailable(RpcError):
     An upstream may have accepted it, so the transaction may become part of a block.
     """
 
+    remedy = "Look the transaction up by its hash before you send it again."
     code = -32603
     reason = "upstreams_unavailable"
     text = "no upstream has responded; the transaction may have been accepted"
@@ -122,6 +149,7 @@ class TooManyRelayedCalls(RpcError):
     The limit is for an API key in a process, or for the whole process.
     """
 
+    remedy = "Try again after the time in Retry-After."
     http_status = 429
     code = -32005
     reason = "too_many_relayed_calls"
@@ -132,6 +160,7 @@ class TooManyRelayedCalls(RpcError):
 class NotCurrentHead(RpcError):
     """Raised when a block is to be built on another block than the head."""
 
+    remedy = "Build on the head, which eth_getBlockByNumber returns for the tag latest."
     text = "parentHash is not current head"
 
 
@@ -140,6 +169,9 @@ class BlockNotFound(RpcError):
 
     block: its hash, or `#` and its number or tag.
     """
+
+    form = "block <hash or number> not found"
+    remedy = "Use a block at or below the head of this network."
 
     def __init__(self, block: bytes | int | str) -> None:
         name = f"0x{block.hex()}" if isinstance(block, bytes) else f"#{block}"
@@ -152,6 +184,9 @@ class RawNotFound(RpcError):
     kind: `block` or `header`. geth prints the hash's bytes as decimal numbers.
     """
 
+    form = "<block or header> #<hash> not found"
+    remedy = "Check the hash and the network."
+
     def __init__(self, kind: str, block_hash: bytes) -> None:
         numbers = " ".join(map(str, block_hash))
         super().__init__(f"{kind} #[{numbers}] not found")
@@ -160,17 +195,25 @@ class RawNotFound(RpcError):
 class GenesisNotTraceable(RpcError):
     """Raised when block 0 is to be traced, which has no transactions to execute."""
 
+    remedy = "Trace block 1 or later."
     text = "genesis is not traceable"
 
 
 class TransactionNotFound(RpcError):
     """Raised when a transaction to be traced is not in the canonical chain."""
 
+    remedy = (
+        "Check the hash and the network. Only transactions in canonical blocks can be "
+        "traced."
+    )
     text = "transaction not found"
 
 
 class InvalidPercentile(RpcError):
     """Raised when eth_feeHistory is called with invalid percentiles."""
+
+    form = "invalid reward percentile: <fault>"
+    remedy = "Send percentiles from 0 to 100 in ascending order."
 
 
 class RequestBeyondHead(RpcError):
@@ -178,6 +221,9 @@ class RequestBeyondHead(RpcError):
 
     requested, head: block numbers.
     """
+
+    form = "request beyond head block: requested <number>, head <number>"
+    remedy = "Use a block at or below the head."
 
     def __init__(self, requested: int, head: int) -> None:
         super().__init__(
@@ -188,6 +234,8 @@ class RequestBeyondHead(RpcError):
 class TooManySlots(RpcError):
     """Raised when one call requests more storage slots than allowed."""
 
+    form = "too many slots (max <limit>)"
+    remedy = "Request fewer slots in one call."
     code = -38026
 
     def __init__(self, limit: int) -> None:
@@ -197,11 +245,15 @@ class TooManySlots(RpcError):
 class UnknownBlock(RpcError):
     """Raised when the logs of a block with an unknown hash are requested."""
 
+    remedy = "Check the hash and the network."
     text = "unknown block"
 
 
 class TaggedHeaderNotFound(RpcError):
     """Raised when a range of blocks begins or ends at an unknown block with a tag."""
+
+    form = "<tag> header not found"
+    remedy = "Use block numbers or the tag latest."
 
     def __init__(self, tag: str) -> None:
         super().__init__(f"{tag} header not found")
@@ -210,12 +262,14 @@ class TaggedHeaderNotFound(RpcError):
 class TooManyAlternatives(RpcError):
     """Raised when a filter has more addresses or topics per position than allowed."""
 
+    remedy = "Send several filters with fewer addresses or topics each."
     text = "exceed max addresses or topics per search position"
 
 
 class FilterNotFound(RpcError):
     """Raised when no filter of the key has an id, or it was not used for 5 minutes."""
 
+    remedy = "Create the filter again, and poll it at least every 5 minutes."
     text = "filter not found"
 
 
@@ -225,6 +279,7 @@ class TooManyFilters(RpcError):
     limit: number of filters. If is_size is true, bytes that all of them have together.
     """
 
+    remedy = "Uninstall filters that you no longer need."
     http_status = 429
     code = -32005
     reason = "too_many_filters"
@@ -244,6 +299,11 @@ class TooManyLogs(RpcError):
     The text and the data are Infura's, which clients parse.
     """
 
+    form = (
+        "query returned more than <limit> results. Try with this block range [<first>, "
+        "<last>]."
+    )
+    remedy = "Search the range of blocks that the message names, then the next one."
     code = -32005
     costs_full_price = True
 
@@ -264,6 +324,7 @@ class TooManyLogs(RpcError):
 class LogSearchTimedOut(RpcError):
     """Raised when a search for logs takes longer than the database may work on it."""
 
+    remedy = "Search fewer blocks, or name addresses and topics."
     code = -32005
     reason = "log_search_timed_out"
     text = "query timeout exceeded. Consider reducing your block range."
@@ -277,6 +338,7 @@ class LogsNotIndexed(RpcError):
     first: the number of the first block from which on all logs are indexed.
     """
 
+    remedy = "Search newer blocks, or one block at a time."
     code = -32005
     reason = "logs_not_indexed"
 
@@ -291,6 +353,8 @@ class LogsNotIndexed(RpcError):
 class SimulationTooLarge(RpcError):
     """Raised when a simulation has too many blocks or calls. The message is geth's."""
 
+    form = 'such as "too many blocks"'
+    remedy = "Simulate fewer blocks or calls."
     code = -38026
 
 
@@ -300,6 +364,7 @@ class ProofWindowExceeded(RpcError):
     The text is reth's.
     """
 
+    remedy = "Request the proof at a newer block."
     code = -32602
     text = "distance to target block exceeds maximum proof window"
 
@@ -307,10 +372,15 @@ class ProofWindowExceeded(RpcError):
 class MethodNotEntitled(RpcError):
     """Raised when a key lacks the entitlement for a method, or the entitlement expired.
 
-    network: its slug. contact: for requests of access.
+    network: its slug. contact: for questions.
+    tracing_page: path of the page on which the key's owner requests access.
     expired_at: Unix seconds, or None if the key never had the entitlement.
     """
 
+    remedy = (
+        "Request access to tracing in the dashboard. data.request_access is the "
+        "address of that page."
+    )
     http_status = 403
     code = -32002
     reason = "method_not_entitled"
@@ -320,6 +390,7 @@ class MethodNotEntitled(RpcError):
         method: str,
         network: str,
         *,
+        tracing_page: str,
         contact: str,
         expired_at: float | None = None,
     ) -> None:
@@ -333,6 +404,12 @@ class MethodNotEntitled(RpcError):
             f"; ask {contact} about custom plans",
             **details,
         )
+        self._tracing_page = tracing_page
+
+    @property
+    def links(self) -> Mapping[str, str]:
+        """Also `request_access`: the page on which the owner requests tracing."""
+        return {**super().links, "request_access": self._tracing_page}
 
 
 _UNNAMED_TRACERS = {
@@ -352,6 +429,7 @@ class TracerNotAvailable(RpcError):
     network: its slug. available: the tracers that it offers.
     """
 
+    remedy = "Use a tracer that the message names."
     code = -32602
     reason = "tracer_not_available"
 
@@ -370,20 +448,33 @@ class TracerNotAvailable(RpcError):
 class TracerNotEntitled(RpcError):
     """Raised when a network offers a tracer, but the key's entitlement excludes it.
 
-    network: its slug. contact: for requests of access.
+    network: its slug. contact: for questions.
+    tracing_page: path of the page on which the key's owner requests access.
     """
 
+    remedy = (
+        "Request access to the tracer in the dashboard. data.request_access is the "
+        "address of that page."
+    )
     http_status = 403
     code = -32002
     reason = "tracer_not_entitled"
 
-    def __init__(self, tracer: str, network: str, *, contact: str) -> None:
+    def __init__(
+        self, tracer: str, network: str, *, tracing_page: str, contact: str
+    ) -> None:
         super().__init__(
             f"{_spoken(tracer)} is not enabled for this API key on {network}"
             f"; ask {contact} about custom plans",
             tracer=tracer,
             network=network,
         )
+        self._tracing_page = tracing_page
+
+    @property
+    def links(self) -> Mapping[str, str]:
+        """Also `request_access`: the page on which the owner requests tracing."""
+        return {**super().links, "request_access": self._tracing_page}
 
 
 class TraceTooLarge(RpcError):
@@ -392,6 +483,9 @@ class TraceTooLarge(RpcError):
     index: the transaction's index in its block.
     """
 
+    remedy = (
+        "Use the struct logger or another tracer that executes the transaction again."
+    )
     reason = "trace_too_large"
 
     def __init__(self, index: int) -> None:
@@ -405,6 +499,10 @@ class TraceTooLarge(RpcError):
 class UnknownNetwork(RpcError):
     """Raised when a URL names an unknown network."""
 
+    remedy = (
+        "Check the network's name in the URL. The page about networks lists all of "
+        "them."
+    )
     http_status = 404
     code = -32001
     reason = "unknown_network"
@@ -414,6 +512,7 @@ class UnknownNetwork(RpcError):
 class UnknownPath(RpcError):
     """Raised when a path is not that of a network, optionally with a key."""
 
+    remedy = "Use the URL /v3/<API_KEY> or /<network>/v3/<API_KEY>."
     http_status = 404
     code = -32001
     reason = "unknown_path"
@@ -426,6 +525,8 @@ class NoSuchSubscription(RpcError):
     kind: as it was sent.
     """
 
+    form = 'no "<kind>" subscription in eth namespace'
+    remedy = "Subscribe to newHeads, logs, newPendingTransactions or syncing."
     code = -32601
 
     def __init__(self, kind: str) -> None:
@@ -435,6 +536,7 @@ class NoSuchSubscription(RpcError):
 class SubscriptionNotFound(RpcError):
     """Raised when a socket has no subscription with an id."""
 
+    remedy = "Use the id that eth_subscribe returned on the same WebSocket."
     text = "subscription not found"
 
 
@@ -444,6 +546,7 @@ class TooManySubscriptions(RpcError):
     limit: number of subscriptions.
     """
 
+    remedy = "Unsubscribe, or open another WebSocket."
     http_status = 429
     code = -32005
     reason = "too_many_subscriptions"
@@ -458,6 +561,7 @@ class TooManyCalls(RpcError):
     calls: number of frames. size: their bytes.
     """
 
+    remedy = "Wait for responses before you send more calls on the WebSocket."
     http_status = 429
     code = -32005
     reason = "too_many_calls"
@@ -477,6 +581,7 @@ class NoPendingTransactions(RpcError):
     network: its slug.
     """
 
+    remedy = "Subscribe to newHeads instead."
     reason = "no_pending_transactions"
 
     def __init__(self, network: str) -> None:
@@ -501,6 +606,7 @@ class AddressesNotIndexed(RpcError):
     first: the number of the first block from which on all blocks are indexed.
     """
 
+    remedy = "Search newer blocks, or try again later."
     code = -32005
     reason = "addresses_not_indexed"
 

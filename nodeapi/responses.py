@@ -21,6 +21,7 @@ from jsonrpc.errors import (
 from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from keys.grants import Grant
+from keys.site import site_url
 from nodeapi.request_id import RequestId
 from postgres.errors import Unavailable
 from server.request import Request, Response, ResponseAborted, StreamedBody
@@ -144,9 +145,10 @@ def header_lines(headers: Mapping[str, str]) -> HeaderList:
 def raw_refusal(error: RpcError) -> bytes:
     """Return a complete HTTP response that closes the connection.
 
-    The JSON-RPC id is null.
+    The JSON-RPC id is null. Links begin with PUBLIC_URL, because the request with its
+    host has not been read.
     """
-    status, body, more = refusal(NULL, error)
+    status, body, more = refusal(NULL, error, site_url(""))
     headers = [
         *RESPONSE_HEADERS,
         *ANY_ORIGIN,

@@ -17,10 +17,12 @@ class WalletError(Exception):
     code: the error object's code.
     text: the message, unless the constructor gets another one.
     data: the error object's `data`, None for none.
+    remedy: what the dapp can do, as sentences for the page of errors.
     """
 
     code: int
     text: ClassVar[str] = ""
+    remedy: ClassVar[str] = ""
 
     def __init__(self, message: str = "", *, data: object = None) -> None:
         self.message = message or self.text
@@ -31,6 +33,7 @@ class WalletError(Exception):
 class ParseError(WalletError):
     """Raised when a frame is not JSON."""
 
+    remedy = "Send valid JSON."
     code = -32700
     text = (
         "Invalid JSON was received by the server. "
@@ -41,6 +44,10 @@ class ParseError(WalletError):
 class InvalidRequest(WalletError):
     """Raised when JSON is not a request object."""
 
+    remedy = (
+        'Send an object with "jsonrpc": "2.0", a method, and an id that is a number or '
+        "a string."
+    )
     code = -32600
     text = "The JSON sent is not a valid Request object."
 
@@ -48,6 +55,7 @@ class InvalidRequest(WalletError):
 class MethodNotFound(WalletError):
     """Raised when the wallet has no such method. A long name is shortened."""
 
+    remedy = "Check the spelling. The page about the wallet lists its methods."
     code = -32601
     text = "The method does not exist / is not available."
 
@@ -64,6 +72,7 @@ class InvalidParams(WalletError):
     why: the fault at that place.
     """
 
+    remedy = "Correct the parameter that data names."
     code = -32602
     text = "Invalid method parameter(s)."
 
@@ -75,6 +84,7 @@ class InvalidParams(WalletError):
 class InternalError(WalletError):
     """Raised when a call fails because of an error in the service, which is logged."""
 
+    remedy = "Try again. If the error persists, contact support."
     code = -32603
     text = "Internal JSON-RPC error."
 
@@ -82,6 +92,7 @@ class InternalError(WalletError):
 class ScopesNotSupported(WalletError):
     """Raised when the wallet serves none of the requested scopes."""
 
+    remedy = "Request chains that the wallet serves."
     code = 5100
     text = "Requested scopes are not supported"
 
@@ -89,6 +100,7 @@ class ScopesNotSupported(WalletError):
 class InvalidSessionProperties(WalletError):
     """Raised when `sessionProperties` is an empty object."""
 
+    remedy = "Leave sessionProperties out."
     code = 5302
     text = "Invalid sessionProperties requested"
 
@@ -100,6 +112,7 @@ class AlreadyPending(WalletError):
     dapp: the dapp's name.
     """
 
+    remedy = "Wait until the user has decided on the pending request."
     code = -32002
 
     def __init__(self, method: str, dapp: str) -> None:
@@ -112,6 +125,7 @@ class AlreadyPending(WalletError):
 class LimitExceeded(WalletError):
     """Raised when calls are too frequent, or too many requests are open."""
 
+    remedy = "Wait, and send fewer calls."
     code = -32005
     text = "Request limit exceeded."
 
@@ -122,6 +136,7 @@ class NotSent(WalletError):
     code: the node's own error code if it rejected the transaction.
     """
 
+    remedy = "Correct the transaction as the message says."
     code = -32000
 
     def __init__(self, message: str, code: int = -32000, data: object = None) -> None:
@@ -132,6 +147,7 @@ class NotSent(WalletError):
 class UserRejected(WalletError):
     """Raised when the user rejected a request, did not answer in time or can't answer."""
 
+    remedy = "Ask the user, and send the request again only if they want it."
     code = 4001
     text = "User rejected the request."
 
@@ -139,6 +155,10 @@ class UserRejected(WalletError):
 class Unauthorized(WalletError):
     """Raised when the session does not allow a call, or there is no session."""
 
+    remedy = (
+        "Request a session with wallet_createSession that has the method, the chain "
+        "and the account."
+    )
     code = 4100
     text = "The requested account and/or method has not been authorized by the user."
 
@@ -146,4 +166,5 @@ class Unauthorized(WalletError):
 class BlockedAsSpam(Unauthorized):
     """Raised when a dapp may not ask for a while after several rejections in a row."""
 
+    remedy = "Wait before you send a request again."
     text = "Request blocked due to spam filter."

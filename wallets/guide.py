@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from jsonrpc.text import dump
 from keys.addresses import base_url
 from keys.policy import without_scripts
+from nodeapi.guide.errors import CodedError, Section
 from nodeapi.guide.views import show_page
 from nodeapi.sockets import close_codes, writer
 from wallets import conf
@@ -21,14 +22,6 @@ from wallets.services.accounts import MAX_ACCOUNTS
 from wallets.services.pairing import PAGE_CODE_LIFETIME, PROGRAM_CODE_LIFETIME
 from wallets.services.presence import MAX_SOCKETS
 from wallets.sockets import limits
-
-
-class Fault(NamedTuple):
-    """An error of the wallet. when: the condition, as a sentence."""
-
-    code: int
-    text: str
-    when: str
 
 
 class Bound(NamedTuple):
@@ -63,19 +56,23 @@ def page(request: HttpRequest) -> HttpResponse:
             for name, known in wallet_offer(can_sign=True).items()
         ],
         kinds=KINDS,
-        faults=faults(),
         close_codes=CLOSE_CODES,
         socket_url=socket_url(request),
         bounds=bounds(),
     )
 
 
-def faults() -> list[Fault]:
-    """Return the wallet's errors, sorted by code. `text` is "" if the message varies."""
-    return sorted(
-        Fault(kind.code, getattr(kind, "text", ""), raised_when(kind))
+def wallet_errors() -> Section:
+    """Return the errors of the wallet for `/docs/errors`, sorted by code."""
+    text = (
+        "Dapps get these over the WebSocket of the wallet. Calls of a chain, made with "
+        "wallet_invokeMethod, can also fail with the errors above."
+    )
+    found = sorted(
+        CodedError(kind.code, kind.text, raised_when(kind), kind.remedy)
         for kind in error_classes()
     )
+    return Section("wallet", "Errors of the wallet", text, found)
 
 
 @require_safe

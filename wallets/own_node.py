@@ -10,6 +10,7 @@ import orjson
 from jsonrpc.errors import RpcError
 from jsonrpc.stream import Stream
 from keys.grants import Grant
+from keys.site import site_url
 from networks.directory import NetworkView
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
@@ -56,6 +57,7 @@ class OwnNode(ChainNode):
                 raise UpstreamUnavailable("a result is too long")
             return orjson.loads(found.encode(value))
         except RpcError as error:
-            raise UpstreamRefused(error.code, error.message, error.data) from error
+            data = error.linked_data(site_url(""))
+            raise UpstreamRefused(error.code, error.message, data) from error
         except Unavailable as error:
             raise UpstreamUnavailable(str(error)) from error

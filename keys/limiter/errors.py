@@ -15,6 +15,10 @@ class RateLimited(RpcError):
     key spends nothing until then.
     """
 
+    remedy = (
+        "Wait for the time in Retry-After, and distribute calls evenly. A larger plan "
+        "has a higher rate."
+    )
     http_status = 429
     code = -32005
     reason = "rate_limited"
@@ -35,6 +39,7 @@ class DailyQuotaExceeded(RpcError):
     limit: credits. day: days since 1970.
     """
 
+    remedy = "Wait until 00:00 UTC, or ask support for a larger plan."
     http_status = 402
     code = -32005
     reason = "daily_quota"
@@ -54,6 +59,7 @@ class TooCostly(RpcError):
     credits: the cost of the request. burst: the limit.
     """
 
+    remedy = "Send fewer calls in one batch."
     code = -32600
     reason = "batch_too_costly"
 

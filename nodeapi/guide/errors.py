@@ -1,8 +1,9 @@
-"""The table of errors, generated from their classes."""
+"""The tables of errors, generated from their classes."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from jsonrpc.errors import RpcError, error_classes
 
 
 class ErrorEntry(NamedTuple):
-    """A row of the table of errors."""
+    """A row of a table of errors."""
 
     reason: str
     """The value of `data.reason`; empty for errors with geth's messages."""
@@ -21,8 +22,107 @@ class ErrorEntry(NamedTuple):
     status: HTTPStatus
     """The HTTP status of a single call; a batch always gets 200."""
     name: str
+    message: str
+    """The message, with placeholders in angle brackets. Empty if it has a reason."""
     when: str
-    """The condition, as a sentence."""
+    """The cause, as a sentence."""
+    remedy: str
+    """What the caller can do, as sentences."""
+
+
+class CodedError(NamedTuple):
+    """A row of a table of errors that only have a code."""
+
+    code: int
+    message: str
+    """The message, a description of it, or "" if it varies."""
+    when: str
+    """The cause, as a sentence."""
+    remedy: str
+    """What the caller can do, as sentences."""
+
+
+class Section(NamedTuple):
+    """The errors of another package. name: identifier for links."""
+
+    name: str
+    title: str
+    text: str
+    errors: list[CodedError]
+
+
+ErrorSection = Callable[[], Section]
+
+
+EXECUTION_ERRORS = [
+    CodedError(
+        3,
+        "execution reverted: <reason>",
+        "When a contract reverts a call.",
+        "Decode the reason from data with the ABI of the contract.",
+    ),
+    CodedError(
+        -32015,
+        "of the EVM",
+        "For a call in the result of eth_simulateV1 that fails during its execution.",
+        "Correct the call. The other calls of the simulation have their own results.",
+    ),
+    CodedError(
+        -38010,
+        "nonce too low",
+        "When eth_simulateV1 validates a call whose nonce was used already.",
+        "Use the next nonce of the sender, or leave the nonce out.",
+    ),
+    CodedError(
+        -38011,
+        "nonce too high",
+        "When eth_simulateV1 validates a call whose nonce is not the next one.",
+        "Use the next nonce of the sender, or leave the nonce out.",
+    ),
+    CodedError(
+        -38012,
+        "max fee per gas less than block base fee",
+        "When eth_simulateV1 validates a call that pays less than the base fee.",
+        "Raise maxFeePerGas, or override the base fee of the block.",
+    ),
+    CodedError(
+        -38013,
+        "intrinsic gas too low",
+        "When the gas limit of a simulated call is below its fixed cost.",
+        "Raise the gas limit of the call.",
+    ),
+    CodedError(
+        -38014,
+        "insufficient funds for gas * price + value",
+        "When the sender of a simulated call can't pay for it.",
+        "Override the balance of the sender, or turn validation off.",
+    ),
+    CodedError(
+        -38015,
+        "block gas limit reached",
+        "When the calls of a simulated block need more gas than the block has.",
+        "Distribute the calls over several blocks, or override the gas limit.",
+    ),
+    CodedError(
+        -38020,
+        "block numbers must be in order",
+        "When a simulated block has a number that is not above the one before.",
+        "Number the blocks in ascending order, or leave the numbers out.",
+    ),
+    CodedError(
+        -38021,
+        "block timestamps must be in order",
+        "When a simulated block has a timestamp that is not above the one before.",
+        "Use ascending timestamps, or leave them out.",
+    ),
+    CodedError(
+        -38025,
+        "max initcode size exceeded",
+        "When a simulated call creates a contract with too much code.",
+        "Shorten the code, or split the contract.",
+    ),
+]
+"""Codes that no class has, because the execution returns them with their messages."""
 
 
 def error_entries() -> list[ErrorEntry]:
@@ -33,7 +133,9 @@ def error_entries() -> list[ErrorEntry]:
             error.code,
             HTTPStatus(error.http_status),
             error.__name__,
+            "" if error.reason else error.form or error.text,
             _sentence(error),
+            error.remedy,
         )
         for error in error_classes()
         if not error.__name__.startswith("_")  # base classes

@@ -1,4 +1,4 @@
-"""URLs of the documentation, below `/docs/`; `config.urls` adds the wallet's page."""
+"""URLs of the documentation, below `/docs/`; `config.urls` adds the wallet's page and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ pages = [
     path("networks", views.networks, name="networks"),
     path("console", views.console, name="console"),
     path("limits", views.limits, name="limits"),
-    path("errors", views.errors, name="errors"),
     path("rotation", views.rotation, name="rotation"),
     path("management", views.management, name="management"),
     path("changelog", views.changelog, name="changelog"),

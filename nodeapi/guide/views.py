@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +18,7 @@ from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
 from networks.models import Network
 from nodeapi import openrpc as document
 from nodeapi.guide.contents import PAGES, place_of
-from nodeapi.guide.errors import error_entries
+from nodeapi.guide.errors import EXECUTION_ERRORS, ErrorSection, error_entries
 from nodeapi.guide.examples import examples
 from nodeapi.guide.facts import bounds, operations, releases
 from nodeapi.methods import registry
@@ -77,9 +78,20 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @without_scripts
 @require_safe
-def errors(request: HttpRequest) -> HttpResponse:
-    """Show all errors of the API. The member `data.see` of an error links here."""
-    return show_page(request, "errors", entries=error_entries())
+def errors(request: HttpRequest, others: Sequence[ErrorSection] = ()) -> HttpResponse:
+    """Show all errors of the API. The member `data.see` of an error links here.
+
+    others: errors of packages above this one; `config.urls` names them.
+    """
+    entries = error_entries()
+    return show_page(
+        request,
+        "errors",
+        entries=[entry for entry in entries if entry.reason],
+        geth_entries=[entry for entry in entries if not entry.reason],
+        execution_errors=EXECUTION_ERRORS,
+        sections=[section() for section in others],
+    )
 
 
 @without_scripts

@@ -13,8 +13,10 @@ from jsonrpc.registry import Method
 from keys import permits
 from keys.grants import Grant
 from keys.metering import OK, UNKNOWN_METHOD, outcome_of
+from keys.site import tracing_path
 from networks.directory import NetworkView
 from nodeapi import conf
+from nodeapi.access import Headers, site_of
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
 from nodeapi.ports import (
     Filters,
@@ -43,6 +45,7 @@ class Context:
     relay: asks upstreams, or None if the service does not.
     filters: the filters that clients poll, or None if the service has none.
     notifier: the socket that the request has arrived on, None over HTTP.
+    headers: of the request, or of the socket's handshake. None if it has none.
     """
 
     request_id: RequestId
@@ -57,6 +60,7 @@ class Context:
     relay: Relay | None = None
     notifier: Notifier | None = None
     filters: Filters | None = None
+    headers: Headers | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
     _surcharge: int = field(default=0, init=False)
 
@@ -71,6 +75,16 @@ class Context:
     def payer(self) -> int:
         """The id of the API key."""
         return self.grant.api_key_id
+
+    @property
+    def site(self) -> str:
+        """Base URL of the links in errors."""
+        return site_of(self.headers or {})
+
+    @property
+    def _tracing_page(self) -> str:
+        """Path of the page on which the key's owner requests access to tracing."""
+        return tracing_path(self.grant.api_key_id, self.network.slug)
 
     @property
     def pending(self) -> Relay | None:
@@ -150,6 +164,7 @@ class Context:
             raise MethodNotEntitled(
                 method.name,
                 self.network.slug,
+                tracing_page=self._tracing_page,
                 contact=conf.support_contact(),
                 expired_at=None if permit is None else permit.expires_at,
             )
@@ -169,7 +184,10 @@ class Context:
         permit = self.grant.permits.get((network.id, TRACE))
         if permit is None or not permit.covers(tracer):
             raise TracerNotEntitled(
-                tracer, network.slug, contact=conf.support_contact()
+                tracer,
+                network.slug,
+                tracing_page=self._tracing_page,
+                contact=conf.support_contact(),
             )
 
 

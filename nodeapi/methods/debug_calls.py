@@ -47,6 +47,7 @@ _NAMES = frozenset(name.casefold() for name in _FIELDS)
 class PendingNotTraceable(RpcError):
     """Raised when a call is to be traced on the pending block."""
 
+    remedy = "Trace the call on the tag latest."
     text = "tracing on top of pending is not supported"
 
 

@@ -32,6 +32,9 @@ _MAX_INT = 2**63 - 1
 class ModifiedAccountsError(RpcError):
     """Raised when blocks to be compared do not exist, or are in the wrong order."""
 
+    form = 'such as "start block <hash> not found"'
+    remedy = "Pass two existing blocks, the older one first."
+
 
 def _int(value: Any) -> int:
     """Decode a JSON number to Go's int."""

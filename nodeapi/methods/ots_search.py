@@ -34,6 +34,9 @@ _HASH = re.compile(rb'"hash":"0x([0-9a-f]{64})"')
 class PageTooLarge(RpcError):
     """Raised when a page of a search by account has too many transactions."""
 
+    form = "max allowed page size: <limit>"
+    remedy = "Request a smaller page."
+
     def __init__(self) -> None:
         super().__init__(f"max allowed page size: {MAX_PAGE_SIZE}")
 

@@ -50,6 +50,9 @@ PARITY_TRACERS = {"trace": FLAT_CALL, "stateDiff": PRESTATE}
 class BadTracerConfig(RpcError):
     """Raised when a `tracerConfig` or a `timeout` is invalid."""
 
+    form = "that of the tracer"
+    remedy = "Correct tracerConfig or timeout as the message says."
+
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:

@@ -19,6 +19,9 @@ VM_TRACE = "vmTrace"
 class UnknownTraceType(RpcError):
     """Raised when a trace type is neither trace, vmTrace nor stateDiff."""
 
+    form = "unrecognized trace type: <type>"
+    remedy = "Use the types trace, vmTrace and stateDiff."
+
     def __init__(self, name: str) -> None:
         super().__init__(f"unrecognized trace type: {name}")
 

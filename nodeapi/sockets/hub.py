@@ -14,7 +14,7 @@ from jsonrpc.errors import RpcError, TooManyConnections
 from keys.errors import KeyRequired
 from keys.grants import Grant
 from networks.directory import NetworkView
-from nodeapi.access import Headers, read_path
+from nodeapi.access import Headers, read_path, site_of
 from nodeapi.endpoint import Endpoint
 from nodeapi.errors import UnknownNetwork
 from nodeapi.feed import BlockEvent, send_events
@@ -173,7 +173,7 @@ class Hub:
             return self._join(caller, grant, wire, Share(process, client))
         except Exception as cause:
             error = self.access.refusal(cause, client, request_id)
-            raise _rejected(error, request_id) from None
+            raise _rejected(error, request_id, site_of(headers)) from None
 
     def leave(self, peer: Peer) -> None:
         """Forget a closed socket."""
@@ -273,8 +273,8 @@ def _send(
             peer.settle(events[0].read_at)
 
 
-def _rejected(error: RpcError, request_id: RequestId) -> Rejected:
-    """Return the rejection of a handshake with an error."""
+def _rejected(error: RpcError, request_id: RequestId, site: str) -> Rejected:
+    """Return the rejection of a handshake with an error. site: see `jsonrpc.answers`."""
     headers = {**error.headers}
     headers.pop("Connection", None)
     lines = [
@@ -283,5 +283,5 @@ def _rejected(error: RpcError, request_id: RequestId) -> Rejected:
         (b"x-request-id", bytes(request_id)),
         *header_lines(headers),
     ]
-    body = refusal(NULL, error).body.decode()
+    body = refusal(NULL, error, site).body.decode()
     return Rejected(error.http_status, body, lines)

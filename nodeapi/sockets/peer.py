@@ -23,7 +23,7 @@ from jsonrpc.stream import ResultTooLarge, Stream
 from keys.grants import Grant
 from keys.metering import OK
 from networks.directory import NetworkView
-from nodeapi.access import Access, Headers
+from nodeapi.access import Access, Headers, site_of
 from nodeapi.calls import Calls
 from nodeapi.errors import (
     NoPendingTransactions,
@@ -193,6 +193,11 @@ class Peer:
         self._unpaid = 0
         self._is_paying = False
 
+    @property
+    def _site(self) -> str:
+        """Base URL of the links in errors."""
+        return site_of(self.caller.headers)
+
     # Authorization
 
     def require(self, grant: Grant) -> NetworkView:
@@ -243,7 +248,7 @@ class Peer:
         is_full = self._calls >= limits.MAX_CALLS
         if is_full or self.call_bytes + len(frame) > limits.MAX_CALL_BYTES:
             error = TooManyCalls(limits.MAX_CALLS, limits.MAX_CALL_BYTES)
-            self.writer.send(self._hub.calls.refuse(frame, error).body)
+            self.writer.send(self._hub.calls.refuse(frame, error, self._site).body)
             self._note_refusal("", error)
             return
         self._count(1, len(frame))
@@ -268,6 +273,7 @@ class Peer:
             relay=service.relay,
             notifier=notifier,
             filters=service.filters,
+            headers=self.caller.headers,
         )
         notifier.is_authorized = True
         return self._hub.calls.respond(frame, context, self._gone.wait)
@@ -302,7 +308,7 @@ class Peer:
     ) -> None:
         """Answer a frame whose key was refused, or whose calls have crashed."""
         error = self._hub.access.refusal(cause, self.caller.client, notifier.request_id)
-        self.writer.send(self._hub.calls.refuse(frame, error).body)
+        self.writer.send(self._hub.calls.refuse(frame, error, self._site).body)
         is_ours = error.code == InternalError.code
         if not notifier.is_authorized and not is_ours:
             self.end_if_refused(error)
@@ -317,10 +323,12 @@ class Peer:
                     if self.writer.is_open:
                         self.writer.send(await self._read(stream))
         except RpcError as error:
-            self.writer.send(self._hub.calls.refuse(frame, error).body)
+            self.writer.send(self._hub.calls.refuse(frame, error, self._site).body)
         except Exception:
             logger.exception("a long result was not read")
-            self.writer.send(self._hub.calls.refuse(frame, InternalError()).body)
+            self.writer.send(
+                self._hub.calls.refuse(frame, InternalError(), self._site).body
+            )
         finally:
             self._count(-1, -len(frame))
             await stream.aclose()

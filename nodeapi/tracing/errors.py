@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jsonrpc.errors import RpcError
 from nodeapi.go_durations import go_duration
 
@@ -11,12 +13,15 @@ SLICE_ADVICE = "ask for fewer transactions with fromTx and toTx"
 class TraceFailed(RpcError):
     """Raised when a block cannot be traced or a tracer fails. The message is geth's."""
 
+    form = "tracing failed: <fault>"
+    remedy = "Correct the tracer or its options as the message says."
     costs_full_price = True
 
 
 class ExecutionTimedOut(RpcError):
     """Raised when a trace exceeds its limit of time or memory."""
 
+    remedy = "Trace single transactions, use a native tracer, or pass a longer timeout."
     text = "execution timeout"
     costs_full_price = True
 
@@ -27,6 +32,10 @@ class TraceResultTooLarge(RpcError):
     limit: bytes.
     """
 
+    remedy = (
+        "Trace fewer transactions with fromTx and toTx, or leave the stack, memory and "
+        "storage out."
+    )
     code = -32003
     reason = "response_too_large"
     costs_full_price = True
@@ -47,6 +56,8 @@ class TaskError(RpcError):
     is_lasting: whether the same task fails again with the same error.
     """
 
+    form = 'such as "out of gas"'
+    remedy = "Correct the call, its gas limit or its block as the message says."
     costs_full_price = True
 
     def __init__(
@@ -69,6 +80,13 @@ class TaskError(RpcError):
         """The error object's `data`."""
         return self._data
 
+    @property
+    def links(self) -> Mapping[str, str]:
+        """The link of an error with a reason, which a trace worker has reported."""
+        data = self._data
+        reason = data.get("reason") if isinstance(data, dict) else None
+        return {"see": f"/docs/errors#{reason}"} if reason else {}
+
 
 class TaskTimeout(RpcError):
     """Raised when an execution takes too long, or needs too much memory.
@@ -76,6 +94,8 @@ class TaskTimeout(RpcError):
     timeout: seconds.
     """
 
+    form = "execution aborted (timeout = <time>)"
+    remedy = "Make a call that executes less, with a lower gas limit or on less data."
     costs_full_price = True
 
     def __init__(self, timeout: float) -> None:
@@ -88,6 +108,7 @@ class TaskResultTooLarge(RpcError):
     limit: bytes. gas_used: gas that was executed.
     """
 
+    remedy = "Make a call that returns less."
     code = -32003
     reason = "response_too_large"
     costs_full_price = True
@@ -105,6 +126,7 @@ class TooManyExecutions(RpcError):
     limit: number of calls.
     """
 
+    remedy = "Wait for responses before you send more calls."
     http_status = 429
     code = -32005
     reason = "too_many_executions"
@@ -125,6 +147,7 @@ class TooManyConcurrent(RpcError):
     limit: number of traces.
     """
 
+    remedy = "Wait until a trace is complete and read before you request the next one."
     http_status = 429
     code = -32005
     reason = "too_many_concurrent"
@@ -144,6 +167,7 @@ class TooMuchUnread(RpcError):
     limit: bytes of all unread results of the account's keys together, in one process.
     """
 
+    remedy = "Read long responses completely, or close their connections."
     http_status = 429
     code = -32005
     reason = "too_much_unread"

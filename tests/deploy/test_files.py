@@ -262,7 +262,8 @@ def test_nginx_waits_longer_than_the_service_and_lets_in_as_much() -> None:
 def test_nginx_refuses_in_our_own_words(status: str, error: RpcError) -> None:
     (told,) = re.findall(rf"return {status} '(.*)';", nginx_conf())
     document = json.loads(told)
-    said = {"code": error.code, "message": error.message, "data": error.data}
+    data = error.linked_data("https://$server_name")
+    said = {"code": error.code, "message": error.message, "data": data}
     assert document == {"jsonrpc": "2.0", "id": None, "error": said}
 
 

@@ -46,6 +46,7 @@ class Caller:
 
     request_id = "request-7"
     payer = 1
+    site = "https://node.example"
 
     def __init__(self) -> None:
         self.balance = 0

@@ -193,7 +193,7 @@ def test_capability_is_asked_for_before_the_parameters():
     assert told([call("special")])[0]["error"] == {
         "code": -32002,
         "message": "denied",
-        "data": {"reason": "denied", "see": "/docs/errors#denied"},
+        "data": {"reason": "denied", "see": "https://node.example/docs/errors#denied"},
     }
 
 
@@ -431,7 +431,7 @@ def test_calls_are_given_up_with_the_request():
 
 def refuse(body: bytes) -> Reply:
     dispatcher = Dispatcher(support.registry, Limits(), {})
-    return dispatcher.refuse(body, support.Denied())
+    return dispatcher.refuse(body, support.Denied(), support.Caller.site)
 
 
 def test_refused_call_is_reported_under_its_id():

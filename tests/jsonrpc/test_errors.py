@@ -27,9 +27,9 @@ def test_class_says_when_it_is_raised(kind):
 
 
 def test_data_contains_the_reason_and_a_link_to_the_documentation():
-    assert errors.BodyTooLarge(5).data == {
+    assert errors.BodyTooLarge(5).linked_data("https://node.example") == {
         "reason": "body_too_large",
-        "see": "/docs/errors#body_too_large",
+        "see": "https://node.example/docs/errors#body_too_large",
         "limit": 5,
     }
 

@@ -184,7 +184,7 @@ def test_streams_of_a_batch_are_collected_within_its_response() -> None:
         "there is room for 400000; ask for less",
         "data": {
             "reason": "response_too_large",
-            "see": "/docs/errors#response_too_large",
+            "see": "https://node.example/docs/errors#response_too_large",
             "size": 500_000,
             "limit": 400_000,
         },

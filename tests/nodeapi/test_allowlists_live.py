@@ -79,7 +79,10 @@ def test_client_that_is_not_on_the_list_is_refused_as_a_whole(
     assert (alone.status_code, batch.status_code) == (403, 403)
     error = alone.json()["error"]
     assert (error["code"], error["message"]) == (-32002, REJECTED)
-    assert error["data"] == {"reason": reason, "see": f"/docs/errors#{reason}"}
+    assert error["data"] == {
+        "reason": reason,
+        "see": f"{live.base_url}/docs/errors#{reason}",
+    }
     assert batch.json() == [
         {"jsonrpc": "2.0", "id": number, "error": error} for number in (5, 6)
     ]

@@ -49,7 +49,8 @@ def test_method_is_for_keys_that_were_granted_it_on_the_network():
         "; ask the provider's support about custom plans",
         "data": {
             "reason": "method_not_entitled",
-            "see": "/docs/errors#method_not_entitled",
+            "see": "http://127.0.0.1:8000/docs/errors#method_not_entitled",
+            "request_access": "http://127.0.0.1:8000/dashboard/keys/1/tracing/hive",
             "method": "debug_x",
             "network": "hive",
         },
@@ -86,7 +87,7 @@ def test_tracer_that_the_network_lacks_is_a_wrong_parameter():
         '; available: "4byteTracer", "flatCallTracer"',
         "data": {
             "reason": "tracer_not_available",
-            "see": "/docs/errors#tracer_not_available",
+            "see": "http://127.0.0.1:8000/docs/errors#tracer_not_available",
             "tracer": "callTracer",
             "network": "hive",
             "available": ["4byteTracer", "flatCallTracer"],
@@ -104,7 +105,8 @@ def test_tracer_that_the_key_lacks_is_refused_and_the_granted_one_is_not():
         "; ask the provider's support about custom plans",
         "data": {
             "reason": "tracer_not_entitled",
-            "see": "/docs/errors#tracer_not_entitled",
+            "see": "http://127.0.0.1:8000/docs/errors#tracer_not_entitled",
+            "request_access": "http://127.0.0.1:8000/dashboard/keys/1/tracing/hive",
             "tracer": "callTracer",
             "network": "hive",
         },

@@ -161,7 +161,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("path", "status", "code", "reason"), REFUSALS)
-def test_refused_call_gets_the_reason(client, path, status, code, reason):
+def test_refused_call_gets_the_reason(client, base_url, path, status, code, reason):
     response = client.post(path, json={**CHAIN_ID, "id": "mine"})
     answer = response.json()
     assert response.status_code == status
@@ -169,7 +169,7 @@ def test_refused_call_gets_the_reason(client, path, status, code, reason):
     assert answer["id"] == "mine"
     assert answer["error"]["code"] == code
     assert answer["error"]["data"]["reason"] == reason
-    assert answer["error"]["data"]["see"] == f"/docs/errors#{reason}"
+    assert answer["error"]["data"]["see"] == f"{base_url}/docs/errors#{reason}"
     assert ("www-authenticate" in response.headers) is (status == 401)
     assert response.headers.get("retry-after") == ("1" if status == 503 else None)
     assert response.headers["access-control-allow-origin"] == "*"
@@ -268,7 +268,7 @@ def chunks(size: int):
 
 @pytest.mark.parametrize("content", [b" " * (MAX_BODY_BYTES + 1), chunks])
 @pytest.mark.parametrize("size", [MAX_BODY_BYTES, 20 * MAX_BODY_BYTES])
-def test_longer_body_is_refused_declared_or_not(client, content, size):
+def test_longer_body_is_refused_declared_or_not(client, base_url, content, size):
     body = content(size) if callable(content) else content * (size // MAX_BODY_BYTES)
     response = client.post("/v3/good", content=body, headers=JSON)
     assert response.status_code == 413
@@ -278,7 +278,7 @@ def test_longer_body_is_refused_declared_or_not(client, content, size):
         "message": f"request body too large: limit {MAX_BODY_BYTES} bytes",
         "data": {
             "reason": "body_too_large",
-            "see": "/docs/errors#body_too_large",
+            "see": f"{base_url}/docs/errors#body_too_large",
             "limit": MAX_BODY_BYTES,
         },
     }

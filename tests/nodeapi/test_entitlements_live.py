@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from evm.blocks import decode_block
@@ -65,9 +66,10 @@ def refusal(api: Api, message: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.parametrize(("method", "block"), METHODS)
 def test_key_that_was_not_granted_tracing_is_refused(
-    live: Live, method: str, block: str
+    live: Live, api_key: tuple[str, ApiKey], method: str, block: str
 ) -> None:
-    with live.api("alpha") as api:
+    secret, asking = api_key
+    with live.api("alpha", secret) as api:
         status, told = refusal(api, request(method, block, {"tracer": "nonsense"}))
     assert status == 403
     assert told == {
@@ -76,7 +78,9 @@ def test_key_that_was_not_granted_tracing_is_refused(
         "; ask mail@example.org about custom plans",
         "data": {
             "reason": "method_not_entitled",
-            "see": "/docs/errors#method_not_entitled",
+            "see": f"{live.base_url}/docs/errors#method_not_entitled",
+            "request_access": live.base_url
+            + reverse("dashboard:ask", args=[asking.pk, "alpha"]),
             "method": method,
             "network": "alpha",
         },
@@ -108,7 +112,7 @@ def test_tracer_that_the_network_lacks_is_reported_with_those_it_has(
         '; available: "muxTracer", "prestateTracer"',
         "data": {
             "reason": "tracer_not_available",
-            "see": "/docs/errors#tracer_not_available",
+            "see": f"{live.base_url}/docs/errors#tracer_not_available",
             "tracer": "callTracer",
             "network": "beta",
             "available": ["muxTracer", "prestateTracer"],

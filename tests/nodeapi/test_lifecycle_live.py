@@ -134,7 +134,7 @@ def test_refusals_say_what_became_of_a_key(
         told, error = refusal(api)
     assert (told, error["code"]) == (status, -32002)
     assert error["data"]["reason"] == reason
-    assert error["data"]["see"] == f"/docs/errors#{reason}"
+    assert error["data"]["see"] == f"{live.base_url}/docs/errors#{reason}"
 
 
 def test_use_after_revocation_is_on_record_once_for_all_processes(

@@ -87,7 +87,11 @@ def check(response: httpx.Response, status: int, headers: Mapping[str, str]) -> 
 def test_call_is_refused(live: Live, keys: dict[str, str], row: Row) -> None:
     response = post(live, keys[row.key], row.call, **row.sent)
     check(response, row.status, row.headers)
-    assert response.json() == {"jsonrpc": "2.0", "id": 1, "error": error_of(row)}
+    assert response.json() == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": error_of(row, live.base_url, keys[row.key]),
+    }
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
@@ -100,7 +104,7 @@ def test_batch_is_refused_call_by_call(
         check(response, row.status, row.headers)
     else:
         check(response, 200, {})
-    error = error_of(row)
+    error = error_of(row, live.base_url, keys[row.key])
     assert response.json() == [
         {"jsonrpc": "2.0", "id": call_id, "error": error} for call_id in (7, "x")
     ]
@@ -125,7 +129,7 @@ def test_requests_over_the_rate_get_retry_after(
         assert seconds - 1 <= error["data"].pop("backoff_seconds") <= seconds
         assert error["data"] == {
             "reason": "rate_limited",
-            "see": "/docs/errors#rate_limited",
+            "see": f"{live.base_url}/docs/errors#rate_limited",
             "allowed_credits_per_second": 1,
         }
 
@@ -142,7 +146,7 @@ def test_batch_that_costs_more_than_the_burst_is_to_be_split(
             ": split it",
             "data": {
                 "reason": "batch_too_costly",
-                "see": "/docs/errors#batch_too_costly",
+                "see": f"{live.base_url}/docs/errors#batch_too_costly",
                 "credits": 110,
                 "burst": 100,
             },
@@ -234,6 +238,6 @@ def test_requests_that_are_not_looked_into_are_refused_before_their_key(
     answer = send(live, keys[key], **sent)
     check(answer, status, headers)
     assert (answer.headers.get("connection") == "close") is (status == 413)
-    told = {**data, "see": f"/docs/errors#{data['reason']}"}
+    told = {**data, "see": f"{live.base_url}/docs/errors#{data['reason']}"}
     error = {"code": -32600, "message": message, "data": told}
     assert answer.json() == {"jsonrpc": "2.0", "id": None, "error": error}

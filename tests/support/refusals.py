@@ -18,6 +18,7 @@ from keys.services import (
     set_allowlist,
 )
 from keys.services.limits import set_limits
+from keys.site import tracing_path
 from networks.models import Network
 from networks.services import configure_network
 from tests.support import chains, sample, web
@@ -206,11 +207,15 @@ def make_keys(live: Live) -> dict[str, str]:
     return {**secrets, "none": "", "malformed": malformed, "unknown": unknown}
 
 
-def error_of(row: Row) -> dict[str, Any]:
+def error_of(row: Row, site: str, secret: str) -> dict[str, Any]:
+    """Return the error object of a row. site: base URL. secret: of the row's key."""
     error: dict[str, Any] = {"code": row.code, "message": row.message}
     if row.data is not None:
-        see = f"/docs/errors#{row.data['reason']}"
-        error["data"] = {**row.data, "see": see}
+        reason = row.data["reason"]
+        error["data"] = {**row.data, "see": f"{site}/docs/errors#{reason}"}
+        if reason.endswith("_entitled"):
+            path = tracing_path(api_key_of(secret).pk, "alpha")
+            error["data"]["request_access"] = site + path
     return error
 
 

@@ -13,6 +13,7 @@ from jsonrpc import text
 from jsonrpc.envelope import NULL, write_error
 from jsonrpc.errors import ParseError as NotJson
 from jsonrpc.errors import RpcError
+from keys.site import site_url
 from wallets.errors import InvalidParams, InvalidRequest, ParseError, WalletError
 
 
@@ -76,8 +77,12 @@ def read_call(message: Any) -> Call | None:
 def write_failure(call_id: bytes, error: WalletError | RpcError) -> bytes:
     """Return an error response. call_id: as JSON."""
     members: dict[str, object] = {"code": error.code, "message": error.message}
-    if error.data is not None:
-        members["data"] = error.data
+    if isinstance(error, RpcError):
+        data = error.linked_data(site_url(""))
+    else:
+        data = error.data
+    if data is not None:
+        members["data"] = data
     return write_error(call_id, text.dump(members))
 
 

@@ -2,24 +2,72 @@
 
 from __future__ import annotations
 
+import ast
+import html
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from django.test import Client
 
-from jsonrpc.errors import error_classes
-from nodeapi.guide.errors import error_entries
+from config.urls import sections
+from jsonrpc.errors import RpcError, error_classes
+from nodeapi.guide.errors import EXECUTION_ERRORS, error_entries
+from nodeapi.service import build_endpoint  # noqa: F401  # brings all errors
+from wallets.errors import WalletError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+OF_TESTS = {"Denied", "denied", "Gone", "gone", "NotThere", "Wasted"}
+"""Errors that other tests define in the same process."""
+
+OF_UPSTREAMS = {-32604, -32004, -39001}
+"""Codes of upstreams that the relay understands and does not report."""
 
 
-def test_each_reason_has_a_place_on_the_page_that_errors_point_to() -> None:
-    page = Client().get("/docs/errors").content.decode()
-    places = set(re.findall(r'<tr id="([^"]+)"', page))
-    assert places == {error.reason for error in error_classes() if error.reason}
+@pytest.fixture(scope="module")
+def page() -> str:
+    return html.unescape(Client().get("/docs/errors").content.decode())
+
+
+def test_each_reason_has_a_place_on_the_page_that_errors_point_to(page: str) -> None:
+    places = re.findall(r'<tr id="([^"]+)"', page)
+    assert len(places) == len(set(places))
+    reasons = {error.reason for error in ours() if error.reason}
+    names = {error.__name__ for error in ours() if not error.reason}
+    assert set(places) - OF_TESTS == reasons | {
+        one for one in names if not one.startswith("_")
+    }
     assert "key_invalid" in places
 
 
-def test_each_error_says_when_it_is_raised() -> None:
+def test_each_error_says_when_it_is_raised_and_what_to_do(page: str) -> None:
     for entry in error_entries():
+        if entry.name in OF_TESTS:
+            continue
         assert re.fullmatch(r"(When|For|Once|If|Where)\b.*\.", entry.when), entry.name
+        assert re.fullmatch(r"[A-Z].*\.", entry.remedy), entry.name
+        assert entry.reason or entry.message, entry.name
+        assert entry.when in page and entry.remedy in page, entry.name
+
+
+def test_errors_of_the_wallet_are_on_the_page(page: str) -> None:
+    for section in sections["others"]:
+        for error in section().errors:
+            assert re.fullmatch(r"When\b.*\.", error.when), error
+            assert re.fullmatch(r"[A-Z].*\.", error.remedy), error
+            assert f"<td>{error.message or '–'}</td>" in page
+            assert error.remedy in page
+
+
+def test_each_code_that_the_code_contains_is_on_the_page(page: str) -> None:
+    codes = {code for tree in sources() for code in codes_in(tree)}
+    codes |= {kind.code for kind in (*ours(), *wallet_kinds()) if hasattr(kind, "code")}
+    shown = {int(code) for code in re.findall(r"<code>(-?\d+)</code>", page)}
+    assert {-32000, -32601, -38014, 3, 4, 4001} <= codes | {3}
+    assert codes - OF_UPSTREAMS <= shown
+    assert {error.code for error in EXECUTION_ERRORS} <= shown
 
 
 def test_referrer_policy_hides_pages_from_other_sites_and_keeps_the_origin_of_forms() -> (
@@ -27,3 +75,31 @@ def test_referrer_policy_hides_pages_from_other_sites_and_keeps_the_origin_of_fo
 ):
     # Browsers send "Origin: null" from a page with no-referrer, which CSRF refuses.
     assert Client().get("/docs/errors")["Referrer-Policy"] == "same-origin"
+
+
+def ours() -> list[type[RpcError]]:
+    """Return the error classes of the service, without those of tests."""
+    return [one for one in error_classes() if not one.__module__.startswith("tests.")]
+
+
+def wallet_kinds() -> Iterator[type[WalletError]]:
+    waiting = WalletError.__subclasses__()
+    while waiting:
+        kind = waiting.pop()
+        yield kind
+        waiting += kind.__subclasses__()
+
+
+def sources() -> Iterator[ast.AST]:
+    for package in ("jsonrpc", "keys", "nodeapi", "wallets", "evm"):
+        for path in (ROOT / package).rglob("*.py"):
+            yield ast.parse(path.read_text())
+
+
+def codes_in(tree: ast.AST) -> Iterator[int]:
+    """Yield the integers of a module in the range of JSON-RPC's and geth's codes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+                if 32000 <= number < 40000 and number != 2**15:
+                    yield -number

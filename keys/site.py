@@ -1,0 +1,51 @@
+"""The base URL of the service's pages, as the sender of a request reaches them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from keys import conf
+
+MAX_HOST_LENGTH = 261
+"""Characters of the longest Host header that a link repeats: those of a name in the
+domain name system, a colon and a port."""
+
+CACHED_HOSTS = 64
+"""Hosts whose URLs are cached. Most services have one."""
+
+
+def site_url(host: str) -> str:
+    """Return the service's URL for the sender of a request, without a final slash.
+
+    host: the request's Host header; "" without one. It is part of the URL only if
+        PUBLIC_URL is not set and pages are served on that host (ALLOWED_HOSTS).
+    """
+    public = conf.public_url()
+    if public:
+        return public
+    if len(host) <= MAX_HOST_LENGTH and _is_served(host, tuple(settings.ALLOWED_HOSTS)):
+        return f"{'https' if settings.HTTPS else 'http'}://{host}"
+    return local_url()
+
+
+def local_url() -> str:
+    """Return the service's URL for clients on the same machine."""
+    return f"http://127.0.0.1:{settings.PORT}"
+
+
+def tracing_path(api_key_id: int, slug: str) -> str:
+    """Return the path of the page on which an API key's owner requests tracing.
+
+    slug: of the network. `keys.dashboard.urls` serves the page.
+    """
+    return f"/dashboard/keys/{api_key_id}/tracing/{slug}"
+
+
+@lru_cache(CACHED_HOSTS)
+def _is_served(host: str, allowed: tuple[str, ...]) -> bool:
+    """Return whether a Host header is well-formed and names a host that has pages."""
+    domain, _ = split_domain_port(host)
+    return bool(domain) and validate_host(domain, allowed)
