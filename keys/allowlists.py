@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from keys import corrections
 from keys.errors import (
     AddressNotAllowed,
     ContractNotAllowed,
@@ -84,9 +86,7 @@ def parse_origin(text: str) -> Origin:
     """Parse an origin or a pattern. Raises: ValueError if it is malformed."""
     match = _ORIGIN.fullmatch(text.strip().removesuffix("/").lower())
     if match is None:
-        raise ValueError(
-            f"{text!r} is no origin: https://dapp.example, *.dapp.example, localhost:*"
-        )
+        raise ValueError(f"{text!r} is not an origin")
     scheme, port = match["scheme"] or "", match["port"] or ""
     if port == _DEFAULT_PORTS.get(scheme):
         port = ""
@@ -96,22 +96,45 @@ def parse_origin(text: str) -> Origin:
 def normalise(kind: str, value: str) -> str:
     """Return an entry in the form in which it is stored.
 
-    Raises: ValueError with a message for the user if the entry is malformed.
+    Raises: ValueError if the entry is malformed, with a message for the user that
+        suggests a correction or gives an example.
     """
     value = value.strip()
     if not (0 < len(value) <= MAX_LENGTH and value.isprintable()):
-        raise ValueError(f"an entry has 1 to {MAX_LENGTH} characters, all printable")
-    if kind == ORIGIN:
-        return str(parse_origin(value))
-    if kind == IP:
-        return str(_network(value))
-    if kind == METHOD and not _METHOD.fullmatch(value):
-        raise ValueError(f"{value!r} is no method: eth_getStorageAt")
-    if kind == CONTRACT:
-        value = value.lower()
-        if not _CONTRACT.fullmatch(value):
-            raise ValueError(f"{value!r} is no address: 0x and 40 hexadecimal digits")
+        raise ValueError(
+            f"An entry has 1 to {MAX_LENGTH} characters, all of them printable."
+        )
+    if kind == USER_AGENT:
+        return value
+    fault, example, parse, correct = _FORMS[kind]
+    try:
+        return parse(value)
+    except ValueError:
+        suggestion = _first_valid(parse, correct(value))
+        hint = (
+            f". Did you mean {suggestion}?" if suggestion else f", such as {example}."
+        )
+        raise ValueError(f"{value!r} is not {fault}{hint}") from None
+
+
+def _first_valid(parse: Callable[[str], str], texts: Iterable[str]) -> str:
+    """Return the first well-formed text in its stored form, or ""."""
+    for text in texts:
+        with suppress(ValueError):
+            return parse(text[:MAX_LENGTH])
+    return ""
+
+
+def _parse_method(value: str) -> str:
+    if not _METHOD.fullmatch(value):
+        raise ValueError(value)
     return value
+
+
+def _parse_contract(value: str) -> str:
+    if not _CONTRACT.fullmatch(value.lower()):
+        raise ValueError(value)
+    return value.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +214,39 @@ def make_allowlists(entries: Iterable[tuple[str, str]]) -> Allowlists:
 
 
 def _network(value: str) -> Network:
-    try:
-        return ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        raise ValueError(
-            f"{value!r} is no address or network: 192.0.2.7, 2001:db8::/32"
-        ) from None
+    return ipaddress.ip_network(value, strict=False)
+
+
+_FORMS: dict[
+    str, tuple[str, str, Callable[[str], str], Callable[[str], Iterable[str]]]
+] = {
+    ORIGIN: (
+        "an origin",
+        "https://dapp.example, *.dapp.example or localhost:*",
+        lambda value: str(parse_origin(value)),
+        corrections.origin_corrections,
+    ),
+    IP: (
+        "an IP address or network",
+        "192.0.2.7 or 2001:db8::/32",
+        lambda value: str(_network(value)),
+        corrections.network_corrections,
+    ),
+    METHOD: (
+        "a method",
+        "eth_getStorageAt",
+        _parse_method,
+        corrections.method_corrections,
+    ),
+    CONTRACT: (
+        "an address",
+        "0x and 40 hexadecimal digits",
+        _parse_contract,
+        corrections.contract_corrections,
+    ),
+}
+"""By kind: a noun for an entry, an example, a function that returns the stored form or
+raises ValueError, and a function that yields corrections."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,6 +1,12 @@
 """The node app."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 from django.apps import AppConfig
+
+from keys.served_methods import ServedMethod, register
 
 
 class NodeApiConfig(AppConfig):
@@ -10,5 +16,15 @@ class NodeApiConfig(AppConfig):
     verbose_name = "Node"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and the methods for allowlists."""
         import nodeapi.checks  # noqa: F401  # registers its checks
+
+        register(_methods)
+
+
+def _methods() -> Iterator[ServedMethod]:
+    """Yield the methods. They are imported when they are needed."""
+    from nodeapi.methods import registry
+
+    for method in registry:
+        yield ServedMethod(method.name, method.summary)

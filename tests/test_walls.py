@@ -54,6 +54,7 @@ PURE = [
     "evm",
     "keys.allowlists",
     "keys.charts",
+    "keys.corrections",
     "keys.format",
     "keys.limiter",
     "keys.latencies",

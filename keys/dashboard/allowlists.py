@@ -1,44 +1,54 @@
-"""The page of a key's allowlists."""
+"""The page of a key's allowlists: one form for all lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from keys.actors import actor_of
-from keys.allowlists import MAX_ENTRIES, MAX_LENGTH
+from keys.allowlists import MAX_ENTRIES
 from keys.dashboard.access import dashboard_page, own_key
+from keys.dashboard.method_choices import MethodChoices, method_choices
 from keys.models import AllowlistKind, ApiKey
-from keys.services import set_allowlist
+from keys.services import set_allowlists
 
-MAX_TEXT = 2 * MAX_ENTRIES * MAX_LENGTH
-"""Most characters of a list in the form."""
+MAX_LINES = 10 * MAX_ENTRIES
+"""Longer lists are not parsed. They are rejected, and stay in the form."""
 
 _WORDS = {
     AllowlistKind.ORIGIN: (
         "Origins",
-        "Pages that may call: https://dapp.example, *.dapp.example (subdomains), "
-        "localhost:* (any port).",
+        "Web pages that may call: https://dapp.example, *.dapp.example (subdomains), "
+        "localhost:* (any port). One per line.",
     ),
     AllowlistKind.USER_AGENT: (
         "User agents",
-        "A part of the User-Agent header, in any case.",
+        "A part of the User-Agent header, in upper or lower case. One per line.",
     ),
     AllowlistKind.IP: (
         "IP addresses",
-        "Addresses or networks of clients: 192.0.2.7, 2001:db8::/32.",
+        "Addresses or networks of your servers: 192.0.2.7, 2001:db8::/32. One per line.",
     ),
-    AllowlistKind.METHOD: ("Methods", "Their names: eth_getStorageAt."),
+    AllowlistKind.METHOD: ("Methods", "The JSON-RPC methods that may be called."),
     AllowlistKind.CONTRACT: (
         "Contract addresses",
-        "Asked of methods with an address among their parameters.",
+        "Checked in calls with an address among their parameters. One per line.",
     ),
+}
+
+_SEPARATORS = {
+    AllowlistKind.ORIGIN: r"[\r\n,;]+",
+    AllowlistKind.USER_AGENT: r"[\r\n]+",
+    AllowlistKind.IP: r"[\s,;]+",
+    AllowlistKind.METHOD: r"[\s,;]+",
+    AllowlistKind.CONTRACT: r"[\s,;]+",
 }
 
 
@@ -46,41 +56,73 @@ _WORDS = {
 class List:
     """One allowlist in the form.
 
-    text: one entry a line. fault: the error message for `text`, or "".
+    text: the entries as typed; for methods the names typed beside the selected ones.
+    shown: the entries when the page was opened, one a line. A list that the user did
+        not change is not written, because it may have been changed in another window.
+    faults: error messages.
     """
 
     kind: AllowlistKind
     title: str
     meaning: str
     text: str
-    fault: str = ""
+    shown: str
+    methods: MethodChoices | None = None
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[str]:
+        """The selected and the typed entries."""
+        chosen = [] if self.methods is None else self.methods.chosen
+        typed = re.split(_SEPARATORS[self.kind], self.text)
+        return [*chosen, *filter(None, map(str.strip, typed))]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the entries differ from those of the opened page."""
+        return sorted(self.values) != sorted(self.shown.splitlines())
+
+    @property
+    def rows(self) -> int:
+        """Height of the text field."""
+        return min(12, max(2, self.text.count("\n") + 2))
 
 
 @dashboard_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def allowlists(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a key's allowlists. A POST replaces one of them."""
+    """Show a key's allowlists. A POST replaces all that were changed, or none of them.
+
+    A POST with `find` only searches the methods, for browsers without scripts.
+    """
     key = own_key(request, pk)
-    lists = _lists(key)
     if request.method != "POST":
+        return _show(request, key, _stored(key))
+    lists = _sent(key, request.POST)
+    if "find" in request.POST:
         return _show(request, key, lists)
-    changed = next((a for a in lists if a.kind == request.POST.get("kind")), None)
-    if changed is None:
-        raise Http404
-    changed.text = request.POST.get("entries", "")[:MAX_TEXT]
-    values = [line.strip() for line in changed.text.splitlines() if line.strip()]
+    changed = [one for one in lists if one.is_changed]
+    for one in changed:
+        if len(one.values) > MAX_LINES:
+            one.faults = [
+                f"{len(one.values)} entries are too many: a list has at most "
+                f"{MAX_ENTRIES}."
+            ]
+    if any(one.faults for one in changed):
+        return _show(request, key, lists, HTTPStatus.BAD_REQUEST)
     try:
-        entries = set_allowlist(
-            api_key=key, kind=changed.kind, values=values, actor=actor_of(request)
+        set_allowlists(
+            api_key=key,
+            lists={one.kind: one.values for one in changed},
+            actor=actor_of(request),
         )
     except ValidationError as error:
-        changed.fault = " ".join(error.messages)
+        if not hasattr(error, "error_dict"):
+            raise
+        for one in changed:
+            one.faults = error.message_dict.get(one.kind, [])
         return _show(request, key, lists, HTTPStatus.BAD_REQUEST)
-    count = len(entries)
-    what = (
-        f"{count} of {MAX_ENTRIES} entries" if count else "empty, hence all is allowed"
-    )
-    messages.success(request, f"{changed.title}: {what}.")
+    messages.success(request, _report(changed))
     return redirect("dashboard:allowlists", pk)
 
 
@@ -90,17 +132,53 @@ def _show(
     lists: list[List],
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    context = {"key": key, "lists": lists, "max_entries": MAX_ENTRIES}
+    context = {
+        "key": key,
+        "lists": lists,
+        "faulty": [one for one in lists if one.faults],
+        "max_entries": MAX_ENTRIES,
+    }
     return render(request, "dashboard/allowlists.html", context, status=status)
 
 
-def _lists(key: ApiKey) -> list[List]:
-    kept = list(key.allowlist.all())
-    return [
-        List(
-            kind,
-            *_WORDS[kind],
-            text="\n".join(entry.value for entry in kept if entry.kind == kind),
-        )
-        for kind in AllowlistKind
-    ]
+def _stored(key: ApiKey) -> list[List]:
+    lists = []
+    for kind, entries in _entries(key).items():
+        text = "\n".join(entries)
+        one = List(kind, *_WORDS[kind], text=text, shown=text)
+        if kind is AllowlistKind.METHOD:
+            one.text, one.methods = "", method_choices(entries)
+        lists.append(one)
+    return lists
+
+
+def _sent(key: ApiKey, sent: QueryDict) -> list[List]:
+    lists = []
+    for kind, entries in _entries(key).items():
+        shown = sent.get(f"shown-{kind}", "\n".join(entries))
+        text = sent.get(f"typed-{kind}", "")
+        one = List(kind, *_WORDS[kind], text=text, shown=shown)
+        if kind is AllowlistKind.METHOD:
+            chosen = sent.getlist("method")
+            one.methods = method_choices(chosen, sent.get("search", ""))
+        lists.append(one)
+    return lists
+
+
+def _entries(key: ApiKey) -> dict[AllowlistKind, list[str]]:
+    found: dict[AllowlistKind, list[str]] = {kind: [] for kind in AllowlistKind}
+    for entry in key.allowlist.all():
+        found[AllowlistKind(entry.kind)].append(entry.value)
+    return found
+
+
+def _report(changed: list[List]) -> str:
+    """Return a message about the lists that were saved."""
+    if not changed:
+        return "Nothing was changed."
+    parts = []
+    for one in changed:
+        count = len(set(one.values))
+        size = "1 entry" if count == 1 else f"{count} entries"
+        parts.append(f"{one.title}: {size if count else 'empty, all allowed'}.")
+    return f"Saved. {' '.join(parts)}"

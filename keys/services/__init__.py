@@ -11,7 +11,7 @@ from keys.services.access import (
     request_access,
     withdraw_request,
 )
-from keys.services.allowlists import set_allowlist
+from keys.services.allowlists import set_allowlist, set_allowlists
 from keys.services.api_keys import (
     create_key,
     delete_key,
@@ -92,6 +92,7 @@ __all__ = [
     "revoke_version",
     "roll_key",
     "set_allowlist",
+    "set_allowlists",
     "switch_customer",
     "update_key",
     "withdraw_entitlement",

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from keys.allowlists import MAX_ENTRIES
 from keys.models import AllowlistEntry, AllowlistKind, ApiKey, EventType
+from keys.served_methods import served_methods, similar_method
 from keys.services.events import SYSTEM, Actor, lock, record
+
+
+@transaction.atomic
+def set_allowlists(
+    *,
+    api_key: ApiKey,
+    lists: Mapping[AllowlistKind, Iterable[str]],
+    actor: Actor = SYSTEM,
+) -> None:
+    """Replace the entries of some kinds of allowlists, or of none of them.
+
+    lists: the entries by kind. An empty list allows everything.
+
+    Raises: ValidationError with the messages of each kind that has malformed entries,
+        unknown methods or too many entries.
+    """
+    api_key = lock(api_key)
+    faults: dict[str, list[str]] = {}
+    for kind, values in lists.items():
+        wanted, messages = _read(api_key, kind, values)
+        if messages:
+            faults[str(kind)] = messages
+        elif not faults:
+            _replace(api_key, kind, wanted, actor)
+    if faults:
+        raise ValidationError(faults)
 
 
 @transaction.atomic
@@ -22,27 +49,70 @@ def set_allowlist(
 ) -> list[AllowlistEntry]:
     """Replace the entries of one kind of allowlist. An empty list allows everything.
 
-    Raises: ValidationError for a malformed entry and for too many entries.
+    Raises: ValidationError for malformed entries, unknown methods and too many entries.
     """
     if kind not in AllowlistKind.values:
         raise ValidationError(f"There are no allowlists of the kind {kind!r}.")
     api_key = lock(api_key)
-    wanted: dict[str, AllowlistEntry] = {}
+    wanted, messages = _read(api_key, AllowlistKind(kind), values)
+    if messages:
+        raise ValidationError({"values": messages})
+    _replace(api_key, AllowlistKind(kind), wanted, actor)
+    return list(api_key.allowlist.filter(kind=kind))
+
+
+def _read(
+    api_key: ApiKey, kind: AllowlistKind, values: Iterable[str]
+) -> tuple[list[str], list[str]]:
+    """Return the normalised entries, and error messages. Entries of a list are unique."""
+    wanted: dict[str, None] = {}
+    messages = []
     for value in values:
         entry = AllowlistEntry(api_key=api_key, kind=kind, value=value)
-        entry.clean()
-        wanted.setdefault(entry.value, entry)
+        try:
+            entry.clean()
+        except ValidationError as error:
+            messages += error.messages
+        else:
+            wanted[entry.value] = None
+    if kind is AllowlistKind.METHOD:
+        messages += _unknown_methods(api_key, wanted)
     if len(wanted) > MAX_ENTRIES:
-        raise ValidationError(
-            f"{len(wanted)} entries are too many: a list holds {MAX_ENTRIES}."
+        messages.append(
+            f"{len(wanted)} entries are too many: a list has at most {MAX_ENTRIES}."
         )
-    kept = {entry.value: entry for entry in api_key.allowlist.filter(kind=kind)}
-    removed = sorted(kept.keys() - wanted.keys())
-    added = sorted(wanted.keys() - kept.keys())
+    return list(wanted), list(dict.fromkeys(messages))
+
+
+def _unknown_methods(api_key: ApiKey, names: Iterable[str]) -> list[str]:
+    """Return messages about methods that are not served, except those listed already."""
+    served = served_methods()
+    if not served:
+        return []
+    unknown = [name for name in names if name not in served]
+    kept = api_key.allowlist.filter(kind=AllowlistKind.METHOD, value__in=unknown)
+    known = set(kept.values_list("value", flat=True)) if unknown else set()
+    messages = []
+    for name in unknown:
+        if name in known:
+            continue
+        similar = similar_method(name, served)
+        hint = f" Did you mean {similar}?" if similar else ""
+        messages.append(f"There is no method {name!r}.{hint}")
+    return messages
+
+
+def _replace(
+    api_key: ApiKey, kind: AllowlistKind, wanted: list[str], actor: Actor
+) -> None:
+    kept = set(api_key.allowlist.filter(kind=kind).values_list("value", flat=True))
+    removed = sorted(kept.difference(wanted))
+    added = sorted(set(wanted) - kept)
     api_key.allowlist.filter(kind=kind, value__in=removed).delete()
     for value in added:
-        wanted[value].full_clean()
-        wanted[value].save()
+        entry = AllowlistEntry(api_key=api_key, kind=kind, value=value)
+        entry.full_clean()
+        entry.save()
     if added or removed:
         record(
             api_key,
@@ -52,4 +122,3 @@ def set_allowlist(
             added=added,
             removed=removed,
         )
-    return list(api_key.allowlist.filter(kind=kind))

@@ -13,8 +13,13 @@ from keys.allowlists import (
     make_allowlists,
     normalise,
 )
-from keys.models import AllowlistEntry, ApiKey, KeyEvent
-from keys.services import create_key, get_or_create_customer, set_allowlist
+from keys.models import AllowlistEntry, AllowlistKind, ApiKey, KeyEvent
+from keys.services import (
+    create_key,
+    get_or_create_customer,
+    set_allowlist,
+    set_allowlists,
+)
 
 
 def reason(check: object, *arguments: object) -> str:
@@ -146,8 +151,47 @@ def test_kinds_are_joined_and_empty_ones_allow_everything() -> None:
     ],
 )
 def test_entry_that_makes_no_sense_is_refused(kind: str, value: str) -> None:
-    with pytest.raises(ValueError, match=r"is no |an entry has"):
+    with pytest.raises(ValueError, match=r"is not an? |An entry has"):
         normalise(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "suggestion"),
+    [
+        (ORIGIN, "https://a.example/path?x=1", "https://a.example"),
+        (ORIGIN, "https://user@a.example", "https://a.example"),
+        (ORIGIN, "https:/a.example:8443", "https://a.example:8443"),
+        (ORIGIN, "a,example", "a.example"),
+        (ORIGIN, "https://x*.a.example", "https://*.a.example"),
+        (ORIGIN, "https://bücher.example", "https://xn--bcher-kva.example"),
+        (IP, "192.0.2", "192.0.2.0/24"),
+        (IP, "192.0.2.*", "192.0.2.0/24"),
+        (IP, "http://192.0.2.7:8545", "192.0.2.7/32"),
+        (IP, "[2001:db8::1]", "2001:db8::1/128"),
+        (IP, "192.0.2.7/255", "192.0.2.7/32"),
+        (METHOD, "eth getBlockByHash", "eth_getBlockByHash"),
+        (METHOD, "'eth_call'", "eth_call"),
+        (CONTRACT, "AB" * 20, "0x" + "ab" * 20),
+        (CONTRACT, "https://scan.example/a/0x" + "ab" * 20, "0x" + "ab" * 20),
+    ],
+)
+def test_malformed_entry_is_rejected_with_a_suggestion(
+    kind: str, value: str, suggestion: str
+) -> None:
+    with pytest.raises(ValueError, match="Did you mean") as caught:
+        normalise(kind, value)
+    assert str(caught.value).endswith(f"Did you mean {suggestion}?")
+    assert normalise(kind, suggestion) == suggestion
+
+
+def test_entry_without_a_likely_correction_is_rejected_with_an_example() -> None:
+    for kind, value, example in (
+        (ORIGIN, "*", "such as https://dapp.example,"),
+        (IP, "300.1.1.1", "such as 192.0.2.7 or"),
+        (CONTRACT, "0x12", "such as 0x and 40 hexadecimal digits."),
+    ):
+        with pytest.raises(ValueError, match=example):
+            normalise(kind, value)
 
 
 @pytest.fixture
@@ -187,9 +231,52 @@ def test_list_holds_thirty_entries(api_key: ApiKey) -> None:
     assert "10.0.0.0/32" in values(api_key)
 
 
+def test_unknown_method_is_rejected_with_the_most_similar_one(api_key: ApiKey) -> None:
+    with pytest.raises(ValidationError) as caught:
+        set_allowlist(
+            api_key=api_key,
+            kind=METHOD,
+            values=["eth_call", "eth_getBlockbyHash", "eth_blocknumbr", "foo_zzzzzz"],
+        )
+    assert caught.value.messages == [
+        "There is no method 'eth_getBlockbyHash'. Did you mean eth_getBlockByHash?",
+        "There is no method 'eth_blocknumbr'. Did you mean eth_blockNumber?",
+        "There is no method 'foo_zzzzzz'.",
+    ]
+    assert values(api_key) == []
+
+
+def test_method_that_is_no_longer_served_can_stay_on_its_list(api_key: ApiKey) -> None:
+    AllowlistEntry.objects.create(api_key=api_key, kind=METHOD, value="eth_former")
+    set_allowlist(api_key=api_key, kind=METHOD, values=["eth_former", "eth_call"])
+    assert values(api_key) == ["eth_call", "eth_former"]
+
+
+def test_all_lists_are_replaced_at_once_or_not_at_all(api_key: ApiKey) -> None:
+    wrong = {
+        AllowlistKind.ORIGIN: ["a.example", "https://b.example/path"],
+        AllowlistKind.IP: ["192.0.2.7"],
+        AllowlistKind.METHOD: ["eth_cal"],
+    }
+    with pytest.raises(ValidationError) as caught:
+        set_allowlists(api_key=api_key, lists=wrong)
+    assert caught.value.message_dict == {
+        "origin": [
+            "'https://b.example/path' is not an origin. Did you mean https://b.example?"
+        ],
+        "method": ["There is no method 'eth_cal'. Did you mean eth_call?"],
+    }
+    assert not AllowlistEntry.objects.exists()
+    right = {AllowlistKind.ORIGIN: ["a.example"], AllowlistKind.IP: ["192.0.2.7"]}
+    set_allowlists(api_key=api_key, lists=right)
+    assert values(api_key) == ["192.0.2.7/32", "a.example"]
+    changed = KeyEvent.objects.filter(type="allowlist.changed")
+    assert {event.data["kind"] for event in changed} == {"origin", "ip"}
+
+
 def test_wrong_kind_or_entry_changes_nothing(api_key: ApiKey) -> None:
     with pytest.raises(ValidationError, match="of the kind 'colour'"):
         set_allowlist(api_key=api_key, kind="colour", values=["red"])
-    with pytest.raises(ValidationError, match="is no origin"):
+    with pytest.raises(ValidationError, match="is not an origin"):
         set_allowlist(api_key=api_key, kind=ORIGIN, values=["a.example", "*"])
     assert not AllowlistEntry.objects.exists()

@@ -180,7 +180,7 @@ def test_allowlist_is_written_on_the_keys_page(
     entry = AllowlistEntry.objects.get()
     assert (entry.kind, entry.value) == ("origin", "https://a.example")
     added["allowlist-0-value"] = "*"
-    assert "is no origin" in client.post(page, {**form, **added}).content.decode()
+    assert "is not an origin" in client.post(page, {**form, **added}).content.decode()
     kept = {"allowlist-0-id": entry.pk, "allowlist-0-api_key": issued.api_key.pk}
     gone = {**added, **kept, "allowlist-INITIAL_FORMS": 1, "allowlist-0-DELETE": "on"}
     gone["allowlist-0-value"] = entry.value

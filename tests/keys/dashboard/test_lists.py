@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import csv
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pytest
 from django.utils import timezone
 
 from keys.dashboard.activity import plain_cell
-from keys.models import AccessRequest, AllowlistEntry, Entitlement, KeyEvent, User
+from keys.models import (
+    AccessRequest,
+    AllowlistEntry,
+    AllowlistKind,
+    Entitlement,
+    KeyEvent,
+    User,
+)
 from keys.services import (
     Actor,
     approve_access,
@@ -26,48 +35,125 @@ def lines(*entries: str) -> str:
     return "\r\n".join(entries)
 
 
-def test_allowlist_is_written_as_it_is_typed(customer: Customer) -> None:
-    typed = lines("HTTPS://Dapp.example", "", "  *.dapp.example ", "localhost:*")
-    answer = customer.client.post(
-        customer.path("allowlists"), {"kind": "origin", "entries": typed}, follow=True
-    )
-    assert "Origins: 3 of 30 entries." in text(answer)
-    values = AllowlistEntry.objects.values_list("value", flat=True)
-    assert set(values) == {"https://dapp.example", "*.dapp.example", "localhost:*"}
+def stored(kind: str) -> list[str]:
+    entries = AllowlistEntry.objects.filter(kind=kind).order_by("value")
+    return list(entries.values_list("value", flat=True))
+
+
+def test_one_form_saves_all_lists(customer: Customer) -> None:
+    form = {
+        "typed-origin": lines("HTTPS://Dapp.example", "", "  *.dapp.example "),
+        "typed-user_agent": "My app, version 2",
+        "typed-ip": "192.0.2.7, 2001:db8::/32",
+        "method": ["eth_call", "eth_getLogs"],
+        "typed-method": "eth_chainId\neth_call",
+        "typed-contract": "0x" + "Ab" * 20,
+    }
+    answer = customer.client.post(customer.path("allowlists"), form, follow=True)
+    page = text(answer)
+    assert "Saved. Origins: 2 entries. User agents: 1 entry." in page
+    assert "Methods: 3 entries." in page
+    assert stored("origin") == ["*.dapp.example", "https://dapp.example"]
+    assert stored("user_agent") == ["My app, version 2"]
+    assert stored("ip") == ["192.0.2.7/32", "2001:db8::/32"]
+    assert stored("method") == ["eth_call", "eth_chainId", "eth_getLogs"]
+    assert stored("contract") == ["0x" + "ab" * 20]
     assert "https://dapp.example" in customer.page("allowlists")
-    customer.post("allowlists", kind="origin", entries="")
+    assert page.count(" checked") == 3
+    emptied = customer.client.post(customer.path("allowlists"), {}, follow=True)
+    assert "Origins: empty, all allowed." in text(emptied)
     assert not AllowlistEntry.objects.exists()
+
+
+def test_list_that_was_not_changed_is_not_written(customer: Customer) -> None:
+    """It may have been changed in another window since the page was opened."""
+    customer.post("allowlists", **{"typed-ip": "192.0.2.1"})
+    opened = {f"shown-{kind}": "" for kind in AllowlistKind.values}
+    answer = customer.client.post(
+        customer.path("allowlists"),
+        {**opened, "typed-origin": "a.example"},
+        follow=True,
+    )
+    assert "Saved. Origins: 1 entry. <" in text(answer).replace("</p>", " <")
+    assert (stored("ip"), stored("origin")) == (["192.0.2.1/32"], ["a.example"])
+    events = KeyEvent.objects.filter(type="allowlist.changed")
+    assert sorted(event.data["kind"] for event in events) == ["ip", "origin"]
+    same = {**opened, "shown-origin": "a.example", "typed-origin": "a.example"}
+    answer = customer.client.post(customer.path("allowlists"), same, follow=True)
+    assert "Nothing was changed." in text(answer)
 
 
 @pytest.mark.parametrize(
     ("kind", "entries", "fault"),
     [
-        ("origin", "*", "&#x27;*&#x27; is no origin"),
-        ("ip", "300.1.1.1", "&#x27;300.1.1.1&#x27; is no address or network"),
-        ("method", "eth getBlock", "is no method"),
+        ("origin", "*", "'*' is not an origin, such as https://dapp.example"),
+        ("origin", "https://a.example/x", "Did you mean https://a.example?"),
+        ("ip", "300.1.1.1", "'300.1.1.1' is not an IP address or network"),
+        ("method", "eth", "'eth' is not a method"),
+        ("method", "eth_getBlockbyHash", "Did you mean eth_getBlockByHash?"),
         ("contract", "0x12", "0x and 40 hexadecimal digits"),
         ("method", "x" * 201, "1 to 200 characters"),
         (
-            "method",
-            lines(*(f"eth_m{n}" for n in range(31))),
-            "31 entries are too many: a list holds 30",
+            "origin",
+            lines(*(f"a{n}.example" for n in range(31))),
+            "31 entries are too many: a list has at most 30",
+        ),
+        (
+            "origin",
+            lines(*(f"a{n}.example" for n in range(301))),
+            "301 entries are too many: a list has at most 30",
         ),
     ],
 )
-def test_wrong_entries_are_named_and_kept_in_the_field(
+def test_wrong_entries_are_named_and_no_input_is_lost(
     customer: Customer, kind: str, entries: str, fault: str
 ) -> None:
-    answer = customer.post("allowlists", kind=kind, entries=entries)
+    form = {
+        "typed-user_agent": "another list's input",
+        "method": ["eth_call"],
+        f"typed-{kind}": entries,
+    }
+    answer = customer.client.post(customer.path("allowlists"), form)
     assert answer.status_code == 400
-    page = text(answer)
+    page = unescape(answer.content.decode())
+    assert "Nothing was saved." in page
     assert fault in page
-    assert entries.split("\r\n")[0].replace("'", "&#x27;") in page
+    assert entries.replace("\r\n", "\n") in page.replace("\r\n", "\n")
+    assert "another list's input" in page
+    assert re.search(r'value="eth_call" checked', page)
     assert not AllowlistEntry.objects.exists()
 
 
-def test_unknown_kind_of_list_is_not_found(customer: Customer) -> None:
-    assert customer.post("allowlists", kind="x", entries="").status_code == 404
-    assert customer.post("allowlists").status_code == 404
+def test_methods_are_searched_without_scripts_and_no_input_is_lost(
+    customer: Customer,
+) -> None:
+    assert 'value="eth_getLogs"' in customer.page("allowlists")
+    form = {
+        "find": "1",
+        "search": "block HASH",
+        "method": ["eth_call", "eth_gone"],
+        "typed-origin": "https://not/saved",
+    }
+    answer = customer.client.post(customer.path("allowlists"), form)
+    assert answer.status_code == 200
+    page = text(answer)
+    assert 'value="eth_getBlockByHash"' in page
+    assert 'value="eth_getLogs"' not in page
+    assert "https://not/saved" in page
+    assert 'value="block HASH"' in page
+    for name in ("eth_call", "eth_gone"):  # stay selected
+        assert f'value="{name}" checked' in page
+    assert page.count("not served") == 1
+    assert not AllowlistEntry.objects.exists()
+
+
+def test_methods_on_the_list_are_shown_first(customer: Customer) -> None:
+    customer.post("allowlists", method=["web3_sha3"])
+    page = customer.page("allowlists")
+    names = re.findall(r'name="method" value="(\w+)"', page)
+    assert names[0] == "web3_sha3"
+    assert names[1:] == sorted(names[1:])
+    assert len(names) > 60
 
 
 def test_tracing_names_what_was_granted_on_each_network(

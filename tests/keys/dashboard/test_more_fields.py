@@ -18,7 +18,7 @@ FORMS: dict[str, dict[str, str]] = {
     "enable": {},
     "reveal": {},
     "roll": {"overlap": "0"},
-    "allowlists": {"kind": "ip", "entries": "203.0.113.0/24"},
+    "allowlists": {"typed-ip": "203.0.113.0/24"},
     "tracing/alpha": {"reason": "to debug"},
 }
 

@@ -17,8 +17,10 @@ FORMS: list[tuple[str, dict[str, Any], str]] = [
     ("rename", {}, "name"),
     ("secrets/{version}", {}, "typed"),
     ("roll", {}, "overlap"),
-    *(("allowlists", {"kind": kind}, "entries") for kind in AllowlistKind.values),
-    ("allowlists", {"entries": "x"}, "kind"),
+    *(("allowlists", {}, f"typed-{kind}") for kind in AllowlistKind.values),
+    *(("allowlists", {}, f"shown-{kind}") for kind in AllowlistKind.values),
+    ("allowlists", {}, "method"),
+    ("allowlists", {"find": "1"}, "search"),
     ("tracing/alpha", {"tracers": "callTracer"}, "reason"),
     ("tracing/alpha", {"reason": "to see"}, "tracers"),
 ]

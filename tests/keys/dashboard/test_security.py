@@ -94,7 +94,7 @@ def test_forms_of_other_sites_are_refused(customer: Customer, path: str) -> None
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(customer.user)
     before = customer.events()
-    form = {"overlap": "0", "typed": "First", "name": "x", "kind": "ip", "entries": ""}
+    form = {"overlap": "0", "typed": "First", "name": "x", "typed-ip": "::1"}
     assert strict.post(customer.path(path), form).status_code == 403
     assert customer.events() == before
 

@@ -20,7 +20,7 @@ FORMS = {
     "enable": {},
     "delete": {"typed": "First"},
     "roll": {"overlap": "0"},
-    "allowlists": {"kind": "ip", "entries": "192.0.2.1"},
+    "allowlists": {"typed-ip": "192.0.2.1"},
     "tracing/alpha": {"tracers": "callTracer", "reason": "to see"},
 }
 
