@@ -31,6 +31,9 @@ from config import env
 _BUFFER_BYTES = 2**18
 _STATUS_LINE = b"HTTP/1.1 200 "
 _LENGTH = b"content-length: "
+_CHUNKED = b"transfer-encoding: chunked"
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
+"""The end of a chunk, and the empty chunk after the last one."""
 _PATIENCE_SECONDS = 10
 """Timeout of a request, in seconds."""
 
@@ -102,14 +105,23 @@ class _Connection:
 def begin_answer(data: bytes, expected: int | None = None) -> tuple[int, int]:
     """Parse a response's headers; return the offset and the length of its body.
 
+    The length of a body in chunks includes `_LAST_CHUNK`. It has to be in one chunk, as
+    are geth's.
+
     Raises: LoadFailed if the status is not 200 or the length is not the expected one.
     """
     body = data.find(b"\r\n\r\n") + 4
-    at = data[:body].lower().find(_LENGTH)
-    if not data.startswith(_STATUS_LINE) or body < 4 or at < 0:
+    head = data[:body].lower()
+    if not head.startswith(_STATUS_LINE.lower()) or body < 4:
         raise LoadFailed(f"not an answer: {data[:300]!r}")
-    at += len(_LENGTH)
-    length = int(data[at : data.index(b"\r", at)])
+    if (at := head.find(_LENGTH)) >= 0:
+        at += len(_LENGTH)
+        length = int(head[at : head.index(b"\r", at)])
+    elif _CHUNKED in head:
+        body, size = data.index(b"\r\n", body) + 2, body
+        length = int(data[size : body - 2], 16) + len(_LAST_CHUNK)
+    else:
+        raise LoadFailed(f"an answer without a length: {data[:300]!r}")
     if expected is not None and length != expected:
         raise LoadFailed(f"{length} bytes instead of {expected}: {data[:400]!r}")
     return body, length
@@ -125,7 +137,7 @@ def probe(job: Job, requests: Iterable[bytes]) -> list[int]:
     with connection.socket:
         for request in requests:
             body = connection.ask(request)
-            answer = json.loads(body)
+            answer = json.loads(body.removesuffix(_LAST_CHUNK))
             for one in answer if isinstance(answer, list) else [answer]:
                 if one.get("jsonrpc") != "2.0" or one.get("result") is None:
                     raise LoadFailed(f"{request!r} was answered with {one!r}")

@@ -13,8 +13,7 @@ import json
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
@@ -23,9 +22,9 @@ import httpx
 from django.core.management import call_command
 from eth_typing import Address
 
-from bench import serving_geth
-from bench.endpoint import SERVICE, Target, processor_seconds, serving, split_cores
+from bench.endpoint import Target
 from bench.keys import new_key
+from bench.per_core import OURS, Say, beside_geth, processor_seconds_of
 from bench.rows import Row, median_ratio
 from bench.serving_geth import GETH
 from bench.token_chain import TokenChain, genesis_of, holders_of, in_folder
@@ -34,7 +33,6 @@ from keys.limiter.gcra import MAX_RATE
 from samples.builder import ChainBuilder
 
 SLUG = "bench-proofs"
-OURS = "portcullis"
 ACCOUNTS = 200_000
 SENDERS = 16
 BLOCKS = 1_060
@@ -48,24 +46,11 @@ REQUESTS = 1_000
 CONNECTIONS = 16
 _JSON = {"content-type": "application/json"}
 
-Say = Callable[[str], None]
-
 
 def proofs(folder: Path, say: Say) -> list[Row]:
     """Measure proofs of accounts."""
     chain, path = prepare(folder, say)
-    server_core, _ = split_cores()
-    with ExitStack() as stack:
-        ours = serving(OURS, SERVICE, cores=server_core)
-        targets = {path: stack.enter_context(ours)}
-        program = serving_geth.find()
-        if program is None:
-            say("proofs: without geth, which is neither on the PATH nor named by GETH")
-        else:
-            rival = serving_geth.serving_geth(
-                program, chain, folder / "proofs-geth", server_core
-            )
-            targets["/"] = stack.enter_context(rival)
+    with beside_geth(chain, path, folder / "proofs-geth", say) as targets:
         return [*newest_rows(targets, say), older_row(targets[path].port, path, say)]
 
 
@@ -77,10 +62,10 @@ def newest_rows(targets: dict[str, Target], say: Say) -> list[Row]:
     for number in range(ROUNDS + 1):
         bodies = [body(each, "latest") for each in islice(numbers, REQUESTS)]
         for path, target in targets.items():
-            before = spent(target.pids)
+            before = processor_seconds_of(target.pids)
             asyncio.run(_send(target.port, path, bodies))
             if number:  # the first round warms up
-                rate = len(bodies) / (spent(target.pids) - before)
+                rate = len(bodies) / (processor_seconds_of(target.pids) - before)
                 found[target.name].append(rate)
     rows = []
     for name, rates in found.items():
@@ -147,15 +132,6 @@ def body(number: int, block: str) -> bytes:
     return json.dumps(
         {"jsonrpc": "2.0", "id": 1, "method": "eth_getProof", "params": params}
     ).encode()
-
-
-def spent(pids: Sequence[int]) -> float:
-    """Return the processor seconds of processes and of their children."""
-    found = list(pids)
-    for pid in pids:
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += map(int, task.read_text().split())
-    return sum(map(processor_seconds, found))
 
 
 async def _send(port: int, path: str, bodies: Sequence[bytes]) -> None:

@@ -27,6 +27,12 @@ def test_headers_determine_the_position_of_the_body() -> None:
     assert begin_answer(ANSWER) == (len(ANSWER) - 5, 5)
 
 
+def test_a_body_in_one_chunk_is_measured_with_its_end() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\n"
+    body = b"0123456789\r\n0\r\n\r\n"
+    assert begin_answer(head + body) == (len(head), len(body))
+
+
 @pytest.mark.parametrize(
     "data",
     [
