@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from jsonrpc.errors import RpcError
-from jsonrpc.params import Param, anything
-from jsonrpc.text import kind
+from jsonrpc.params import Param
 from nodeapi import conf, schemas
 from nodeapi.encoding import (
     BlockReference,
@@ -18,15 +17,17 @@ from nodeapi.encoding import (
     block_number_or_hash,
     hash32,
 )
-from nodeapi.errors import BlockNotFound
+from nodeapi.errors import BlockNotFound, HeaderForHashNotFound
 from nodeapi.methods.block_numbers import number_of_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
-from nodeapi.methods.go_json import mismatch
+from nodeapi.methods.go_json import integer
+from nodeapi.methods.trace_options import trace_config
 from nodeapi.ports import Answer
 
 _MAX_INT = 2**63 - 1
+_MAX_UINT64 = 2**64 - 1
 
 
 class ModifiedAccountsError(RpcError):
@@ -38,20 +39,12 @@ class ModifiedAccountsError(RpcError):
 
 def _int(value: Any) -> int:
     """Decode a JSON number to Go's int."""
-    if type(value) is not int:
-        raise ValueError(mismatch(kind(value), "int"))
-    if abs(value) > _MAX_INT:
-        raise ValueError(mismatch(f"number {value}", "int"))
-    return value
+    return integer(value, "int", -_MAX_INT - 1, _MAX_INT)
 
 
 def _uint64(value: Any) -> int:
-    """Decode a JSON number to Go's uint64, of which blocks have the lower half."""
-    if type(value) is not int:
-        raise ValueError(mismatch(kind(value), "uint64"))
-    if not 0 <= value <= _MAX_INT:
-        raise ValueError(mismatch(f"number {value}", "uint64"))
-    return value
+    """Decode a JSON number to Go's uint64."""
+    return integer(value, "uint64", 0, _MAX_UINT64)
 
 
 @registry.method(
@@ -80,8 +73,10 @@ async def storage_range_at(
 ) -> Answer:
     """Return slots by the hashes of their numbers, and the next hash or null.
 
-    index: of the transaction, 0 also for a block without any. Raises: BlockNotFound for
-    an unknown number, otherwise as `Store.resolve_state` and `run_task`.
+    index: of the transaction, 0 also for a block without any. geth ignores the index and
+    returns the storage before the block.
+
+    Raises: BlockNotFound, otherwise as `Store.resolve_state` and `run_task`.
     """
     block_hash = await _block_hash(context, block)
     arguments = {
@@ -103,14 +98,23 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
         if block_hash is None:
             raise BlockNotFound(name)
         return block_hash
-    return (await store.resolve_state(network_id, block)).block_hash
+    try:
+        return (await store.resolve_state(network_id, block)).block_hash
+    except HeaderForHashNotFound as error:
+        raise BlockNotFound(block.hash) from error
 
 
 @registry.method(
     "debug_intermediateRoots",
     params=[
         Param("blockHash", hash32, schemas.HASH32),
-        Param("options", anything, schemas.TRACE_OPTIONS, required=False),
+        Param(
+            "options",
+            trace_config,
+            schemas.TRACE_OPTIONS,
+            required=False,
+            reads_text=True,
+        ),
     ],
     result=schemas.named("roots", schemas.HASHES_OR_NULL),
     summary="Returns the state root after each transaction of a block, null without any.",

@@ -69,6 +69,27 @@ def mismatch(value: str, go_type: str) -> str:
     return f"json: cannot unmarshal {value} into Go value of type {go_type}"
 
 
+def integer(value: Any, go_type: str, smallest: int, largest: int) -> int:
+    """Decode a JSON number to one of Go's integer types. As in Go, null is 0.
+
+    Raises: ValueError with Go's error text for other values and fractions, and for
+    numbers that the type does not have.
+    """
+    if value is None:
+        return 0
+    found = kind(value)
+    if found != "number":
+        raise ValueError(mismatch(found, go_type))
+    if type(value) is not int or not smallest <= value <= largest:
+        raise ValueError(mismatch(f"number {_literal(value)}", go_type))
+    return value
+
+
+def _literal(number: Any) -> str:
+    """Return a JSON number as it was sent."""
+    return number.text if isinstance(number, Number) else str(number)
+
+
 def _check(value: Any, field: Field) -> None:
     """Raise ValueError if a value does not have the field's type."""
     if not field.type:
@@ -77,7 +98,7 @@ def _check(value: Any, field: Field) -> None:
     if field.type == "int" and found == "number":
         if type(value) is int and abs(value) <= _MAX_INT:
             return
-        found += f" {value.text if isinstance(value, Number) else value}"
+        found += f" {_literal(value)}"
     elif found == field.type or (found == "array" and field.type.startswith("[]")):
         return
     raise ValueError(

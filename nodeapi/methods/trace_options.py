@@ -6,8 +6,9 @@ Source: go-ethereum eth/tracers/api.go, TraceConfig, and native/*.go
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -45,6 +46,8 @@ STRUCT_LOG, JAVASCRIPT = "structLog", "javascript"
 
 PARITY_TRACERS = {"trace": FLAT_CALL, "stateDiff": PRESTATE}
 """Members of Parity's results, and the tracers whose entitlements they need."""
+
+T = TypeVar("T")
 
 
 class BadTracerConfig(RpcError):
@@ -148,13 +151,7 @@ def trace_options(value: Any, source: Text | None = None) -> TraceOptions:
 
     Raises: ValueError; BadTracerConfig, which geth reports with another error code.
     """
-    try:
-        options = _options(value)
-    except ValueError:
-        if source is None or (text := source()) is None:
-            raise
-        # Errors show numbers as they were sent.
-        options = _options(parse_exactly(text.encode()))
+    options = _decoded(value, source, _options)
     if source is None or JAVASCRIPT not in options.names:
         return options
     text = source()
@@ -186,6 +183,29 @@ def _with_config(tracer: Any, text: str) -> Any:
     )
 
 
+def trace_config(value: Any, source: Text | None = None) -> dict[str, Any]:
+    """Return the known members of trace options. Their values have the right types.
+
+    For methods of geth's that take trace options and do not use them. source: as of
+    `trace_options`. Raises: ValueError with Go's error text.
+    """
+    return _decoded(value, source, _config)
+
+
+def _decoded(value: Any, source: Text | None, decode: Callable[[Any], T]) -> T:
+    """Return a decoded value. Errors show numbers as they were sent."""
+    try:
+        return decode(value)
+    except ValueError:
+        if source is None or (text := source()) is None:
+            raise
+        return decode(parse_exactly(text.encode()))
+
+
+def _config(value: Any) -> dict[str, Any]:
+    return go_json.struct(value, "tracers.TraceConfig", _OPTIONS)
+
+
 def _options(value: Any) -> TraceOptions:
     text = _json(value)
     found = _known.get(text)
@@ -199,7 +219,7 @@ def _options(value: Any) -> TraceOptions:
 
 
 def _decode(value: Any) -> TraceOptions:
-    given = go_json.struct(value, "tracers.TraceConfig", _OPTIONS)
+    given = _config(value)
     if not given:
         return DEFAULT
     first = _position(given, "fromTx", 0)

@@ -52,6 +52,23 @@ _MALFORMED: dict[str, list[Any]] = {
         *(None, [], {}, "x", 5, [None], ["5"], [True], [[]], [0, 100], [0.5, 1e-7]),
         *([-1], [100.5], [50, 50], [50, 20], [10, 20, 15], list(range(101))),
     ],
+    "call": [
+        *({}, None, [], "0x", 1, {"to": "0x12"}, {"to": None}, {"from": 1}),
+        *({"gas": "1"}, {"gas": 1}, {"gas": "0x1" + "0" * 16}, {"value": "0x01"}),
+        *({"data": "0x1"}, {"data": "0x12", "input": "0x13"}, {"input": None}),
+        *({"gasPrice": "0x1", "maxFeePerGas": "0x1"}, {"chainId": "0x7"}),
+        *({"maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x2"}, {"nonce": "0x5"}),
+        *({"accessList": {}}, {"accessList": [{"address": _ADDRESS}]}),
+        *({"blobVersionedHashes": []}, {"authorizationList": []}, {"unknown": 1}),
+        *({"to": _ADDRESS, "value": "0x1"}, {"input": "0xfe"}, {"input": "0x5f5ffd"}),
+        *({"input": "0x" + "00" * 49_153}, {"to": _ADDRESS, "gas": "0x5207"}),
+    ],
+    "keys": [
+        *(None, [], {}, "0x1", ["0x1"], ["1"], ["0xzz"], ["0x" + "1" * 65], [1]),
+        *([None], [_UNKNOWN, "0x0"], [_UNKNOWN] * 1025),
+    ],
+    "plain": [None, "1", "0x1", -1, 1.5, 10**6, 2**63, {}],
+    "bytes": [None, "", "0x", "0x1", "12", _UNKNOWN, "0x" + "ff" * 33, 1, {}],
 }
 """Values that a parameter of a kind does not take, or barely takes."""
 
@@ -196,6 +213,10 @@ def by_tag(kinds_of: Kinds, height: int) -> Iterator[Call]:
         "options": [{"tracer": "callTracer"}],
         "count": ["0x4"],
         "percentiles": [[10, 50.5, 99]],
+        "call": [{"to": _ADDRESS}],
+        "keys": [[_UNKNOWN]],
+        "plain": [1],
+        "bytes": ["0x"],
     }
     for method, text in kinds_of.items():
         kinds = text.split()
@@ -232,6 +253,10 @@ def malformed(kinds_of: Kinds, blocks: list[Block]) -> Iterator[Call]:
         "options": {"tracer": "noopTracer"},
         "count": "0x2",
         "percentiles": [50],
+        "call": {"to": _ADDRESS, "input": "0x12"},
+        "keys": [_UNKNOWN],
+        "plain": 0,
+        "bytes": "0x",
     }
     for method, text in kinds_of.items():
         kinds = text.split()

@@ -22,9 +22,14 @@ Find = Callable[..., Response]
 
 _NO_CODE_HASH = "0x" + keccak(b"").hex()
 _TOO_LONG = "max code size exceeded: code size 24577 limit 24576"
-_UNPAID_BLOCK = "0x9"
-"""Of the chain `tracing`: code in it is too long, and too long to be paid for."""
+_UNPAID = ("0x9", "0x8")
+"""A block of the chain `tracing`, and its parent: code in the block is too long, and too
+long to be paid for."""
 _ZERO_HASH = "0x" + "00" * 32
+_PRINTED_BLOCK = re.compile(
+    r"block \{<nil> (0x[0-9a-f]{64}) (?:true|false)\} not found"
+)
+"""Go's form of a block parameter's fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ def _default_block(call: Call, response: Response, find: Find) -> Response:
     place = {
         "eth_getStorageAt": 2,
         "eth_getStorageValues": 1,
+        "eth_getProof": 2,
         "eth_getBalance": 1,
         "eth_getCode": 1,
         "eth_getTransactionCount": 1,
@@ -88,6 +94,11 @@ def _no_block(call: Call, response: Response, find: Find) -> Response:
     text = "must specify either BlockHash or BlockNumber"
     place = len(call.params) - 1
     return _error(-32602, f"invalid argument {place}: {text}")
+
+
+def _unknown_block(call: Call, response: Response, find: Find) -> Response:
+    found = _PRINTED_BLOCK.fullmatch(_message(response))
+    return response if found is None else _error(-32000, f"block {found[1]} not found")
 
 
 def _prefixes(call: Call, response: Response, find: Find) -> Response:
@@ -134,7 +145,9 @@ def _cleared_code(call: Call, response: Response, find: Find) -> Response:
 
 def _unpaid_code(call: Call, response: Response, find: Find) -> Response:
     text = json.dumps(response)
-    if call.params[:1] != [_UNPAID_BLOCK] or _TOO_LONG not in text:
+    place = 1 if call.method == "debug_traceCall" else 0
+    is_unpaid = call.params[place : place + 1] == [_UNPAID[place]]
+    if not is_unpaid or _TOO_LONG not in text:
         return response
     is_parity = "convertParityErrors" in json.dumps(_options(call))
     ours = "Out of gas" if is_parity else "contract creation code storage out of gas"
@@ -155,6 +168,7 @@ DIFFERENCES = [
         _default_block,
     ),
     Difference("an empty block parameter is an invalid argument", _no_block),
+    Difference("an unknown block is named by its hash alone", _unknown_block),
     Difference("the struct logger's limit counts entries", _limit),
     Difference(
         "the struct logger writes 0x before words, as in geth since March 2026",

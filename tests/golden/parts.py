@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tests.golden import calls, logs_calls, state_calls
+from tests.golden import (
+    calls,
+    execution_calls,
+    logs_calls,
+    proof_calls,
+    state_calls,
+)
 from tests.golden.chains import Chain
 from tests.golden.recording import Call
 
@@ -12,7 +18,12 @@ PARTS: dict[str, Callable[[Chain], Iterator[Call]]] = {
     "blocks": calls.calls_to,
     "logs": logs_calls.calls_to,
     "state": state_calls.calls_to,
+    "executions": execution_calls.calls_to,
+    "proofs": proof_calls.calls_to,
 }
 
-GROUPS = (*calls.GROUPS, *logs_calls.GROUPS, *state_calls.GROUPS)
+GROUPS = (
+    *(*calls.GROUPS, *logs_calls.GROUPS, *state_calls.GROUPS),
+    *(*execution_calls.GROUPS, *proof_calls.GROUPS),
+)
 """The groups that responses are compared in."""

@@ -13,7 +13,6 @@ import pytest
 
 from evm.fork import Fork
 from evm.forks import OSAKA
-from evm.transactions import CREATE_ADDRESS
 from networks.models import Network
 from networks.services import configure_network
 from tests.golden.chains import CHAINS
@@ -23,9 +22,8 @@ from tests.golden.recording import Call, Recording
 from tests.golden.test_golden import difference
 from tests.live import programs
 from tests.support import chains
-from tests.support.executed import SENDER
 from tests.support.live import Api, live_service
-from tests.support.random_calls import random_accounts, random_transaction
+from tests.support.random_arguments import RandomArguments
 
 SEED = 21
 _NOTHING_RECORDED = Recording("", "", [])
@@ -87,21 +85,13 @@ def both(
         yield Both(geth, api, counts)
 
 
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
-def word(value: int) -> str:
-    return f"0x{value:064x}"
-
-
 class RandomCalls:
     """Makes the arguments of debug_traceCall."""
 
     def __init__(self, seed: int, fork: Fork, transactions: list[int]) -> None:
         """transactions: number of transactions of each block."""
         self._choose = random.Random(seed)
-        self._fork = fork
+        self._arguments = RandomArguments(seed, fork)
         self._transactions = transactions
 
     def params(self) -> list[Any]:
@@ -109,79 +99,14 @@ class RandomCalls:
         # The contracts have instructions that the first forks lack.
         last = len(self._transactions)
         number = last if choose.random() < 0.5 else choose.randrange(last // 2, last)
-        options = {**choose.choice(TRACERS), "stateOverrides": self._state()}
+        state = self._arguments.state()
+        options = {**choose.choice(TRACERS), "stateOverrides": state}
         if choose.random() < 0.3:
-            options["blockOverrides"] = self._block(number)
+            options["blockOverrides"] = self._arguments.block(number)
         if choose.random() < 0.3:
             count = self._transactions[number - 1] if number else 0
             options["txIndex"] = hex(choose.randrange(count + 2))
-        return [self._call(), hex(number), options]
-
-    def _state(self) -> dict[str, Any]:
-        accounts = {
-            text(address): {
-                "balance": hex(account.balance),
-                "nonce": hex(account.nonce),
-                "code": text(account.code),
-                "stateDiff": {word(k): word(v) for k, v in account.storage.items()},
-            }
-            for address, account in random_accounts(self._choose, self._fork).items()
-        }
-        accounts[text(SENDER)] = {"balance": hex(10**21)}
-        if self._choose.random() < 0.1:
-            accounts[text(b"\4".rjust(20, b"\0"))] = {
-                "movePrecompileToAddress": text(b"\xab" * 20)
-            }
-        return accounts
-
-    def _block(self, number: int) -> dict[str, Any]:
-        choose = self._choose
-        values = {
-            "number": hex(choose.choice([number + 1, number + 2, number])),
-            "feeRecipient": text(b"\xfe" * 20),
-            "baseFeePerGas": hex(choose.choice([0, 7, 10**9])),
-            "prevRandao": word(choose.randrange(2**256)),
-            "gasLimit": hex(choose.randrange(2**32)),
-            "beaconRoot": word(1),
-        }
-        weights = {"beaconRoot": 0.02}
-        return {
-            name: value
-            for name, value in values.items()
-            if choose.random() < weights.get(name, 0.4)
-        }
-
-    def _call(self) -> dict[str, Any]:
-        choose = self._choose
-        made = random_transaction(choose, self._fork, 0)
-        call: dict[str, Any] = {
-            "from": text(made.sender),
-            "input": text(made.data),
-            "value": hex(made.value),
-        }
-        if made.to != CREATE_ADDRESS:
-            call["to"] = text(made.to)
-        if choose.random() < 0.8:
-            call["gas"] = hex(choose.choice([made.gas, made.gas, 25_000, 20_000]))
-        price = choose.random()
-        if price < 0.15:
-            call["gasPrice"] = hex(choose.choice([0, 1, 10**10]))
-        elif price < 0.3:
-            call["maxFeePerGas"] = hex(choose.choice([0, 10**9, 10**11]))
-            call["maxPriorityFeePerGas"] = hex(choose.choice([0, 1, 10**9]))
-        if made.authorization_list and "gasPrice" not in call and "to" in call:
-            call["authorizationList"] = [
-                {
-                    "chainId": hex(each.chain_id),
-                    "address": text(each.address),
-                    "nonce": hex(each.nonce),
-                    "yParity": hex(each.y_parity),
-                    "r": hex(each.r),
-                    "s": hex(each.s),
-                }
-                for each in made.authorization_list
-            ]
-        return call
+        return [self._arguments.call(), hex(number), options]
 
 
 def test_random_calls_have_geths_traces(both: Both, live_blocks: int) -> None:
