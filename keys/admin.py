@@ -16,7 +16,8 @@ from django.utils.html import format_html_join
 from django.utils.http import urlencode
 
 import keys.limits_admin
-import keys.token_admin  # noqa: F401  # both register their pages
+import keys.member_admin
+import keys.token_admin  # noqa: F401  # all register their pages
 from keys import format as key_format
 from keys.access_admin import AccessRequestAdmin
 from keys.actors import actor_of
@@ -308,7 +309,7 @@ class ApiKeyAdmin(LongList, KeyActions):
     def events(self, api_key: ApiKey) -> str:
         latest = api_key.events.select_related("actor")[:SHOWN_EVENTS]
         lines = (
-            (f"{e.at:%Y-%m-%d %H:%M:%S}", e.type, f" · {e.actor}" if e.actor else "")
+            (f"{e.at:%Y-%m-%d %H:%M:%S}", e.type, f" · {e.author}" if e.author else "")
             for e in latest
         )
         return format_html_join("", "{} · {}{}<br>", lines) or "-"

@@ -22,7 +22,7 @@ else:
 class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
     """The audit log of keys."""
 
-    list_display = ["at", "type", "api_key", "actor", "actor_ip", "data"]
+    list_display = ["at", "type", "api_key", "author", "actor_ip", "data"]
     list_filter = ["type"]
     list_select_related = ["api_key", "actor"]
     search_fields = ["api_key", "actor"]

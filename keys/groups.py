@@ -15,7 +15,7 @@ KEY_OFFICER = "key officer"
 AUDITOR = "auditor"
 
 _LOOK = ("user", "apikey", "keyversion", "entitlement", "allowlistentry")
-_LOOK_ALSO = ("accessrequest", "keyevent")
+_LOOK_ALSO = ("accessrequest", "keyevent", "membership", "invitation", "memberevent")
 
 PERMISSIONS = {
     SUPPORT: [

@@ -16,6 +16,7 @@ from django.http import HttpRequest
 
 from keys.actors import actor_of
 from keys.long_lists import LongList
+from keys.member_admin import ShowsMembers
 from keys.models import User
 from keys.services import note_activation
 from legible.fields import validate_name
@@ -66,7 +67,7 @@ class GroupAdmin(DjangoGroupAdmin):
 
 
 @admin.register(User)
-class UserAdmin(LongList, _UserAdmin):
+class UserAdmin(ShowsMembers, LongList, _UserAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     ordering = ["email"]
@@ -87,8 +88,10 @@ class UserAdmin(LongList, _UserAdmin):
                 ]
             },
         ),
+        ("Customer account", {"fields": ["members_shown", "accounts_shown"]}),
         ("Dates", {"fields": ["last_login", "date_joined"]}),
     ]
+    readonly_fields = ["members_shown", "accounts_shown"]
     add_fieldsets = [
         (None, {"fields": ["email", "usable_password", "password1", "password2"]})
     ]

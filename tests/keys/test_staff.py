@@ -28,11 +28,14 @@ from keys.models import (
     User,
 )
 from keys.services import (
+    Actor,
     IssuedKey,
+    accept_invitation,
     create_key,
     delete_key,
     disable_key,
     get_or_create_customer,
+    invite,
     issue_key,
     request_access,
     revoke_version,
@@ -395,3 +398,39 @@ def test_groups_stay_as_staff_have_changed_them() -> None:
     support.permissions.clear()
     make_groups()
     assert not support.permissions.exists()
+
+
+def test_staff_see_who_may_use_an_account(client: Client) -> None:
+    account, bob = (
+        User.objects.create_user(f"{name}@example.org") for name in ("account", "bob")
+    )
+    issued = invite(account=account, email=bob.email, role="developer")
+    accept_invitation(token=issued.token, user=bob, actor=Actor(bob, "192.0.2.5"))
+    sent = invite(account=account, email="new@example.org", role="viewer")
+    member(client, "auditor")
+    users = "/admin/keys/user/"
+    page = client.get(f"{users}{account.pk}/change/").content.decode()
+    assert f'{users}{bob.pk}/change/">bob@example.org</a> (developer)' in page
+    page = client.get(f"{users}{bob.pk}/change/").content.decode()
+    assert f'{users}{account.pk}/change/">account@example.org</a> (developer)' in page
+    for model, shown in (
+        ("membership", "bob@example.org"),
+        ("invitation", "new@example.org"),
+        ("memberevent", "192.0.2.5"),
+    ):
+        place = f"/admin/keys/{model}/"
+        for searched, is_found in (("Account@example.org", True), ("x", False)):
+            page = client.get(place, {"q": searched}).content.decode()
+            assert (shown in page.partition('id="result_list"')[2]) == is_found
+        assert client.get(f"{place}add/").status_code == 403
+    page = client.get(f"/admin/keys/invitation/{sent.invitation.pk}/change/")
+    assert sent.invitation.digest not in page.content.decode()
+    assert client.get("/admin/keys/invitation/", {"q": "new@example.org"}).content
+
+
+def test_log_names_the_role_of_a_member(client: Client, issued: IssuedKey) -> None:
+    bob = User.objects.create_user("bob@example.org")
+    disable_key(api_key=issued.api_key, actor=Actor(bob, role="developer"))
+    client.force_login(User.objects.create_superuser("staff@example.org"))
+    for page in (EVENTS, f"{API_KEYS}{issued.api_key.pk}/change/"):
+        assert "bob@example.org (developer)" in client.get(page).content.decode()

@@ -21,15 +21,19 @@ from keys.models import (
     ApiKey,
     DailyUse,
     Refusal,
+    Role,
     Scope,
     User,
 )
 from keys.services import (
     Actor,
+    accept_invitation,
     approve_access,
+    change_role,
     create_key,
     decline_access,
     disable_key,
+    invite,
     issue_key,
     issue_token,
     request_access,
@@ -121,8 +125,34 @@ def _keys(customer: User, staff: User, network: Network) -> str:
     decline_access(request=asked[1], answer="Not on this plan.", actor=by_staff)
     disable_key(api_key=asked[1].api_key, reason="unpaid", actor=by_staff)
     _usage(key, network)
+    _members(customer, by_customer)
     issue_token(owner=staff, name="billing", scopes=[Scope.values[0]], actor=by_staff)
     return issued.secret
+
+
+def _members(customer: User, by_customer: Actor) -> None:
+    """Have the customer invite two people, and belong to the account of another one."""
+    for name in ("colleague", "manager"):
+        member = User.objects.create_user(f"{name}@example.org", "a password")
+        issued = invite(
+            account=customer,
+            email=member.email,
+            role=Role.VIEWER,
+            actor=by_customer,
+        )
+        joined = accept_invitation(
+            token=issued.token, user=member, actor=Actor(member, "192.0.2.3")
+        )
+    change_role(membership=joined, role=Role.OWNER, actor=by_customer)
+    invite(
+        account=customer,
+        email="newcomer@example.org",
+        role=Role.DEVELOPER,
+        actor=by_customer,
+    )
+    company = User.objects.create_user("company@example.org", "a password")
+    issued = invite(account=company, email=customer.email, role=Role.DEVELOPER)
+    accept_invitation(token=issued.token, user=customer, actor=by_customer)
 
 
 def _usage(key: ApiKey, network: Network) -> None:
@@ -215,7 +245,10 @@ def _mails() -> list[str]:
     user = User.objects.create_user("forgetful@example.org", "a password")
     number = urlsafe_base64_encode(force_bytes(user.pk))
     token = default_token_generator.make_token(user)
+    company = User.objects.get(email="company@example.org")
+    invited = invite(account=company, email="hired@example.org", role=Role.VIEWER)
     return [
+        f"/account/invitations/{invited.token}",
         f"/account/signup/{make_token(mail)}",
         f"/account/reset/{number}/{token}",
     ]
