@@ -24,6 +24,7 @@ class RpcError(Exception):
     headers: additional headers of the response.
     costs_full_price: whether the call's work was done before the error. Other errors
         cost little.
+    unknown_method: the name that was called, if no method has it; otherwise None.
     details: members of `data` besides the reason and links.
     remedy: what the caller can do, as sentences for the page of errors.
     form: the message with placeholders, for that page, if it varies.
@@ -37,6 +38,7 @@ class RpcError(Exception):
     costs_full_price: ClassVar[bool] = False
     remedy: ClassVar[str] = ""
     form: ClassVar[str] = ""
+    unknown_method: str | None = None
 
     def __init__(self, message: str = "", **details: object) -> None:
         self.message = message or self.text
@@ -138,9 +140,11 @@ def unknown_method(name: str) -> RpcError:
     length = len(name.encode("utf-8", "surrogatepass"))
     if length > MAX_METHOD_BYTES:
         return MethodNameTooLong(length, MAX_METHOD_BYTES)
+    error: RpcError = MethodNotFound(name)
     if name.endswith("_subscribe"):
-        return NotificationsNotSupported()
-    return MethodNotFound(name)
+        error = NotificationsNotSupported()
+    error.unknown_method = name
+    return error
 
 
 class InvalidParams(RpcError):

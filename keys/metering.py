@@ -18,6 +18,7 @@ from typing import Any
 from psycopg import AsyncConnection, Error
 
 from jsonrpc.errors import RequestTimedOut, RpcError
+from keys.failures import Failures
 from keys.latencies import BUCKETS
 from keys.refusals import Refusals
 from keys.totals import Counter, Measured, Totals
@@ -166,6 +167,7 @@ class Meter:
         """Total duration of all writes."""
         self._totals = Totals()
         self._refusals = Refusals(wall_clock)
+        self._failures = Failures(wall_clock)
 
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
         """Count a call. size: bytes of its response."""
@@ -177,15 +179,17 @@ class Meter:
         counter[2] += size
         counter[3 + microseconds.bit_length()] += 1
 
-    def refuse(
-        self, api_key_id: int, network_id: int, method: str, reason: str
+    def fail(
+        self, api_key_id: int, network_id: int, method: str, error: RpcError
     ) -> None:
-        """Record a rejection and its reason, for the key's owner.
+        """Record a call that was answered with an error, for the key's owner.
 
         network_id: 0 if the key itself was rejected.
         method: "" if the whole request was rejected.
         """
-        self._refusals.note((api_key_id, network_id, reason), method)
+        if error.reason:
+            self._refusals.note((api_key_id, network_id, error.reason), method)
+        self._failures.note(api_key_id, network_id, method, error)
 
     @property
     def waiting(self) -> int:
@@ -209,7 +213,7 @@ class Meter:
     async def flush(self) -> None:
         """Write the counts to the database. Keep them if that fails."""
         self._close_minute()
-        if not self._used and not self._refusals:
+        if not self._used and not self._refusals and not self._failures:
             return  # hence nothing waits either
         began = time.perf_counter()
         try:
@@ -238,6 +242,7 @@ class Meter:
             for version in versions:
                 del self._used[version]
         await self._refusals.write(connection)
+        await self._failures.write(connection)
 
     async def _flush_for_ever(self) -> None:
         while True:

@@ -87,8 +87,7 @@ class Access:
         cause.__traceback__ = error.__traceback__ = None
         self.refusals[error.http_status, error.reason] += 1
         if isinstance(error, OfKnownKey) and error.api_key_id and self._meter:
-            owner = error.api_key_id, error.network_id
-            self._meter.refuse(*owner, "", error.reason)
+            self._meter.fail(error.api_key_id, error.network_id, "", error)
         return error
 
     def _as_rpc_error(

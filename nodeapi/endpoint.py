@@ -167,7 +167,7 @@ class Endpoint:
         if not request.claim(grant.api_key_id, request.client):
             error = TooManyConnections("API key or address")
             if self._meter is not None:
-                self._meter.refuse(grant.api_key_id, network.id, "", error.reason)
+                self._meter.fail(grant.api_key_id, network.id, "", error)
             raise error
         context = Context(
             request_id,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evm.changes import AccountValue
+from jsonrpc.errors import RpcError
 from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from keys.grants import Grant
@@ -635,10 +636,10 @@ class Meter(Protocol):
     def book(self, use: Use, credits: int, microseconds: int, size: int) -> None:
         """Count a call. size: bytes of its response."""
 
-    def refuse(
-        self, api_key_id: int, network_id: int, method: str, reason: str
+    def fail(
+        self, api_key_id: int, network_id: int, method: str, error: RpcError
     ) -> None:
-        """Record a rejection and its reason."""
+        """Record a call that was answered with an error, for the key's owner."""
 
 
 class Notifier(Protocol):

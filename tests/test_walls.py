@@ -55,6 +55,7 @@ PURE = [
     "keys.allowlists",
     "keys.charts",
     "keys.corrections",
+    "keys.failures",
     "keys.format",
     "keys.limiter",
     "keys.latencies",

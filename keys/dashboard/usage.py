@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -10,19 +11,32 @@ from django.views.decorators.http import require_safe
 from keys.dashboard.access import dashboard_page, own_key
 from keys.usage.daily import quota_of
 from keys.usage.export import usage_csv
+from keys.usage.failures import failures_of
 from keys.usage.panel import Chosen, UnknownChoice, panel
 from keys.usage.ranges import RANGES
+
+FAILED = 20
+"""Failed requests on a page. A phone shows about four at a time."""
 
 
 @dashboard_page
 @require_safe
 def usage(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show charts of a key. The query selects them by `range`, `by` and `of`."""
+    """Show charts of a key, its unknown methods, and its failed requests.
+
+    The query selects charts by `range`, `by` and `of`, and a page by `failed`.
+    """
     api_key = own_key(request, pk)
+    chosen = _chosen(request)
+    failures = failures_of(api_key)
+    failed = Paginator(failures.latest, FAILED).get_page(request.GET.get("failed"))
     context = {
         "key": api_key,
-        "panel": panel(_chosen(request), timezone.now(), api_key),
+        "panel": panel(chosen, timezone.now(), api_key),
         "quota": quota_of(api_key),
+        "query": chosen.query(),
+        "unknown": failures.unknown,
+        "failed": failed,
     }
     return render(request, "dashboard/usage.html", context)
 

@@ -6,6 +6,7 @@ from keys.models.allowlists import AllowlistEntry, AllowlistKind
 from keys.models.api_keys import ApiKey, KeyVersion
 from keys.models.entitlements import Capability, Entitlement
 from keys.models.events import EventType, KeyEvent
+from keys.models.failures import KeyFailures
 from keys.models.login_failures import LoginFailure
 from keys.models.members import (
     Invitation,
@@ -41,6 +42,7 @@ __all__ = [
     "EventType",
     "Invitation",
     "KeyEvent",
+    "KeyFailures",
     "KeyLimits",
     "KeyVersion",
     "KeyVersionUse",

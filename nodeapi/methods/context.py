@@ -150,10 +150,9 @@ class Context:
             OK if error is None else outcome_of(error),
         )
         self.meter.book(use, credits, passed // 1000, size)
-        if error is not None and error.reason:
-            self.meter.refuse(
-                grant.api_key_id, self.network.id, method or "", error.reason
-            )
+        if error is not None:
+            name = method or error.unknown_method or ""
+            self.meter.fail(grant.api_key_id, self.network.id, name, error)
 
     def authorise(self, method: Method) -> None:
         """Raise MethodNotEntitled if the key lacks the method's capability."""

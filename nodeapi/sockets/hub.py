@@ -194,9 +194,7 @@ class Hub:
         if not share.open(grant.api_key_id, caller.client):
             share.close()
             error = TooManyConnections("API key or address")
-            self.service.meter.refuse(
-                grant.api_key_id, caller.network_id, "", error.reason
-            )
+            self.service.meter.fail(grant.api_key_id, caller.network_id, "", error)
             raise error
         writer = FrameWriter(wire, share, self.answer_bytes + limits.UNREAD_BYTES)
         peer = Peer(self, caller, grant, writer, share.count)

@@ -484,7 +484,7 @@ class Peer:
 
     def _note_refusal(self, method: str, error: RpcError) -> None:
         key, network = self.grant.api_key_id, self.caller.network_id
-        self._hub.service.meter.refuse(key, network, method, error.reason)
+        self._hub.service.meter.fail(key, network, method, error)
 
     async def stop(self) -> None:
         """End the socket: abort slow calls, and drop what was not sent."""

@@ -30,6 +30,7 @@ QUERIES = [
     ("usage", "range"),
     ("usage", "by"),
     ("usage", "of"),
+    ("usage", "failed"),
     ("usage.csv", "range"),
     ("activity", "page"),
     ("tracing", "page"),

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import csv
+import re
 from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from keys.models import ApiKey, DailyUse
+from keys.models import ApiKey, DailyUse, KeyFailures
 from keys.services import get_or_create_customer, issue_key
 from keys.usage.daily import today
 from tests.support.rows import make_network
@@ -104,3 +105,30 @@ def test_another_customers_key_is_not_there(
     client.force_login(used.owner)
     assert client.get(page(used, end)).status_code == 200
     assert client.post(page(used, end)).status_code == 405
+
+
+def add_failures(api_key: ApiKey, count: int = 45) -> None:
+    now = timezone.now().timestamp()
+    KeyFailures.objects.create(
+        api_key=api_key,
+        latest=[
+            [now - number, 0, f"eth_method{number}", -32602, "InvalidParams"]
+            for number in range(count)
+        ],
+        unknown_methods={"eth_getBlockbyHash": [7, now], "<script>x": [1, now]},
+    )
+
+
+def test_failed_requests_and_unknown_methods_are_shown_in_pages(
+    customer: Client, used: ApiKey
+) -> None:
+    assert "No request has failed yet." in text_of(customer, page(used))
+    add_failures(used)
+    text = text_of(customer, f"{page(used)}?range=1h")
+    assert "Did you mean <code>eth_getBlockByHash</code>?" in text
+    assert "<script>x" not in text
+    assert re.findall(r"eth_method(\d+)", text) == [str(n) for n in range(20)]
+    assert 'href="/docs/errors#InvalidParams">invalid params<' in text
+    assert "range=1h&amp;by=method&amp;of=calls&amp;failed=2#failed" in text
+    last = text_of(customer, f"{page(used)}?range=1h&failed=3")
+    assert re.findall(r"eth_method(\d+)", last) == [str(n) for n in range(40, 45)]
