@@ -51,6 +51,7 @@ class NetworkForm(_NetworkForm):
             "agree",
             "keep_side_blocks",
             "keep_proofs",
+            "public_explorer",
         ]
 
 
@@ -127,6 +128,7 @@ class NetworkAdmin(_NetworkAdmin):
         "agree",
         "keep_side_blocks",
         "keep_proofs",
+        "public_explorer",
         "head_number",
         "head",
         "safe",

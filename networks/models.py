@@ -87,6 +87,13 @@ class Network(models.Model):
         "their state is proven at once. 0: none, proofs of older states are computed. "
         "Empty: all blocks from now on.",
     )
+    public_explorer = models.BooleanField(
+        "public explorer",
+        default=False,
+        db_default=False,
+        help_text="Whether anyone sees blocks, transactions and addresses under "
+        "/explore/. Calls and state changes always need a key that may trace.",
+    )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."
     )

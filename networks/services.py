@@ -67,13 +67,14 @@ def configure_network(
     agree: int | None = None,
     keep_side_blocks: int | Literal["all"] | None = None,
     keep_proofs: int | Literal["all"] | None = None,
+    public_explorer: bool | None = None,
 ) -> Network:
     """Change the given fields. None leaves a field unchanged.
 
     host_names, upstream_urls: the complete list.
     upstream_headers: see `replace_upstreams`. upstreams_enabled: by upstream id.
     agree: the number of upstreams that have to agree on the head.
-    keep_side_blocks, keep_proofs: see the fields of `Network`. "all": without a limit.
+    keep_side_blocks, keep_proofs, public_explorer: see the fields of `Network`. "all": without a limit.
 
     Raises: ValidationError for an invalid value, another network's host name or an unknown
         upstream, and if fewer than `agree` upstreams are enabled.
@@ -85,6 +86,7 @@ def configure_network(
         "agree": agree,
         "keep_side_blocks": keep_side_blocks,
         "keep_proofs": keep_proofs,
+        "public_explorer": public_explorer,
     }
     changed = {field: value for field, value in given.items() if value is not None}
     for field, value in changed.items():

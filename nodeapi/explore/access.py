@@ -1,38 +1,77 @@
-"""Access to the pages of a network, and to the traces on them."""
+"""Access to the pages of a network, and to the traces on them.
+
+Anyone sees the blocks, transactions and addresses of a public network. Others see them if
+one of their keys may trace there. Calls and state changes always need such a key.
+"""
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
 
 from keys.models import User
 from keys.selectors import tracers_of
 from networks.models import Network, Tracer
 
+View = Callable[..., HttpResponse]
+
+
+def login_unless_public(view: View) -> View:
+    """Redirect anonymous visitors to the login, except on pages of public networks.
+
+    view: its pages are those of one network, whose slug is an argument; or of all.
+    """
+
+    @wraps(view)
+    def restricted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            public = Network.objects.filter(public_explorer=True)
+            if "slug" in kwargs:
+                public = public.filter(slug=kwargs["slug"])
+            if not public.exists():
+                return redirect_to_login(request.get_full_path())
+        return view(request, *args, **kwargs)
+
+    return restricted
+
 
 def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
-    """Return a network, and the tracers whose results the user may see.
+    """Return a network, and the tracers whose results the visitor may see.
 
     Staff see all of them, customers those that one of their keys may use.
-    Raises: Http404, both for an unknown network and for one that the user may not see.
+    Raises: Http404, both for an unknown network and for one that the visitor may not see.
     """
-    user = request.user
     network = Network.objects.filter(slug=slug).first()
-    if network is None or not isinstance(user, User):
+    if network is None:
         raise Http404
-    if user.is_staff:
-        return network, frozenset(Tracer.values)
-    tracers = tracers_of(user, network)
-    if not tracers:
+    tracers = _tracers(request, network)
+    if not tracers and not network.public_explorer and not _is_staff(request):
         raise Http404
     return network, tracers
 
 
 def admitted_networks(request: HttpRequest) -> list[Network]:
-    """Return the networks with blocks that the user may see."""
-    user = request.user
-    if not isinstance(user, User):
-        return []
+    """Return the networks with blocks that the visitor may see."""
     inhabited = Network.objects.exclude(head_hash=None)
     return [
-        network for network in inhabited if user.is_staff or tracers_of(user, network)
+        network
+        for network in inhabited
+        if network.public_explorer or _is_staff(request) or _tracers(request, network)
     ]
+
+
+def _tracers(request: HttpRequest, network: Network) -> frozenset[str]:
+    user = request.user
+    if not isinstance(user, User):
+        return frozenset()
+    if user.is_staff:
+        return frozenset(Tracer.values)
+    return tracers_of(user, network)
+
+
+def _is_staff(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_staff

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from evm.tracers.frames import CREATIONS, REVERTED, CallFrame, FrameLog
 from evm.tracers.revert_reason import revert_reason
+from nodeapi.addresses import checksummed
 from nodeapi.explore import words
+from nodeapi.explore.abis import Abis
+from nodeapi.explore.arguments import CallText, call_text, error_text
+from nodeapi.explore.logs import LogLine, ReceiptLog, log_line
 
 MAX_CALLS = 500
 """Calls that a page shows; they make about 700 KB of HTML."""
@@ -16,19 +20,11 @@ MAX_LOGS = 500
 MAX_NESTING = 150
 """Levels of nested HTML elements; browsers stop at 512. Deeper calls follow in their
 order on the last level."""
+MAX_LINES = 20
+"""Lines of arguments that are shown of a call. The transaction's own are shown above."""
+MAX_ERROR_LINES = 6
 INDENTED = 10
 """Levels that are indented; a phone has no space for more."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """A log, formatted as text."""
-
-    index: str
-    address: str
-    topics: list[str]
-    data: str
-    size: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +40,8 @@ class CallLine:
     to: str
     to_label: str
     selector: str
+    call: CallText | None
+    """The decoded input; None if the function is unknown."""
     value: str
     """Empty if no ether is sent."""
     gas: str
@@ -73,8 +71,11 @@ def in_order(top: CallFrame) -> Iterator[CallFrame]:
         waiting.extend(reversed(frame.calls))
 
 
-def call_lines(frames: list[CallFrame]) -> list[CallLine]:
-    """Format calls as lines for the page. frames: in the order of their start."""
+def call_lines(frames: list[CallFrame], abis: Abis) -> list[CallLine]:
+    """Format calls as lines for the page.
+
+    frames: in the order of their start. abis: has read the uploaded definitions.
+    """
     nesting = [min(frame.depth, MAX_NESTING) for frame in frames]
     # A line at the same or a higher level closes a call; the end closes all.
     following = [*nesting[1:], 0]
@@ -83,10 +84,21 @@ def call_lines(frames: list[CallFrame]) -> list[CallLine]:
     for number, frame in enumerate(frames, 1):
         level, following_level = nesting[number - 1], following[number - 1]
         ends = max(0, level - following_level + 1)
-        logs = [_log_line(log) for log in frame.logs[:logs_left]]
+        logs = [log_line(_log(log), abis) for log in frame.logs[:logs_left]]
         logs_left -= len(logs)
-        lines.append(_line(number, frame, logs, "." * ends))
+        lines.append(_line(number, frame, logs, "." * ends, abis))
     return lines
+
+
+def keys_of(frames: Iterable[CallFrame]) -> set[bytes]:
+    """Return the selectors and topics by which calls, errors and logs are looked up."""
+    found: set[bytes] = set()
+    for frame in frames:
+        found.add(frame.input[:4])
+        if frame.error is not None:
+            found.add(frame.output[:4])
+        found.update(log.topics[0] for log in frame.logs if log.topics)
+    return found
 
 
 def kind(frame: CallFrame) -> str:
@@ -108,33 +120,52 @@ def selector(frame: CallFrame) -> str:
     return "" if frame.type in CREATIONS else words.selector(frame.input)
 
 
+def function(frame: CallFrame) -> str:
+    """Return the name of a call's well-known function, or else its selector."""
+    text = selector(frame)
+    return words.function_name(frame.input[:4]) or text if text else ""
+
+
 def error(frame: CallFrame) -> str:
     """Return a call's error, "" if it succeeded."""
     return "" if frame.error is None else words.printable(frame.error)
 
 
-def reason(frame: CallFrame) -> str:
-    """Return a call's revert reason: a text or a custom error's selector, else ""."""
+def reason(frame: CallFrame, abis: Abis | None = None) -> str:
+    """Return a call's revert reason: a text, or a custom error; else "".
+
+    A custom error is its name with its first arguments, or its selector if it is unknown.
+    """
     if frame.error != REVERTED or not frame.output:
         return ""
     text = revert_reason(frame.output)
     if text is not None:
         return f"“{words.printable(text)}”"
+    abi = None if abis is None else abis.of(frame.to)
+    found = error_text(frame.output, abi, MAX_ERROR_LINES)
+    if found is not None:
+        texts = [line.address or line.text for line in found.arguments.lines]
+        return words.printable(f"{found.name}({', '.join(texts)})")
     own = words.selector(frame.output)
     return f"error {own}" if own else ""
 
 
-def _line(number: int, frame: CallFrame, logs: list[LogLine], ends: str) -> CallLine:
-    to = "–" if frame.to is None else "0x" + frame.to.hex()
+def _line(
+    number: int, frame: CallFrame, logs: list[LogLine], ends: str, abis: Abis
+) -> CallLine:
+    to = "" if frame.to is None else checksummed(frame.to)
+    is_creation = frame.type in CREATIONS
+    abi = abis.of(frame.to)
     return CallLine(
         number=number,
         depth=frame.depth,
         kind=kind(frame),
         type=frame.type,
-        sender="0x" + frame.sender.hex(),
+        sender=checksummed(frame.sender),
         to=to,
         to_label=words.brief(frame.to),
         selector=selector(frame),
+        call=None if is_creation else call_text(frame.input, abi, MAX_LINES),
         value=words.ether(frame.value) if frame.value else "",
         gas=words.number(frame.gas),
         gas_used=words.number(frame.gas_used),
@@ -143,7 +174,7 @@ def _line(number: int, frame: CallFrame, logs: list[LogLine], ends: str) -> Call
         output=words.hexadecimal(frame.output),
         output_size=words.count(len(frame.output), "byte"),
         error=error(frame),
-        reason=reason(frame),
+        reason=reason(frame, abis),
         logs=logs,
         call_count=words.count(len(frame.calls), "call") if frame.calls else "",
         is_indented=frame.depth <= INDENTED,
@@ -151,11 +182,5 @@ def _line(number: int, frame: CallFrame, logs: list[LogLine], ends: str) -> Call
     )
 
 
-def _log_line(log: FrameLog) -> LogLine:
-    return LogLine(
-        index=words.number(log.index),
-        address="0x" + log.address.hex(),
-        topics=["0x" + topic.hex() for topic in log.topics],
-        data=words.hexadecimal(log.data),
-        size=words.count(len(log.data), "byte"),
-    )
+def _log(log: FrameLog) -> ReceiptLog:
+    return ReceiptLog(log.address, log.topics, log.data, log.index)

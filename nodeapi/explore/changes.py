@@ -8,6 +8,7 @@ from itertools import islice
 
 from evm.tracers.touched import EMPTY, TouchedAccount
 from evm.world import EMPTY_CODE_HASH
+from nodeapi.addresses import checksummed
 from nodeapi.explore import words
 
 MAX_CHANGES = 500
@@ -43,7 +44,7 @@ def change_lines(touched: Iterable[TouchedAccount]) -> tuple[list[Change], int]:
 
 def _all(touched: Iterable[TouchedAccount]) -> Iterator[Change]:
     for account in touched:
-        address = "0x" + account.address.hex()
+        address = checksummed(account.address)
         for change in _of_account(account):
             yield Change(address, *change)
             address = ""

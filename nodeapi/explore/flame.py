@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from evm.tracers.frames import CREATIONS, CallFrame
+from nodeapi.addresses import checksummed
 from nodeapi.explore import calls, words
 
 ROW_HEIGHT = 22
@@ -154,9 +155,9 @@ class _Graph:
         return True
 
     def _title(self, frame: CallFrame, part: float) -> str:
-        to = "" if frame.to is None else f" 0x{frame.to.hex()}"
+        to = "" if frame.to is None else f" {checksummed(frame.to)}"
         lines = [
-            f"{frame.type}{to} {calls.selector(frame)}".rstrip(),
+            f"{frame.type}{to} {calls.function(frame)}".rstrip(),
             f"{words.number(frame.gas_used)} gas, {part:.2%}"
             f"; {words.number(own_gas(frame))} of its own",
         ]
@@ -169,7 +170,7 @@ def _label(frame: CallFrame) -> str:
     named = words.brief(frame.to)
     if frame.type in CREATIONS:
         return f"{frame.type} {named}" if frame.to else frame.type
-    return f"{named} {calls.selector(frame)}".rstrip()
+    return f"{named} {calls.function(frame)}".rstrip()
 
 
 def _merged(frames: Sequence[CallFrame]) -> str:

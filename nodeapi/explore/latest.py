@@ -22,6 +22,8 @@ class BlockLine:
 
     number: int
     hash: str
+    brief: str
+    """The beginning and the end of the hash."""
     timestamp: int
     """Unix seconds."""
     moment: str
@@ -54,11 +56,13 @@ def block_lines(
 
 def _line(block: Block, tags: Tags, now: float) -> BlockLine:
     header = decode_header(bytes(block.header))
+    block_hash = bytes(block.hash).hex()
     share = header.gas_used / header.gas_limit if header.gas_limit else 0
     base_fee = header.base_fee_per_gas
     return BlockLine(
         number=block.number,
-        hash="0x" + bytes(block.hash).hex(),
+        hash=f"0x{block_hash}",
+        brief=words.shortened(f"0x{block_hash}"),
         timestamp=header.timestamp,
         moment=words.moment(header.timestamp),
         age=words.age(now - header.timestamp),

@@ -21,7 +21,9 @@ from django.http import HttpRequest
 from jsonrpc.errors import RpcError
 from networks.directory import Directory, NetworkView
 from networks.models import Network
+from nodeapi.addresses import checksummed
 from nodeapi.explore import words
+from nodeapi.explore.arguments import MAX_LINES, CallText, call_text
 from nodeapi.explore.summaries import TYPES
 from nodeapi.relay import Relay
 from postgres.errors import Unavailable
@@ -56,6 +58,8 @@ class PendingTransaction:
     nonce: str
     value: str
     selector: str
+    call: CallText | None
+    """The decoded input; None if the function is unknown."""
     gas: str
     fee: str
     """Highest price per gas."""
@@ -173,13 +177,14 @@ def shown(name: bytes, document: dict[str, Any]) -> PendingTransaction:
         nonce=words.number(numbers["nonce"]),
         value=words.ether(numbers["value"]),
         selector="" if to is None else words.selector(data),
+        call=None if to is None else call_text(data, None, MAX_LINES),
         gas=words.number(numbers["gas"]),
         fee=words.gwei(int(price, 16)),
     )
 
 
 def _address(text: str) -> str:
-    return f"0x{bytes.fromhex(text[2:]).hex()}"
+    return checksummed(bytes.fromhex(text[2:]))
 
 
 def _reader(request: HttpRequest) -> PendingReader | None:

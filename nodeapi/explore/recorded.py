@@ -14,7 +14,14 @@ from threading import BoundedSemaphore
 from evm.tracers.derived import call_tree, touched_accounts
 from evm.tracers.record import RecordTooLarge, unpack_pieces
 from nodeapi.explore import words
-from nodeapi.explore.calls import MAX_CALLS, CallLine, call_lines, in_order
+from nodeapi.explore.abis import Abis
+from nodeapi.explore.calls import (
+    MAX_CALLS,
+    CallLine,
+    call_lines,
+    in_order,
+    keys_of,
+)
 from nodeapi.explore.changes import Change, change_lines
 from nodeapi.explore.flame import Flame, flame
 from nodeapi.ports import RecordedTransaction
@@ -70,8 +77,11 @@ def room() -> Iterator[None]:
         _room.release()
 
 
-def shown_calls(recorded: RecordedTransaction, size: int) -> Calls:
-    """Return a transaction's calls for the page. size: bytes of callTracer's result."""
+def shown_calls(recorded: RecordedTransaction, size: int, abis: Abis) -> Calls:
+    """Return a transaction's calls for the page.
+
+    size: bytes of callTracer's result. abis: the uploaded definitions, which are read.
+    """
     try:
         if size > MAX_UNPACKED_BYTES:
             raise TooLong
@@ -80,7 +90,8 @@ def shown_calls(recorded: RecordedTransaction, size: int) -> Calls:
     except (RecordTooLarge, TooLong) as reason:
         return Calls(absence=_absence(reason))
     frames = list(in_order(top))
-    lines = call_lines(frames[:MAX_CALLS])
+    abis.read(keys_of(frames[:MAX_CALLS]))
+    lines = call_lines(frames[:MAX_CALLS], abis)
     hidden = {
         "call": len(frames) - len(lines),
         "log": sum([len(frame.logs) for frame in frames])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import orjson
 from django.db import connection
 
 from networks.models import Network
@@ -18,14 +21,21 @@ _LONG_COLUMNS = ("body", "full_document")
 PAGE_SIZE = 100
 """Transactions on a page of a block."""
 
+Place = tuple[int, int]
+"""The id of a block, and the index of a transaction in it."""
+
 _SUMMARIES = """
-    SELECT t.index, t.hash, substring(t.document FROM 1 FOR %s),
+    SELECT t.block_id, t.index, t.hash, substring(t.document FROM 1 FOR %s),
         substring(t.document FROM position(%s IN t.document) FOR %s), r.receipt
     FROM nodeapi_transaction t JOIN nodeapi_transactionrecord r
         ON r.block_id = t.block_id AND r.index = t.index
-    WHERE t.block_id = %s AND t.index BETWEEN %s AND %s
-    ORDER BY t.index
+    WHERE {}
+    ORDER BY t.block_id, t.index
 """
+_SUMMARIES_OF_BLOCK = _SUMMARIES.format("t.block_id = %s AND t.index BETWEEN %s AND %s")
+_SUMMARIES_AT = _SUMMARIES.format(
+    "(t.block_id, t.index) IN (SELECT * FROM unnest(%s::bigint[], %s::integer[]))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,11 @@ class FoundTransaction:
     block: Block
     summary: Summary
     recorded: RecordedTransaction
+    to: bytes | None
+    """None for a contract creation."""
+    input: bytes
+    receipt: bytes
+    """As `nodeapi.receipts` packs it."""
     calls_size: int
     """Bytes of callTracer's result."""
 
@@ -43,6 +58,12 @@ def find_block(network: Network, block_hash: bytes) -> Block | None:
     """Return a block, canonical or not, or None. Its long columns are deferred."""
     blocks = Block.objects.defer(*_LONG_COLUMNS)
     return blocks.filter(network=network, hash=block_hash).first()
+
+
+def find_canonical_block(network: Network, number: int) -> Block | None:
+    """Return the canonical block of a height, or None. Its long columns are deferred."""
+    blocks = Block.objects.defer(*_LONG_COLUMNS)
+    return blocks.filter(network=network, number=number, is_canonical=True).first()
 
 
 def relatives(block: Block) -> tuple[Block | None, list[Block]]:
@@ -82,13 +103,28 @@ def summaries(block: Block, page: int) -> list[Summary]:
     page: the number of the page, from 1.
     """
     first = (page - 1) * PAGE_SIZE
-    place = [block.pk, first, first + PAGE_SIZE - 1]
+    wanted = [block.pk, first, first + PAGE_SIZE - 1]
+    return list(_summaries(_SUMMARIES_OF_BLOCK, wanted).values())
+
+
+def summaries_at(places: Sequence[Place]) -> dict[Place, Summary]:
+    """Return summaries of transactions by their places; those that exist."""
+    if not places:
+        return {}
+    return _summaries(
+        _SUMMARIES_AT, [list(column) for column in zip(*places, strict=True)]
+    )
+
+
+def _summaries(query: str, wanted: list[Any]) -> dict[Place, Summary]:
     with connection.cursor() as cursor:
-        cursor.execute(_SUMMARIES, [HEAD_BYTES, TAIL_MARK, TAIL_BYTES, *place])
-        return [
-            summary(index, bytes(name), bytes(head), bytes(tail), bytes(receipt))
-            for index, name, head, tail, receipt in cursor
-        ]
+        cursor.execute(query, [HEAD_BYTES, TAIL_MARK, TAIL_BYTES, *wanted])
+        return {
+            (block_id, index): summary(
+                index, bytes(name), bytes(head), bytes(tail), bytes(receipt)
+            )
+            for block_id, index, name, head, tail, receipt in cursor
+        }
 
 
 def find_transaction(
@@ -112,6 +148,7 @@ def find_transaction(
         return None
     record = TransactionRecord.objects.get(block_id=found.block_id, index=found.index)
     block, document = found.block, bytes(found.document)
+    members = orjson.loads(document)
     return FoundTransaction(
         block=block,
         summary=summary(found.index, name, *ends(document), bytes(record.receipt)),
@@ -125,5 +162,8 @@ def find_transaction(
             prestate=bytes(record.prestate),
             details=bytes(record.details),
         ),
+        to=None if members["to"] is None else bytes.fromhex(members["to"][2:]),
+        input=bytes.fromhex(members["input"][2:]),
+        receipt=bytes(record.receipt),
         calls_size=record.calls_size,
     )

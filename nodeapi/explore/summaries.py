@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from nodeapi.addresses import checksummed
 from nodeapi.explore import words
 from nodeapi.receipt_codec import unpack_pieces
 from nodeapi.receipts import HEAD_BYTES
@@ -33,7 +34,6 @@ TYPES = {
 
 _PLAIN_FIELDS = {
     "extraData": "extra data",
-    "miner": "fee recipient",
     "mixHash": "mix hash, PREVRANDAO",
     "nonce": "nonce",
     "stateRoot": "state root",
@@ -77,6 +77,10 @@ class Summary:
     nonce: str
     value: str
     selector: str
+    method: str
+    """The well-known function that the selector selects; empty if there is none."""
+    timestamp: int
+    """Unix seconds."""
     gas: str
     gas_used: str
     gas_price: str
@@ -111,22 +115,25 @@ def summary(
     found = _TAIL.match(tail)
     value, data = found.groups() if found else (b"0x0", b"")
     to = _member(head, "to")
+    selector = bytes.fromhex(data.decode()) if to and len(data) == 8 else b""
     kind = int(_member(head, "type"), 16)
     return Summary(
         index=index,
         hash="0x" + name.hex(),
         type=f"{kind}, {TYPES.get(kind, 'unknown')}",
-        sender=_member(head, "from"),
-        to=to,
+        sender=_address(_member(head, "from")),
+        to=_address(to),
         nonce=words.number(int(_member(head, "nonce"), 16)),
         value=words.ether(int(value, 16)),
-        selector=f"0x{data.decode()}" if to and len(data) == 8 else "",
+        selector=f"0x{selector.hex()}" if selector else "",
+        method=words.function_name(selector),
+        timestamp=int(_member(head, "blockTimestamp") or "0x0", 16),
         gas=words.number(int(_member(head, "gas"), 16)),
         gas_used=words.number(result.gas_used),
         gas_price=words.gwei(price),
         fee=words.ether(price * result.gas_used),
         status=result.status,
-        contract=result.contract,
+        contract=_address(result.contract),
     )
 
 
@@ -159,6 +166,19 @@ def header_fields(head: bytes) -> list[tuple[str, str]]:
     if "withdrawals" in members:
         fields.append(("withdrawals", words.number(len(members["withdrawals"]))))
     return fields
+
+
+def fee_recipient(head: bytes) -> str:
+    """Return the account that gets a block's fees, with its checksum.
+
+    head: the block object up to its transactions.
+    """
+    return _address(_member(head, "miner"))
+
+
+def _address(text: str) -> str:
+    """Return an address with its checksum, "" for an empty text."""
+    return checksummed(bytes.fromhex(text[2:])) if text else ""
 
 
 def _member(text: bytes, name: str) -> str:

@@ -6,36 +6,41 @@ import time
 from hashlib import sha256
 from http import HTTPStatus
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
-from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from keys.policy import with_own_calls, without_scripts
+from keys.models import User
+from keys.policy import with_own_calls, with_own_scripts
 from networks.models import Network, Tracer
-from nodeapi.explore import rows
-from nodeapi.explore.access import admitted, admitted_networks
+from nodeapi.explore import rows, words
+from nodeapi.explore.abis import Abis
+from nodeapi.explore.access import admitted, admitted_networks, login_unless_public
+from nodeapi.explore.arguments import MAX_LINES, call_text
+from nodeapi.explore.calls import MAX_LOGS
 from nodeapi.explore.latest import PAGE_SIZE, block_lines
+from nodeapi.explore.logs import log_line, receipt_logs, topics_of
 from nodeapi.explore.pending import pending_count, pending_transaction
 from nodeapi.explore.recorded import Busy, room, shown_calls, shown_changes
 from nodeapi.explore.reorganisations import (
     newest_reorganisation,
     recent_reorganisations,
 )
+from nodeapi.explore.responses import private
 from nodeapi.explore.states import State, Tags, tags_of
-from nodeapi.explore.summaries import header_fields
+from nodeapi.explore.summaries import fee_recipient, header_fields
+from nodeapi.explore.transfers import token_transfers
 from nodeapi.explore.words import moment
+from nodeapi.models import Block
 
-_private = cache_control(private=True, no_store=True)
 
-
-@without_scripts
-@_private
+@with_own_scripts
+@private
 @require_safe
-@login_required
+@login_unless_public
 def index(request: HttpRequest) -> HttpResponse:
     """Show the networks whose blocks the user may see, each with its newest one."""
     networks = admitted_networks(request)
@@ -43,9 +48,9 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @with_own_calls
-@_private
+@private
 @require_safe
-@login_required
+@login_unless_public
 def latest(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a network's newest blocks and recent reorganisations.
 
@@ -82,14 +87,28 @@ def latest(request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-@without_scripts
-@_private
+@with_own_scripts
+@private
 @require_safe
-@login_required
+@login_unless_public
 def block(request: HttpRequest, slug: str, block_hash: bytes) -> HttpResponse:
     """Show a block's header and its transactions, a hundred at a time."""
     network, _ = admitted(request, slug)
-    found = rows.find_block(network, block_hash)
+    return _block(request, network, rows.find_block(network, block_hash))
+
+
+@with_own_scripts
+@private
+@require_safe
+@login_unless_public
+def block_by_number(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Show the canonical block of a height, like `block`."""
+    network, _ = admitted(request, slug)
+    return _block(request, network, rows.find_canonical_block(network, number))
+
+
+def _block(request: HttpRequest, network: Network, found: Block | None) -> HttpResponse:
+    """Show a block. Raises: Http404 if there is none."""
     if found is None:
         raise Http404
     last_page = max(1, -(-found.transaction_count // rows.PAGE_SIZE))
@@ -107,6 +126,7 @@ def block(request: HttpRequest, slug: str, block_hash: bytes) -> HttpResponse:
         "block_hash": _hex(found.hash),
         "parent_hash": _hex(found.parent_hash),
         "moment": moment(found.timestamp),
+        "miner": fee_recipient(head),
         "fields": header_fields(head),
         "parent": parent,
         "children": children,
@@ -117,10 +137,10 @@ def block(request: HttpRequest, slug: str, block_hash: bytes) -> HttpResponse:
     return render(request, "explore/block.html", context)
 
 
-@without_scripts
-@_private
+@with_own_scripts
+@private
 @require_safe
-@login_required
+@login_unless_public
 def transaction(request: HttpRequest, slug: str, name: bytes) -> HttpResponse:
     """Show a transaction, its calls and its state changes, or a pending transaction.
 
@@ -147,6 +167,10 @@ def _transaction(
         return _pending(request, network, name)
     recorded, is_canonical = found.recorded, found.block.is_canonical
     tags = tags_of(network)
+    abis = Abis(network, request.user)
+    logs = receipt_logs(found.receipt)
+    data = found.input
+    abis.read({data[:4], *topics_of(logs or ())})
     context = {
         "network": network,
         "found": found.block,
@@ -157,12 +181,36 @@ def _transaction(
         "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
         "transaction": found.summary,
-        "calls": shown_calls(recorded, found.calls_size)
+        "call": call_text(data, abis.of(found.to), MAX_LINES) if found.to else None,
+        "input": words.hexadecimal(data),
+        "input_size": words.count(len(data), "byte"),
+        "logs": None
+        if logs is None
+        else [log_line(log, abis) for log in logs[:MAX_LOGS]],
+        "hidden_logs": max(0, len(logs or ()) - MAX_LOGS),
+        "transfers": token_transfers(logs or ()),
+        "request_path": _request_path(request, network),
+        "calls": shown_calls(recorded, found.calls_size, abis)
         if Tracer.CALL in tracers
         else None,
         "changes": shown_changes(recorded) if Tracer.PRESTATE in tracers else None,
     }
     return render(request, "explore/transaction.html", context)
+
+
+def _request_path(request: HttpRequest, network: Network) -> str:
+    """Return the page on which the visitor can request tracing on a network.
+
+    Returns: the form for their key if they have one, the list of their keys if they have
+        several or none, and the login for an anonymous visitor.
+    """
+    user = request.user
+    if not isinstance(user, User):
+        return f"{reverse('login')}?next={request.path}"
+    keys = list(user.api_keys.filter(deleted_at=None).values_list("pk", flat=True)[:2])
+    if len(keys) == 1:
+        return reverse("dashboard:ask", args=[keys[0], network.slug])
+    return reverse("dashboard:keys")
 
 
 def _pending(request: HttpRequest, network: Network, name: bytes) -> HttpResponse:

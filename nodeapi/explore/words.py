@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from legible.text import visible
+from nodeapi.abi.selectors import function_of
+from nodeapi.addresses import checksummed
 
 MAX_TEXT = 300
 """Characters shown of a contract's text, such as a revert reason."""
@@ -73,7 +75,21 @@ def hexadecimal(value: bytes) -> str:
 
 def brief(address: bytes | None) -> str:
     """Return a shortened address such as `0x123456…abcd`, or "nowhere" for None."""
-    return f"0x{address[:3].hex()}…{address[-2:].hex()}" if address else "nowhere"
+    return shortened(checksummed(address)) if address else "nowhere"
+
+
+def shortened(text: str) -> str:
+    """Return the beginning and end of an address or hash: `0x123456…abcd`."""
+    return f"{text[:8]}…{text[-4:]}"
+
+
+def function_name(selector: bytes) -> str:
+    """Return the name of the well-known function with a selector, "" without one.
+
+    The functions with one selector nearly always share a name. If not, there is none.
+    """
+    names = {one.name for one in function_of(selector)}
+    return names.pop() if len(names) == 1 else ""
 
 
 def selector(data: bytes) -> str:

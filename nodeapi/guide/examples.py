@@ -93,18 +93,22 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
     """Return example arguments from a transaction, preferably a contract call."""
     if not found:
         return {}
-    chosen, address, position = found[0], found[0].to or found[0].sender, "0x0"
+    chosen, address, position = (
+        found[0],
+        (found[0].to or found[0].sender).lower(),
+        "0x0",
+    )
     calls: dict[str, Summary] = {}
     for one in found:
         if one.to:
-            calls.setdefault(one.to, one)
+            calls.setdefault(one.to.lower(), one)
     for account, summary in islice(calls.items(), SEARCHED_ACCOUNTS):
         slot = _lowest_slot(network_id, account)
         if slot is not None:
             chosen, address, position = summary, account, slot
             break
     example = {
-        "from": chosen.sender,
+        "from": chosen.sender.lower(),
         "to": _IDENTITY,
         "gas": "0x186a0",
         "data": "0x2a",

@@ -3,6 +3,7 @@
 And what the followers report, and the local pool.
 """
 
+from nodeapi.models.abis import AbiEntry, ContractAbi
 from nodeapi.models.appearances import Appearance, AppearanceBackfill
 from nodeapi.models.blocks import Block, SideDiff, Transaction
 from nodeapi.models.following import (
@@ -24,11 +25,13 @@ from nodeapi.models.state import (
 )
 
 __all__ = [
+    "AbiEntry",
     "AccountVersion",
     "Appearance",
     "AppearanceBackfill",
     "Block",
     "Code",
+    "ContractAbi",
     "FollowerStatus",
     "ImportTiming",
     "Log",

@@ -1,5 +1,6 @@
 // Gives each text that is there to be copied a button that does it. Without this script, or
-// where the browser lets no page copy, the text is there to be selected.
+// where the browser lets no page copy, the text is there to be selected. A text within a
+// line, whose data-copy-text may be longer than what is shown, gets a small icon behind it.
 "use strict";
 
 const SHOWN = 2000; // milliseconds for which a button says what it has done
@@ -31,7 +32,47 @@ function say(button, word, sentence) {
   }, SHOWN);
 }
 
-for (const text of document.querySelectorAll("[data-copy]")) {
+const SVG = "http://www.w3.org/2000/svg";
+
+function icon() {
+  const drawing = document.createElementNS(SVG, "svg");
+  drawing.setAttribute("viewBox", "0 0 16 16");
+  drawing.setAttribute("aria-hidden", "true");
+  const lines = document.createElementNS(SVG, "path");
+  lines.setAttribute("d", "M5.5 5.5h8v8h-8zM2.5 10.5v-8h8");
+  drawing.append(lines);
+  return drawing;
+}
+
+function addIcon(text) {
+  const what = text.dataset.copy;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy-icon";
+  button.title = `Copy ${what}`;
+  button.setAttribute("aria-label", `Copy ${what} ${text.dataset.copyText}`);
+  button.append(icon());
+  button.addEventListener("click", async () => {
+    try {
+      await copy(text.dataset.copyText);
+      button.dataset.done = "";
+      told.textContent = `Copied ${what}`;
+    } catch {
+      getSelection().selectAllChildren(text);
+      told.textContent = `Selected ${what}, to be copied by hand`;
+    }
+    setTimeout(() => {
+      delete button.dataset.done;
+      told.textContent = "";
+    }, SHOWN);
+    button.focus();
+  });
+  text.after(button);
+}
+
+for (const text of document.querySelectorAll("[data-copy-text]")) addIcon(text);
+
+for (const text of document.querySelectorAll("[data-copy]:not([data-copy-text])")) {
   const what = text.dataset.copy;
   const button = document.createElement("button");
   button.type = "button";

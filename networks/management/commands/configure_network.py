@@ -83,6 +83,12 @@ class Command(BaseCommand):
             help="keep the trie nodes of this many blocks below the head, for proofs; "
             "all: of all blocks from now on; 0: of none",
         )
+        parser.add_argument(
+            "--public-explorer",
+            action=BooleanOptionalAction,
+            default=None,
+            help="whether anyone sees blocks, transactions and addresses in the explorer",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
@@ -110,6 +116,7 @@ class Command(BaseCommand):
                 agree=options["agree"],
                 keep_side_blocks=options["keep_side_blocks"],
                 keep_proofs=options["proofs"],
+                public_explorer=options["public_explorer"],
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error

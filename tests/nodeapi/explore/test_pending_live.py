@@ -14,6 +14,7 @@ import pytest
 from evm.transactions import Transaction
 from keys.models import User
 from networks.services import add_upstream
+from nodeapi.addresses import checksummed
 from nodeapi.explore.pending import PendingReader, shown
 from tests.support.followed import ALICE, FollowedChain
 from tests.support.live import Live, live_service
@@ -101,7 +102,7 @@ def test_pending_transactions_are_counted_and_shown(
 
     page = visit.get(f"/explore/live/tx/{name}").text
     assert '<span class="badge pending"' in page
-    for part in (f"0x{RECEIVER.hex()}", "0xa9059cbb<", "1.5 ether", "3 gwei", "50,000"):
+    for part in (checksummed(RECEIVER), "0xa9059cbb<", "1.5 ether", "3 gwei", "50,000"):
         assert part in page
     unknown = visit.get(f"/explore/live/tx/0x{'34' * 32}")
     assert unknown.status_code == HTTPStatus.NOT_FOUND

@@ -27,7 +27,7 @@ OF_UPSTREAMS = {-32604, -32004, -39001}
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page(module_db: None) -> str:
     return html.unescape(Client().get("/docs/errors").content.decode())
 
 
@@ -70,6 +70,7 @@ def test_each_code_that_the_code_contains_is_on_the_page(page: str) -> None:
     assert {error.code for error in EXECUTION_ERRORS} <= shown
 
 
+@pytest.mark.django_db
 def test_referrer_policy_hides_pages_from_other_sites_and_keeps_the_origin_of_forms() -> (
     None
 ):

@@ -1,0 +1,36 @@
+"""The search of the explorer."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from keys.policy import with_own_scripts
+from nodeapi.explore.access import admitted_networks, login_unless_public
+from nodeapi.explore.responses import private
+from nodeapi.explore.search import MAX_TEXT, Results, search
+
+
+@with_own_scripts
+@private
+@require_safe
+@login_unless_public
+def search_page(request: HttpRequest) -> HttpResponse:
+    """Show what `?q=…` finds on the networks that the visitor may see.
+
+    A single result is opened at once.
+    """
+    networks = admitted_networks(request)
+    text = request.GET.get("q", "")[:MAX_TEXT].strip()
+    results = search(networks, text) if text and networks else Results()
+    if len(results.found) == 1:
+        return HttpResponseRedirect(results.found[0].path)
+    if results.maybe_pending and len(networks) == 1:
+        # The page of the transaction asks the network's upstreams.
+        place = networks[0].slug, results.maybe_pending
+        pending = reverse("explore:transaction", args=place)
+        return HttpResponseRedirect(f"{pending}?searched=")
+    context = {"text": text, "results": results, "networks": networks}
+    return render(request, "explore/search.html", context)

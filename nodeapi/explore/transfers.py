@@ -1,0 +1,107 @@
+"""Token transfers of a transaction, as its logs report them.
+
+The contracts choose what they log. A transfer is shown for each log in the form of ERC-20,
+ERC-721 or ERC-1155, whatever the contract did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from nodeapi.abi.decoding import decode_log
+from nodeapi.abi.selectors import event_of
+from nodeapi.abi.values import Value
+from nodeapi.addresses import checksummed
+from nodeapi.explore import words
+from nodeapi.explore.logs import ReceiptLog
+
+MAX_TRANSFERS = 100
+"""Transfers that a page shows."""
+
+_NOBODY = bytes(20)
+"""Sender of new tokens, and receiver of destroyed ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A transfer, formatted as text."""
+
+    token: str
+    """Address of the contract, with a checksum, as are `sender` and `receiver`."""
+    standard: str
+    sender: str
+    receiver: str
+    kind: str
+    """`minted`, `burned` or empty."""
+    amount: str
+    """In the token's smallest unit; empty for a token of ERC-721."""
+    token_id: str
+    """Empty for a token of ERC-20."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """The first transfers. hidden: whether there are further ones."""
+
+    lines: list[Transfer]
+    hidden: bool
+
+
+def token_transfers(logs: Sequence[ReceiptLog]) -> Transfers:
+    """Return the token transfers that logs report, in their order."""
+    found = (transfer for log in logs for transfer in _of_log(log))
+    shown = list(islice(found, MAX_TRANSFERS))
+    return Transfers(shown, next(found, None) is not None)
+
+
+def _of_log(log: ReceiptLog) -> Iterator[Transfer]:
+    if not log.topics or not event_of(log.topics[0]):
+        return
+    # Uploaded definitions have no influence: they may name anything a transfer.
+    decoded = decode_log(log.topics, log.data, most=3 * MAX_TRANSFERS)
+    if decoded is None:
+        return
+    values = {one.name: one.value for one in decoded.arguments}
+    standard = decoded.interfaces[0]
+    match standard, decoded.name:
+        case "ERC-20", "Transfer":
+            yield _transfer(log, standard, values, amount=values["amount"])
+        case "ERC-721", "Transfer":
+            yield _transfer(log, standard, values, token_id=values["tokenId"])
+        case "ERC-1155", "TransferSingle":
+            number, amount = values["id"], values["amount"]
+            yield _transfer(log, standard, values, amount=amount, token_id=number)
+        case "ERC-1155", "TransferBatch":
+            for number, amount in zip(
+                _items(values["ids"]), _items(values["amounts"]), strict=False
+            ):
+                yield _transfer(log, standard, values, amount=amount, token_id=number)
+
+
+def _items(value: Value) -> list[Value]:
+    """Return the values of an array's items."""
+    return [one.value for one in value] if isinstance(value, tuple) else []
+
+
+def _transfer(
+    log: ReceiptLog,
+    standard: str,
+    values: Mapping[str, Value],
+    amount: Value | None = None,
+    token_id: Value | None = None,
+) -> Transfer:
+    sender, receiver = values["from"], values["to"]
+    assert isinstance(sender, bytes)
+    assert isinstance(receiver, bytes)
+    kind = "minted" if sender == _NOBODY else "burned" if receiver == _NOBODY else ""
+    return Transfer(
+        token=checksummed(log.address),
+        standard=standard,
+        sender=checksummed(sender),
+        receiver=checksummed(receiver),
+        kind=kind,
+        amount=words.number(amount) if isinstance(amount, int) else "",
+        token_id=str(token_id) if isinstance(token_id, int) else "",
+    )
