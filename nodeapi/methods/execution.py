@@ -19,11 +19,15 @@ from nodeapi import conf
 from nodeapi.methods.context import Context
 from nodeapi.ports import Answer, TaskName
 from nodeapi.tracing.answers import TaskAnswer
-from nodeapi.tracing.errors import TaskError, TaskResultTooLarge
+from nodeapi.tracing.errors import TaskError, TaskResultTooLarge, TaskTimeout
 from nodeapi.tracing.jobs import TaskJob
 
 GAS_PER_CREDIT = 500_000
 """Gas for which one credit is charged. The first amount is part of a method's price."""
+
+GAS_OF_TIMEOUT = 50_000_000
+"""Gas for which an execution that took too long is charged where calls have no gas limit.
+With a limit, it is charged for that."""
 
 _CHEAP, _CHARGED, _FAILED = range(3)
 """First byte of a cached outcome: a result whose gas costs nothing more; a result, or an
@@ -113,6 +117,8 @@ def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
         gas_used = 0
         if isinstance(error, TaskError | TaskResultTooLarge):
             gas_used = error.gas_used
+        elif isinstance(error, TaskTimeout):
+            gas_used = conf.call_gas() or GAS_OF_TIMEOUT
     if gas_used > GAS_PER_CREDIT:
         context.charge_more(credits_for_gas(gas_used))
     if error is not None:

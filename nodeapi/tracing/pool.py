@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from nodeapi.tracing.errors import (
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
 from nodeapi.tracing.spool import Hold, Spool, SpoolCount
-from nodeapi.tracing.turns import FairQueue
+from nodeapi.tracing.turns import FairQueue, SlowKeys
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -107,6 +108,7 @@ class TracePool:
         self._places = limits.workers
         """Workers that may be given a job."""
         self._queue: FairQueue[_Turn | QueuedTask] = FairQueue()
+        self._slow = SlowKeys()
         self._is_dispatching = False
         self.idle: list[WorkerProcess] = []
         self._workers: set[WorkerProcess] = set()
@@ -275,10 +277,12 @@ class TracePool:
         await self._turn(key)
         worker: WorkerProcess | None = None
         is_well = False
+        begun = time.monotonic()
         try:
             # Opened before a worker is taken, so that a full disk loses no worker.
             spool = Spool(self._limits.spool_folder)
             worker = await self._worker()
+            begun = time.monotonic()
             async with asyncio.timeout(self._limits.seconds):
                 kind, rest = await worker.execute(job, spool.descriptor, timeout)
             is_well = kind != wire.CRASHED
@@ -290,6 +294,8 @@ class TracePool:
             assert worker is not None
             raise await self._error_of_dead_worker(worker) from None
         finally:
+            now = time.monotonic()
+            self._slow.note(key, now - begun, now)
             self._release_worker(worker, is_well)
         if kind != wire.DONE:
             raise self._failure(kind, rest)
@@ -325,7 +331,10 @@ class TracePool:
         """Start queued jobs while there are places."""
         self._is_dispatching = False
         while self._places and len(self._queue):
-            first = self._queue.pop()
+            try:
+                first = self._queue.pop(self._may_start)
+            except IndexError:
+                break
             if isinstance(first, _Turn):
                 if not first.future.done():
                     self._places -= 1
@@ -338,6 +347,11 @@ class TracePool:
                 self._arrays.add(array)
                 array.add_done_callback(self._arrays.discard)
 
+    def _may_start(self, key: Hashable) -> bool:
+        """Return whether a key may have a free worker."""
+        is_last = self._places == 1 < self._limits.workers
+        return not is_last or not self._slow.holds_back(key, time.monotonic())
+
     def _array(self, first: QueuedTask) -> list[QueuedTask]:
         """Return a share of the queued tasks for one worker, beginning with this one."""
         tasks = [first]
@@ -345,8 +359,10 @@ class TracePool:
             share = -(-(1 + len(self._queue)) // self._places)
             weight = first.weight
             while len(tasks) < share and len(self._queue):
-                following = self._queue.next()
+                key, following = self._queue.next()
                 if isinstance(following, _Turn) or not following.may_share:
+                    break
+                if not self._may_start(key):
                     break
                 weight += following.weight
                 if weight > wire.TASKS_AT_ONCE:
@@ -368,13 +384,23 @@ class TracePool:
         worker: WorkerProcess | None = None
         is_well = False
         left = dict(enumerate(tasks))
+        begun = time.monotonic()
+
+        def note(task: QueuedTask) -> None:
+            nonlocal begun
+            now = time.monotonic()
+            self._slow.note(task.key, now - begun, now)
+            begun = now
 
         def take(place: int, kind: bytes, gas_used: int, rest: bytes) -> None:
             assert worker is not None
-            self._conclude(left.pop(place), worker, kind, gas_used, rest)
+            task = left.pop(place)
+            note(task)
+            self._conclude(task, worker, kind, gas_used, rest)
 
         try:
             worker = await self._worker()
+            begun = time.monotonic()
             descriptor = self._spare_spool(worker)
             names = [task.name for task in tasks]
             timeout = max(task.timeout for task in tasks)
@@ -385,10 +411,12 @@ class TracePool:
             logger.warning(
                 "trace worker %s exceeded its time limit, killed", worker.pid
             )
+            note(tasks[worker.executing or 0])
             self._blame(worker, left, None)
         except WorkerDied:
             assert worker is not None
             executing = worker.executing
+            note(tasks[executing or 0])
             error = await self._error_of_dead_worker(worker)
             is_timeout = isinstance(error, ExecutionTimedOut)
             self._blame(worker, left, None if is_timeout else error, executing)

@@ -77,14 +77,28 @@ def test_a_call_costs_credits_for_its_gas_also_from_the_cache(live: Live) -> Non
             assert api.error("eth_call", spent) == (-32000, "out of gas")
         assert api.result("eth_call", asked(SLOT, 3)) == f"0x{10:064x}"
 
-        def credits() -> int:
-            found = UsageBucket.objects.filter(
-                api_key=api_key_of(secret), span=Span.MINUTE, method="eth_call"
-            )
-            return sum(found.values_list("credits", flat=True))
-
         expected = 3 * PRICE + 2 * credits_for_gas(GAS)
-        wait_until(lambda: credits() == expected)
+        wait_until(lambda: credits_of(secret) == expected)
+
+
+def test_a_call_that_takes_too_long_costs_as_much_as_the_largest(
+    module_db: None,
+) -> None:
+    with live_service(env={"NODEAPI_CALL_TIMEOUT": "0.2"}) as live:
+        secret = live.new_key()
+        with live.api("tasks", secret) as api:
+            _, message = api.error("eth_call", asked(LOOP))
+            assert message == "execution aborted (timeout = 200ms)"
+        expected = PRICE + credits_for_gas(50_000_000)
+        wait_until(lambda: credits_of(secret) == expected)
+
+
+def credits_of(secret: str) -> int:
+    """Return the credits that a key has spent for calls."""
+    found = UsageBucket.objects.filter(
+        api_key=api_key_of(secret), span=Span.MINUTE, method="eth_call"
+    )
+    return sum(found.values_list("credits", flat=True))
 
 
 @pytest.mark.parametrize(

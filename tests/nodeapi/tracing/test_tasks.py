@@ -29,7 +29,12 @@ from nodeapi.tracing.errors import (
 from nodeapi.tracing.jobs import TaskJob, tracer_to_json
 from nodeapi.tracing.pool import PoolLimits, TracePool
 from nodeapi.tracing.running import TaskRunner
-from nodeapi.tracing.turns import FairQueue
+from nodeapi.tracing.turns import (
+    RECENT_SECONDS,
+    SLOW_SECONDS,
+    FairQueue,
+    SlowKeys,
+)
 from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.tracing.pools import children, run
@@ -367,7 +372,41 @@ def test_keys_take_turns() -> None:
     assert queue.pop() == "a0"
     queue.push("c", "c0")
     queue.push_first("a", "again")
-    assert queue.next() == "again"
+    assert queue.next() == ("a", "again")
     assert [queue.pop() for _ in range(len(queue))] == ["again", "b0", "c0", "a1", "a2"]
     with pytest.raises(IndexError):
         queue.pop()
+
+
+def test_a_key_with_slow_tasks_leaves_a_worker_to_the_others(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        assert (await pool.run(call(network, SLOT, 1), "quick")).result == word(8)
+        with pytest.raises(TaskTimeout):
+            await pool.run(call(network, LOOP, 0, timeout=0.7), "slow")
+        slow = [
+            pool.run(call(network, LOOP, n, timeout=9.0, gas_cap=0), "slow")
+            for n in (1, 2)
+        ]
+        ended: list[object] = []
+        for each in slow:
+            each.when_done(ended.append)
+        await until(lambda: pool.executing)
+        assert (await pool.run(call(network, SLOT, 2), "quick")).result == word(9)
+        assert not ended
+        for each in slow:
+            each.cancel()
+
+    run(test, PoolLimits(workers=2))
+
+
+def test_slow_keys_are_those_whose_last_execution_took_long() -> None:
+    slow = SlowKeys()
+    slow.note("a", SLOW_SECONDS + 0.1, now=100.0)
+    assert not slow.holds_back("a", now=100.0), "nobody else needs a worker"
+    slow.note("b", 0.01, now=101.0)
+    assert slow.holds_back("a", now=101.0)
+    assert not slow.holds_back("b", now=101.0)
+    assert not slow.holds_back("c", now=101.0)
+    assert not slow.holds_back("a", now=101.0 + RECENT_SECONDS)
+    slow.note("a", SLOW_SECONDS - 0.1, now=102.0)
+    assert not slow.holds_back("a", now=102.0)
