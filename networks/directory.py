@@ -40,7 +40,8 @@ _ALL_NETWORKS = Statement(
         (SELECT json_agg(json_build_array(u.id, u.url, u.headers)
                          ORDER BY u.position, u.id)::text
          FROM networks_upstream u
-         WHERE u.network_id = networks_network.id AND u.is_enabled)
+         WHERE u.network_id = networks_network.id AND u.is_enabled),
+        state
     FROM networks_network ORDER BY id
     """
 )
@@ -63,6 +64,7 @@ class NetworkView:
     safe_hash, finalized_hash: the forkchoice's blocks. Without a forkchoice, they are None
         if the network has upstreams, and otherwise the head.
     upstreams: the enabled upstreams, in the configured order.
+    is_visible: whether customers see the network.
     """
 
     id: int
@@ -77,12 +79,15 @@ class NetworkView:
     finalized_hash: bytes | None
     host_names: frozenset[str]
     upstreams: tuple[UpstreamView, ...] = ()
+    is_visible: bool = True
 
 
 class Directory:
-    """All networks, by id, slug and host name.
+    """All networks that are not retired, by id, slug and host name.
 
     default_slug: the network for unknown hosts. If empty, it is the oldest network.
+    While it is retired, unknown hosts have no network, because another chain would
+    answer their requests.
     """
 
     def __init__(
@@ -103,6 +108,9 @@ class Directory:
         self._found_by_host: dict[str, NetworkView] = {}
         """Cached results of `by_host`, by the header as it was sent."""
         self._default: NetworkView | None = None
+        self._retired: dict[str, str] = {}
+        """The slugs of retired networks, by slug and by host name. The key "" is the
+        default network."""
         self._read_in_epoch = 0
         self._waiters: list[asyncio.Future[None]] = []
         self._reading: asyncio.Task[None] | None = None
@@ -120,7 +128,7 @@ class Directory:
         return epoch != 0 and epoch == self._read_in_epoch
 
     def all(self) -> list[NetworkView]:
-        """Return all networks, the oldest first.
+        """Return all networks that are not retired, the oldest first.
 
         Raises: Unavailable if the networks have never been read, as do all methods
         that return networks.
@@ -139,16 +147,31 @@ class Directory:
     def by_host(self, host: str) -> NetworkView | None:
         """Return the network of a Host header, otherwise the default network.
 
-        None if no network exists.
+        None if that network is retired, or no network exists.
         """
         found = self._found_by_host.get(host)
         if found is not None:
             return found
         self._known()
-        found = self._by_host.get(_without_port(host.lower())) or self._default
+        name = _without_port(host.lower())
+        if name in self._retired:
+            return None
+        found = self._by_host.get(name) or self._default
         if found is not None and len(self._found_by_host) < _HOSTS_CACHED:
             self._found_by_host[host] = found
         return found
+
+    def retired(self, slug: str, host: str) -> str:
+        """Return the slug of the retired network that a request is for, otherwise "".
+
+        slug: from the path; "" for the network of the Host header.
+        """
+        if slug:
+            return self._retired.get(slug, "")
+        name = _without_port(host.lower())
+        if name in self._by_host:
+            return ""
+        return self._retired.get(name) or self._retired.get("", "")
 
     def current(self, network_id: int) -> Later[NetworkView]:
         """Return a network with its current head.
@@ -230,7 +253,7 @@ class Directory:
                     _settle(waiters, error)
                     self._retry_later()
                 else:
-                    self._replace([_view(row) for row in rows])
+                    self._replace(rows)
                     self._read_in_epoch = epoch
                     _settle(waiters, None)
                     self._notify_subscribers()
@@ -250,14 +273,25 @@ class Directory:
             except Exception:
                 logger.exception("a subscriber of the networks failed")
 
-    def _replace(self, views: list[NetworkView]) -> None:
+    def _replace(self, rows: list[Row]) -> None:
+        everything = [(_view(row), row[12] == b"retired") for row in rows]
+        views = [view for view, is_retired in everything if not is_retired]
         self._by_id = {view.id: view for view in views}
         self._current = {view.id: Later(view) for view in views}
         self._by_slug = {view.slug: view for view in views}
         self._by_host = {name: view for view in views for name in view.host_names}
         self._found_by_host = {}
-        oldest = views[0] if views else None
-        self._default = self._by_slug.get(self._default_slug, oldest)
+        retired = [view for view, is_retired in everything if is_retired]
+        names = {view.slug: view for view in retired}
+        names |= {name: view for view in retired for name in view.host_names}
+        by_default = {view.slug: view for view, _ in everything}
+        oldest = everything[0][0] if everything else None
+        default = by_default.get(self._default_slug, oldest)
+        if default in retired:
+            names[""] = default
+            default = None
+        self._default = default
+        self._retired = {name: view.slug for name, view in names.items()}
         self._follow_blocks()
 
     def _follow_blocks(self) -> None:
@@ -326,4 +360,5 @@ def _view(row: Row) -> NetworkView:
         finalized_hash=row[9] or unknown,
         host_names=words(row[10]),
         upstreams=upstreams,
+        is_visible=row[12] == b"visible",
     )

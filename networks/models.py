@@ -10,6 +10,7 @@ from django.core.validators import (
     RegexValidator,
 )
 from django.db import models
+from django.utils import timezone
 
 from legible.fields import NameField
 from networks.masking import mask_url
@@ -39,8 +40,30 @@ def all_tracers() -> list[str]:
     return list(Tracer.values)
 
 
+class NetworkState(models.TextChoices):
+    """Whether customers see a network, and whether requests to it are answered."""
+
+    PREPARING = "preparing", "preparing"
+    VISIBLE = "visible", "visible"
+    HIDDEN = "hidden", "hidden"
+    RETIRED = "retired", "retired"
+
+
+class NetworkQuerySet(models.QuerySet["Network"]):
+    """Queries of networks."""
+
+    def visible(self) -> NetworkQuerySet:
+        """Return the networks that customers see."""
+        return self.filter(state=NetworkState.VISIBLE)
+
+
 class Network(models.Model):
-    """A served chain, with the genesis.json that configures its forks."""
+    """A served chain, with the genesis.json that configures its forks.
+
+    Customers' pages and the documentation list visible networks only. Requests to
+    networks that are preparing or hidden are answered. A retired network is not
+    followed, and requests to it are rejected.
+    """
 
     slug = models.SlugField(
         unique=True,
@@ -48,6 +71,15 @@ class Network(models.Model):
         help_text="Part of the base address: /SLUG/v3/API_KEY.",
     )
     name = NameField(max_length=100, help_text="Name of the network on pages.")
+    state = models.CharField(
+        max_length=16,
+        choices=NetworkState.choices,
+        default=NetworkState.PREPARING,
+        db_default=NetworkState.VISIBLE,
+        editable=False,
+        help_text="preparing: becomes visible with its first imported block, or when "
+        "its follower has reached its upstreams.",
+    )
     chain_id = models.PositiveBigIntegerField(help_text="EIP-155 chain id.")
     genesis = models.JSONField(
         help_text="geth's genesis.json with its config, without the alloc, "
@@ -106,11 +138,18 @@ class Network(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = NetworkQuerySet.as_manager()
+
     class Meta:
         ordering = ["id"]
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether customers see the network."""
+        return self.state == NetworkState.VISIBLE
 
     def clean(self) -> None:
         """Reject a slug that requests could not use."""
@@ -118,6 +157,47 @@ class Network(models.Model):
             raise ValidationError(
                 {"slug": f"{self.slug} is part of every base address."}
             )
+
+
+class NetworkDeletion(models.Model):
+    """The deletion of a network in the background. The row is kept as a record.
+
+    `nodeapi.deletion` creates and finishes it.
+    """
+
+    network = models.OneToOneField(
+        Network,
+        null=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="deletion",
+        help_text="None: the network is deleted.",
+    )
+    slug = models.CharField(max_length=50, editable=False)
+    name = NameField(max_length=100, editable=False)
+    chain_id = models.PositiveBigIntegerField(editable=False)
+    requested_by = models.CharField(
+        max_length=254,
+        blank=True,
+        editable=False,
+        help_text="The mail address of the user. Empty: the command line.",
+    )
+    requested_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(
+        null=True, editable=False, help_text="When rows were last deleted."
+    )
+    finished_at = models.DateTimeField(null=True, editable=False)
+    tables = models.JSONField(
+        default=list,
+        editable=False,
+        help_text="The progress of each table; see `nodeapi.deletion.progress`.",
+    )
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"deletion of {self.slug}"
 
 
 class HostName(models.Model):

@@ -9,7 +9,14 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from networks.masking import mask_url
-from networks.models import MAX_UPSTREAMS, HostName, Network, Upstream
+from networks.models import (
+    MAX_UPSTREAMS,
+    HostName,
+    Network,
+    NetworkDeletion,
+    NetworkState,
+    Upstream,
+)
 from outbox.append import append
 from outbox.streams import ACCESS
 
@@ -28,7 +35,7 @@ def create_network(
     genesis: dict[str, Any],
     genesis_hash: bytes,
 ) -> Network:
-    """Create a network without blocks.
+    """Create a network without blocks, which customers do not see yet.
 
     genesis: geth's genesis.json without the alloc.
     Raises: ValidationError for an invalid value, and if the slug is already in use.
@@ -44,6 +51,34 @@ def create_network(
     network.save()
     announce_network(network)
     return network
+
+
+@transaction.atomic
+def change_state(*, network: Network, state: NetworkState) -> Network:
+    """Show, hide or retire a network.
+
+    state: any but PREPARING, which only new networks have.
+
+    Raises: ValidationError if the network is being deleted.
+    """
+    if state == NetworkState.PREPARING:
+        raise ValidationError("Only a new network is being prepared.")
+    # No import reads or writes the state while it is changed.
+    Network.objects.select_for_update(no_key=True).only("pk").get(pk=network.pk)
+    if NetworkDeletion.objects.filter(network=network).exists():
+        raise ValidationError(f"{network.slug} is being deleted.")
+    network.state = state
+    network.save(update_fields=["state"])
+    announce_network(network)
+    return network
+
+
+@transaction.atomic
+def show_prepared(network_id: int) -> None:
+    """Make a network visible to customers if it is preparing."""
+    prepared = Network.objects.filter(pk=network_id, state=NetworkState.PREPARING)
+    if prepared.update(state=NetworkState.VISIBLE):
+        append(ACCESS, f"network:{network_id}")
 
 
 @transaction.atomic

@@ -14,7 +14,7 @@ from keys.errors import KeyInvalid, KeyRevoked, NetworkNotEnabled, OfKnownKey
 from keys.grants import Grant
 from keys.site import site_url
 from networks.directory import NetworkView
-from nodeapi.errors import UnknownNetwork, UnknownPath
+from nodeapi.errors import NetworkRetired, UnknownNetwork, UnknownPath
 from nodeapi.ports import Service
 from nodeapi.request_id import RequestId
 from postgres.errors import Unavailable
@@ -44,14 +44,18 @@ class Access:
 
         slug: from the path; "" for the network of the Host header.
         client: IP address.
-        Raises: UnknownNetwork, NetworkNotEnabled; see `Allowlists.require_client`.
+        Raises: UnknownNetwork, NetworkRetired, NetworkNotEnabled; see
+            `Allowlists.require_client`.
         """
+        host = ""
         if slug:
             network = self._directory.by_slug(slug)
         else:
             host = headers.get(b"host", b"").decode("latin-1")
             network = self._directory.by_host(host)
         if network is None:
+            if retired := self._directory.retired(slug, host):
+                raise NetworkRetired(retired)
             raise UnknownNetwork
         self.require(grant, network, headers, client)
         return network

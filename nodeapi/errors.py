@@ -509,6 +509,20 @@ class UnknownNetwork(RpcError):
     text = "unknown network"
 
 
+class NetworkRetired(RpcError):
+    """Raised when a network is no longer served.
+
+    network: its slug.
+    """
+
+    http_status = 410
+    code = -32001
+    reason = "network_retired"
+
+    def __init__(self, network: str) -> None:
+        super().__init__(f"the network {network} is no longer served", network=network)
+
+
 class UnknownPath(RpcError):
     """Raised when a path is not that of a network, optionally with a key."""
 

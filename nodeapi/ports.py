@@ -57,6 +57,9 @@ class Directory(Protocol):
     def by_host(self, host: str) -> NetworkView | None:
         """Return the network of a Host header, otherwise the default one."""
 
+    def retired(self, slug: str, host: str) -> str:
+        """Return the slug of the retired network that a request is for, or ""."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

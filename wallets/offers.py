@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from django.db.models import QuerySet
-
 from keys.models import ApiKey, Entitlement
 from keys.permits import TRACE
-from networks.models import Network
+from networks.models import Network, NetworkQuerySet
 from nodeapi.methods import registry as node_methods
 from wallets import internal_key
 from wallets.caip import EIP155, WALLET, evm_scope
@@ -56,7 +54,7 @@ def wallet_offer(*, can_sign: bool) -> Offer:
     api_key = internal_key.find()
     granted = Entitlement.objects.live().filter(api_key=api_key, capability=TRACE)
     traced = set(granted.values_list("network_id", flat=True))
-    networks = _opened_by(api_key).exclude(head_number=None)
+    networks = _opened_by(api_key).visible().exclude(head_number=None)
     offer: dict[str, Known] = {}
     for network in networks:
         traces = _traces() if network.pk in traced else ()
@@ -77,7 +75,7 @@ def kept_scopes() -> frozenset[str]:
     return frozenset({*chains, EVM_WALLET, WALLET})
 
 
-def _opened_by(api_key: ApiKey | None) -> QuerySet[Network]:
+def _opened_by(api_key: ApiKey | None) -> NetworkQuerySet:
     """Return the networks that the wallet's own key gives access to."""
     if api_key is None or not api_key.networks.exists():
         return Network.objects.all()

@@ -89,15 +89,16 @@ class Wallet:
     def network(self, scope: str) -> NetworkView | None:
         """Return the network of a chain's scope, None if it is not served.
 
-        Of several networks with the same chain id it is the oldest, as in
-        `wallets.offers`.
+        Of several networks with the same chain id it is the oldest visible one, as in
+        `wallets.offers`, and without a visible one the oldest.
         Raises: Unavailable.
         """
         namespace, reference = parse_scope(scope)
         if namespace != EIP155 or not is_evm_reference(reference or ""):
             return None
         networks = self.node.directory.all()
-        return next((n for n in networks if str(n.chain_id) == reference), None)
+        found = [n for n in networks if str(n.chain_id) == reference]
+        return next((n for n in found if n.is_visible), found[0] if found else None)
 
     async def decision(self, request: ConsentRequest) -> RequestOutcome:
         """Wait until a request is decided, expires or, for a transaction, was sent."""

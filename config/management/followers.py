@@ -1,4 +1,4 @@
-"""Keeps one follower process running for each network that has enabled upstreams."""
+"""Keeps the processes of networks running: their followers, and deletions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NoReturn
 from django.db import Error, connection
 
 from config import env, services
-from networks.models import Network
+from networks.models import Network, NetworkDeletion, NetworkState
 from server.children import (
     KILL_SECONDS,
     TURN_SECONDS,
@@ -34,15 +34,29 @@ def follower_command(slug: str) -> list[str]:
     return [sys.executable, manage, "follow", "--one", slug, "--lifeline"]
 
 
-def followed_networks() -> set[str]:
-    """Return the slugs of the networks that have an enabled upstream and a genesis.
+def deletion_command(slug: str) -> list[str]:
+    """Return the command line of the process that deletes a network."""
+    manage = str(env.BASE_DIR / "manage.py")
+    return [sys.executable, manage, "delete_network", slug, "--resume", "--lifeline"]
+
+
+def deleted_networks() -> set[str]:
+    """Return the slugs of the networks that are being deleted.
 
     Raises: django.db.Error.
     """
-    found = Network.objects.filter(
-        upstreams__is_enabled=True, head_hash__isnull=False
-    ).values_list("slug", flat=True)
-    return set(found)
+    unfinished = NetworkDeletion.objects.filter(network__isnull=False)
+    return set(unfinished.values_list("slug", flat=True))
+
+
+def followed_networks() -> set[str]:
+    """Return the slugs of the networks that have an enabled upstream and a genesis.
+
+    Retired networks are not followed. Raises: django.db.Error.
+    """
+    served = Network.objects.exclude(state=NetworkState.RETIRED)
+    found = served.filter(upstreams__is_enabled=True, head_hash__isnull=False)
+    return set(found.values_list("slug", flat=True))
 
 
 def keep_followers(
@@ -55,11 +69,13 @@ def keep_followers(
     command: returns the command line of the follower of a network.
 
     A follower is started when its network gets its first enabled upstream, restarted
-    when it ends, and stopped when its network has no enabled upstream any more. While
+    when it ends, and stopped when its network has no enabled upstream any more. A
+    deletion that was requested runs until it is finished, unless `slugs` are given. While
     the database does not answer, followers that have ended are not restarted; they are
     restarted without a pause when it answers again.
     """
     children = Children("follower", command, services.child_environment())
+    deletions = Children("deletion", deletion_command, services.child_environment())
     networks = _Networks(slugs)
     try:
         while True:
@@ -68,9 +84,12 @@ def keep_followers(
             if networks.is_available:
                 if not was_available:
                     children.retry()
+                    deletions.retry()
                 children.keep(networks.followed)
+                deletions.keep(networks.deleted)
             time.sleep(TURN_SECONDS)
     finally:
+        deletions.stop()
         children.stop()
 
 
@@ -82,6 +101,7 @@ class _Networks:
 
     def __init__(self, slugs: Collection[str]) -> None:
         self.followed: set[str] = set()
+        self.deleted: set[str] = set()
         self.is_available = False
         """Whether the last read succeeded."""
         self._slugs = set(slugs)
@@ -97,7 +117,7 @@ class _Networks:
             return
         self._next_poll = now + POLL_SECONDS
         try:
-            found = followed_networks()
+            found, deleted = followed_networks(), deleted_networks()
         except Error as error:
             self.is_available = False
             connection.close()  # the next read opens another one
@@ -105,6 +125,7 @@ class _Networks:
             return
         self.is_available = True
         self.followed = found & self._slugs if self._slugs else found
+        self.deleted = set() if self._slugs else deleted
         idle = ", ".join(sorted(self._slugs - found))
         self._report(f"no enabled upstream: {idle}" if idle else "")
 

@@ -88,8 +88,11 @@ def own_version(key: ApiKey, pk: int) -> KeyVersion:
 
 
 def opened_networks(key: ApiKey) -> list[Network]:
-    """Return the networks that a key grants access to."""
-    return list(key.networks.all()) or list(Network.objects.all())
+    """Return the networks that a key grants access to and that customers see."""
+    named = list(key.networks.all())
+    if named:
+        return [network for network in named if network.is_visible]
+    return list(Network.objects.visible())
 
 
 def _permitted(view: _View, to_look: Role, to_change: Role) -> _View:

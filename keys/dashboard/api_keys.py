@@ -61,7 +61,7 @@ class KeyForm(NameForm):
     """A new key."""
 
     networks = NetworksField(
-        Network.objects.all(),
+        Network.objects.visible(),
         to_field_name="slug",
         required=False,
         widget=forms.CheckboxSelectMultiple,

@@ -27,6 +27,6 @@ def may_explore(user: Any) -> bool:
     if isinstance(user, User) and (user.is_staff or may_trace_somewhere(user)):
         return True
     try:
-        return Network.objects.filter(public_explorer=True).exists()
+        return Network.objects.visible().filter(public_explorer=True).exists()
     except DatabaseError:  # documentation is readable without the database
         return False

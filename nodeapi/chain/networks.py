@@ -46,11 +46,13 @@ def network_to_import(
     If the `with` block fails, a new network without further blocks is removed again. If
     the process is killed, the network remains and the next import continues it.
 
-    Raises: NetworkMismatch for a new network without genesis, and for an existing one
-        with another genesis; ImportRunning if the genesis changes the forks while an
+    Raises: NetworkMismatch for a new network without genesis, for an existing one with
+        another genesis, and for one that is being deleted; ImportRunning if the genesis changes the forks while an
         import is running; InvalidChainConfig, GenesisError, ValidationError.
     """
     network = Network.objects.filter(slug=slug).first()
+    if network is not None and hasattr(network, "deletion"):
+        raise NetworkMismatch(f"network {slug} is being deleted")
     if genesis is None:
         if network is None or network.head_hash is None:
             raise NetworkMismatch(f"network {slug} has no blocks: --genesis is needed")

@@ -29,7 +29,7 @@ def login_unless_public(view: View) -> View:
     @wraps(view)
     def restricted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_authenticated:
-            public = Network.objects.filter(public_explorer=True)
+            public = Network.objects.visible().filter(public_explorer=True)
             if "slug" in kwargs:
                 public = public.filter(slug=kwargs["slug"])
             if not public.exists():
@@ -42,11 +42,12 @@ def login_unless_public(view: View) -> View:
 def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
     """Return a network, and the tracers whose results the visitor may see.
 
-    Staff see all of them, customers those that one of their keys may use.
+    Staff see all networks and results. Others see visible networks only, with the results
+    that one of their keys may use.
     Raises: Http404, both for an unknown network and for one that the visitor may not see.
     """
     network = Network.objects.filter(slug=slug).first()
-    if network is None:
+    if network is None or not (network.is_visible or _is_staff(request)):
         raise Http404
     tracers = _tracers(request, network)
     if not tracers and not network.public_explorer and not _is_staff(request):
@@ -57,10 +58,12 @@ def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
 def admitted_networks(request: HttpRequest) -> list[Network]:
     """Return the networks with blocks that the visitor may see."""
     inhabited = Network.objects.exclude(head_hash=None)
+    if _is_staff(request):
+        return list(inhabited)
     return [
         network
-        for network in inhabited
-        if network.public_explorer or _is_staff(request) or _tracers(request, network)
+        for network in inhabited.visible()
+        if network.public_explorer or _tracers(request, network)
     ]
 
 

@@ -16,6 +16,7 @@ from eth_typing import Hash32
 from evm.chain_config import UnsupportedFork
 from evm.errors import InvalidBlock
 from evm.rlp import RlpError
+from networks.services import show_prepared
 from nodeapi.chain.errors import UnknownParent
 from nodeapi.chain.forkchoice import BelowFinalized, Forkchoice, ForkchoiceMismatch
 from nodeapi.follower.choice import Choice, Own, Point, choose, reached
@@ -117,6 +118,8 @@ class Follower:
         self._disagreeing_since: float | None = None
         self._kept_house_at = 0.0
         self._deleted_at = 0.0
+        self._has_started = False
+        """Whether a chosen head was followed without a problem."""
         self._missing_since: float | None = None
         """Since when a block of the chosen line could not be fetched."""
 
@@ -145,6 +148,9 @@ class Follower:
                 self._problem = self._attempt(choice, stop)
             else:
                 self._problem = ""
+            if not self._problem and not self._has_started:
+                self._has_started = True
+                show_prepared(self._network_id)
         self._note_disagreement(choice)
         self._report(is_new_head=self._own.head != before.head)
 

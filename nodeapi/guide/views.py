@@ -124,13 +124,13 @@ def changelog(request: HttpRequest) -> HttpResponse:
 
 
 def _served() -> list[Network]:
-    """Return all networks with their host names."""
-    return list(Network.objects.prefetch_related("host_names"))
+    """Return the networks that customers see, with their host names."""
+    return list(Network.objects.visible().prefetch_related("host_names"))
 
 
 @require_safe
 def openrpc(request: HttpRequest) -> HttpResponse:
-    """Return the OpenRPC document of `rpc.discover` with all networks; it is public."""
+    """Return the OpenRPC document of `rpc.discover` with all visible networks; it is public."""
     base = base_url(request)
     servers = [
         document.Server(
@@ -140,7 +140,7 @@ def openrpc(request: HttpRequest) -> HttpResponse:
             tracers=network.tracers,
             examples=examples(network),
         )
-        for network in Network.objects.all()
+        for network in Network.objects.visible()
     ]
     text = dump(document.document(registry, servers))
     response = HttpResponse(text, "application/json")

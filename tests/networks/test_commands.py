@@ -39,13 +39,14 @@ def test_list_shows_each_network_in_a_line() -> None:
         "tracers",
         "upstreams",
         "following",
+        "state",
     ]
     assert lines[1].split() == [
         *("alpha", "Alpha", str(alpha.chain_id), "42", "a.example", "callTracer"),
-        *("1", "stopped"),
+        *("1", "stopped", "visible"),
     ]
     assert lines[2].split()[0] == "beta"
-    assert lines[2].split()[-4:] == ["all", "0", "no", "upstreams"]
+    assert lines[2].split()[-5:] == ["all", "0", "no", "upstreams", "visible"]
 
 
 def test_list_without_networks_says_where_they_come_from() -> None:

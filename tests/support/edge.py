@@ -102,6 +102,9 @@ class Directory:
     def by_host(self, host: str) -> NetworkView | None:
         return OTHER if host == "other.test" else HIVE
 
+    def retired(self, slug: str, host: str) -> str:
+        return ""
+
 
 class Store:
     """One block and a few slots."""

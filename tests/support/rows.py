@@ -18,7 +18,7 @@ from evm.headers import (
 )
 from evm.tracers.record import TOO_LARGE
 from evm.world import EMPTY_CODE_HASH
-from networks.models import Network
+from networks.models import Network, NetworkState
 from networks.services import create_network
 from nodeapi.documents import pack_full_block
 from nodeapi.models import (
@@ -62,7 +62,7 @@ def plain_header(number: int) -> bytes:
 
 
 def make_network(slug: str = "alpha", **fields: object) -> Network:
-    """Make a network without blocks."""
+    """Make a network without blocks, which customers see."""
     network = create_network(
         slug=slug,
         name=slug.title(),
@@ -70,8 +70,9 @@ def make_network(slug: str = "alpha", **fields: object) -> Network:
         genesis={"config": {"chainId": 1}},
         genesis_hash=hash_of(f"{slug}-0"),
     )
-    if fields:
-        Network.objects.filter(pk=network.pk).update(**fields)
+    fields.setdefault("state", NetworkState.VISIBLE)
+    Network.objects.filter(pk=network.pk).update(**fields)
+    network.state = str(fields["state"])
     return network
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import psycopg
 
-from networks.models import Network
+from networks.models import Network, NetworkState
 from nodeapi.mempool.submitting import next_nonce, submit_transaction
 from nodeapi.service import database_conninfo
 from nodeapi.upstreams.errors import UpstreamUnavailable
@@ -41,12 +41,15 @@ class Target(Protocol):
 
 
 def target_of(chain_id: int) -> Target:
-    """Return the target of the oldest network with a chain id.
+    """Return the target of the network with a chain id; see `Service.network`.
 
     Raises: NotSent if there is no such network, or if it has neither upstreams nor
         blocks.
     """
-    network = Network.objects.filter(chain_id=chain_id).order_by("pk").first()
+    served = Network.objects.exclude(state=NetworkState.RETIRED)
+    found = list(served.filter(chain_id=chain_id).order_by("pk"))
+    visible = (network for network in found if network.is_visible)
+    network = next(visible, found[0] if found else None)
     if network is None:
         raise NotSent(NO_TRANSACTIONS)
     enabled = network.upstreams.filter(is_enabled=True)

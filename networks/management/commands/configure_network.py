@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from networks.management.arguments import read_headers, read_tracers
-from networks.models import Network
-from networks.services import configure_network
+from networks.models import Network, NetworkState
+from networks.services import change_state, configure_network
 
 
 class Command(BaseCommand):
@@ -19,6 +19,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the network, as list_networks shows it")
         parser.add_argument("--name", help="what people call it")
+        parser.add_argument(
+            "--state",
+            choices=["visible", "hidden", "retired"],
+            help="visible: customers see it; hidden: they do not, requests are answered; "
+            "retired: it is not followed, requests are rejected",
+        )
         parser.add_argument(
             "--host",
             action="append",
@@ -118,6 +124,8 @@ class Command(BaseCommand):
                 keep_proofs=options["proofs"],
                 public_explorer=options["public_explorer"],
             )
+            if options["state"] is not None:
+                change_state(network=network, state=NetworkState(options["state"]))
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         self.stdout.write(self.style.SUCCESS(f"{slug}: configured"))

@@ -11,7 +11,7 @@ from nodeapi.network_state import following
 
 _TITLES = (
     *("slug", "name", "chain id", "head", "hosts", "tracers"),
-    *("upstreams", "following"),
+    *("upstreams", "following", "state"),
 )
 
 
@@ -44,4 +44,5 @@ def _row(network: Network) -> tuple[str, ...]:
         "all" if set(network.tracers) == set(all_tracers()) else offered,
         str(len(network.upstreams.all())),
         following(network),
+        network.state,
     )

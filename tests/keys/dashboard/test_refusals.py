@@ -23,7 +23,7 @@ from tests.support.waiting import wait_until
 
 OF_NO_KEY = {
     *("key_required", "key_invalid", "too_many_invalid_keys"),
-    *("unknown_network", "unknown_path"),
+    *("unknown_network", "network_retired", "unknown_path"),
     *("http_method_not_allowed", "unsupported_media_type"),
     *("body_too_large", "body_too_slow"),
     *("too_many_buffered_bytes", "buffers_full"),
