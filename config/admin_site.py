@@ -14,6 +14,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -24,8 +25,24 @@ _FORMS = {"add_view", "change_view"}
 """Names of the views that save a form, each in one transaction."""
 
 
+class Selector(AutocompleteJsonView):
+    """Results of a selector, labelled by the model's admin if it has `selector_label`."""
+
+    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+        """Return the id and the label of a result."""
+        found: dict[str, str] = super().serialize_result(  # type: ignore[misc]  # not in the stubs
+            obj, to_field_name
+        )
+        label = getattr(self.model_admin, "selector_label", str)
+        return found | {"text": label(obj)}
+
+
 class Site(AdminSite):
     """Runs a form view again if saving failed because of a concurrent change."""
+
+    def autocomplete_view(self, request: HttpRequest) -> Any:
+        """Return the results of a selector."""
+        return Selector.as_view(admin_site=self)(request)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Return a view that only staff can open."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminSplitDateTime
@@ -11,17 +9,17 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from keys.actors import actor_of
 from keys.admin_search import SearchByKey
-from keys.models import AccessRequest
+from keys.audit_sentences import key_label
+from keys.models import AccessRequest, AccessStatus
+from keys.object_actions import ObjectActions
 from keys.read_only_admin import ReadOnly
 from keys.services import approve_access, decline_access
-
-if TYPE_CHECKING:  # the class is generic for the type checker alone
-    _AccessRequestAdmin = admin.ModelAdmin[AccessRequest]
-else:
-    _AccessRequestAdmin = admin.ModelAdmin
 
 
 class DeclineForm(forms.Form):
@@ -41,21 +39,45 @@ class ApproveForm(DeclineForm):
 
 
 @admin.register(AccessRequest)
-class AccessRequestAdmin(SearchByKey, ReadOnly, _AccessRequestAdmin):
-    """Requests for access. Staff with the permission decide them by admin actions."""
+class AccessRequestAdmin(SearchByKey, ReadOnly, ObjectActions):
+    """Requests for access. Staff with the permission approve and decline them."""
 
     list_display = [
         "requested_at",
         "status",
-        "api_key",
+        "key",
         "requested_by",
         "network",
         "tracers",
         "reason",
     ]
     list_filter = ["status", "network"]
-    list_select_related = ["api_key", "network", "requested_by"]
+    list_select_related = ["api_key__owner", "network", "requested_by"]
+    fields = [
+        *("status", "key_link", "network", "tracers", "reason"),
+        *("requested_by", "requested_at"),
+        *("decided_by", "decided_at", "expires_at", "answer"),
+    ]
     actions = ["approve", "decline"]
+    object_actions = {"approve": "Approve", "decline": "Decline"}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AccessRequest]:
+        found: QuerySet[AccessRequest] = super().get_queryset(request)
+        return found.prefetch_related("api_key__versions")
+
+    def applicable_actions(self, obj: AccessRequest) -> set[str]:
+        """Return the actions on a request. A decision is final."""
+        is_pending = obj.status == AccessStatus.PENDING
+        return set(self.object_actions) if is_pending else set()
+
+    @admin.display(description="API key", ordering="api_key")
+    def key(self, asked: AccessRequest) -> str:
+        return key_label(asked.api_key)
+
+    @admin.display(description="API key")
+    def key_link(self, asked: AccessRequest) -> SafeString:
+        address = reverse("admin:keys_apikey_change", args=[asked.api_key_id])
+        return format_html('<a href="{}">{}</a>', address, key_label(asked.api_key))
 
     def has_grant_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may decide on requests for access."""
@@ -89,9 +111,10 @@ class AccessRequestAdmin(SearchByKey, ReadOnly, _AccessRequestAdmin):
                 "title": action.capitalize(),
                 "opts": self.opts,
                 "action": action,
-                "rows": queryset,
+                "rows": queryset.select_related("api_key__owner", "network"),
                 "form": form,
                 "media": self.media + form.media,
+                "back": self.place_of(request),
             }
             page = "admin/keys/accessrequest/decide.html"
             return TemplateResponse(request, page, context)

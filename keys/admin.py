@@ -23,6 +23,7 @@ from keys.access_admin import AccessRequestAdmin
 from keys.actors import actor_of
 from keys.admin_search import api_keys_like
 from keys.allowlists import MAX_ENTRIES
+from keys.audit_sentences import key_label, sentence_of
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
 from keys.event_admin import KeyEventAdmin
 from keys.key_actions import KeyActions
@@ -262,7 +263,8 @@ class ApiKeyAdmin(LongList, KeyActions):
         return [] if obj is None else ["owner", "events"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
-        keys = super().get_queryset(request).prefetch_related(*_shown_in_the_list())
+        keys: QuerySet[ApiKey] = super().get_queryset(request)
+        keys = keys.prefetch_related(*_shown_in_the_list())
         used = DailyUse.objects.filter(day=today(), api_key=OuterRef("pk"))
         return keys.annotate(spent_today=Subquery(used.values("credits")))
 
@@ -273,6 +275,10 @@ class ApiKeyAdmin(LongList, KeyActions):
         if term := search_term.strip():
             queryset = queryset.filter(pk__in=api_keys_like(term))
         return queryset, False
+
+    def selector_label(self, obj: ApiKey) -> str:
+        """Return the label of a key in the selectors of other pages."""
+        return key_label(obj)
 
     @admin.display(description="live secrets")
     def hints(self, api_key: ApiKey) -> str:
@@ -307,12 +313,12 @@ class ApiKeyAdmin(LongList, KeyActions):
 
     @admin.display(description="latest events")
     def events(self, api_key: ApiKey) -> str:
-        latest = api_key.events.select_related("actor")[:SHOWN_EVENTS]
-        lines = (
-            (f"{e.at:%Y-%m-%d %H:%M:%S}", e.type, f" · {e.author}" if e.author else "")
-            for e in latest
-        )
-        return format_html_join("", "{} · {}{}<br>", lines) or "-"
+        latest = api_key.events.select_related("actor", "token")[:SHOWN_EVENTS]
+        lines = []
+        for event in latest:
+            event.api_key = api_key  # with its owner and versions
+            lines.append((f"{event.at:%Y-%m-%d %H:%M}", str(sentence_of(event))))
+        return format_html_join("", "{} · {}<br>", lines) or "-"
 
     def has_change_permission(
         self, request: HttpRequest, obj: ApiKey | None = None

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from keys.admin_search import api_keys_named
+from keys.audit_sentences import sentence_of
 from keys.models import KeyEvent, User
 from keys.read_only_admin import ReadOnly
 
@@ -22,11 +26,24 @@ else:
 class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
     """The audit log of keys."""
 
-    list_display = ["at", "type", "api_key", "author", "actor_ip", "data"]
+    list_display = ["at", "sentence"]
     list_filter = ["type"]
-    list_select_related = ["api_key", "actor"]
+    list_select_related = ["api_key__owner", "actor", "token"]
+    fields = ["at", "sentence", "type", "actor", "token", "actor_ip", "data"]
     search_fields = ["api_key", "actor"]
     search_help_text = "Number of a key, or the whole address of its owner or an actor."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[KeyEvent]:
+        found: QuerySet[KeyEvent] = super().get_queryset(request)
+        return found.prefetch_related("api_key__versions")
+
+    @admin.display(description="event")
+    def sentence(self, event: KeyEvent) -> SafeString:
+        words = sentence_of(event)
+        address = reverse("admin:keys_apikey_change", args=[event.api_key_id])
+        return format_html(
+            '{}<a href="{}">{}</a>{}', words.before, address, words.key, words.after
+        )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[KeyEvent], search_term: str

@@ -16,7 +16,10 @@ from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
 from keys.actors import actor_of
-from keys.models import ApiKey, KeyVersion
+from keys.addresses import base_url, network_url
+from keys.dashboard.snippets import snippets
+from keys.models import ApiKey, KeyLimits, KeyVersion
+from keys.object_actions import ObjectActions
 from keys.services import (
     DEFAULT_OVERLAP,
     OVERLAP_WORDS,
@@ -29,12 +32,13 @@ from keys.services import (
     revoke_version,
     roll_key,
 )
+from keys.services.limits import set_limits
 from networks.models import Network, Tracer
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
-    _ApiKeyAdmin = admin.ModelAdmin[ApiKey]
+    _LimitsForm = forms.ModelForm[KeyLimits]
 else:
-    _ApiKeyAdmin = admin.ModelAdmin
+    _LimitsForm = forms.ModelForm
 
 
 _SECONDS = [f"{overlap.total_seconds():.0f}" for overlap in OVERLAPS]
@@ -78,24 +82,63 @@ class GrantForm(ConfirmForm):
     note = forms.CharField(max_length=200, required=False)
 
 
+class LimitsForm(_LimitsForm):
+    """The plan of a key, and limits that replace the plan's."""
+
+    confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
+
+    class Meta:
+        """The fields of the terms."""
+
+        model = KeyLimits
+        fields = ["plan", "credits_per_second", "burst", "credits_per_day"]
+
+
 _TITLES = {
     "disable": "Disable",
-    "roll": "Roll one key and show its new secret",
-    "revoke": "Revoke all secrets of the selected keys",
+    "roll": "Roll and show the new secret",
+    "revoke": "Revoke all secrets",
     "grant": "Grant tracing on a network",
+    "limits": "Set plan and limits",
     "delete_keys": "Delete permanently",
 }
 """Titles of the confirmation pages and labels of their buttons."""
 
 
-class KeyActions(_ApiKeyAdmin):
+_LIMITS = ("keys.add_keylimits", "keys.change_keylimits")
+"""Permissions for changes of limits. The first change of a key's limits adds a row."""
+
+
+class KeyActions(ObjectActions):
     """The actions and their permissions.
 
     Django calls `has_<name>_permission` before it offers an action, and again before it
     executes the action.
     """
 
-    actions = ["disable", "enable", "roll", "revoke", "grant", "delete_keys"]
+    actions = ["disable", "enable", "roll", "revoke", "grant", "limits", "delete_keys"]
+    object_actions = {
+        "roll": "Roll",
+        "revoke": "Revoke",
+        "limits": "Plan and limits",
+        "grant": "Grant tracing",
+        "disable": "Disable",
+        "enable": "Enable",
+        "delete_keys": "Delete",
+    }
+    immediate_actions = ("enable",)
+
+    def applicable_actions(self, obj: ApiKey) -> set[str]:
+        """Return the actions that make sense in the state of a key."""
+        if obj.deleted_at is not None:
+            return set()
+        found = {"limits", "grant", "delete_keys"}
+        found.add("disable" if obj.is_enabled else "enable")
+        if obj.versions.exists():
+            found.add("roll")
+        if obj.versions.unended().exists():
+            found.add("revoke")
+        return found
 
     def has_disable_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may disable and enable keys."""
@@ -104,6 +147,10 @@ class KeyActions(_ApiKeyAdmin):
     def has_grant_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may grant tracing."""
         return request.user.has_perm("keys.grant_entitlement")
+
+    def has_limit_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may change plans and limits of keys."""
+        return request.user.has_perms(_LIMITS)
 
     def has_retire_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may delete keys. See `delete_key`."""
@@ -189,6 +236,29 @@ class KeyActions(_ApiKeyAdmin):
         )
         return None
 
+    @admin.action(description=_TITLES["limits"], permissions=["limit"])
+    def limits(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey]
+    ) -> HttpResponse | None:
+        """Show a form for plan and limits. When it is submitted, set them."""
+        chosen = list(queryset.values_list("pk", flat=True)[:2])
+        current = KeyLimits.objects.filter(pk__in=chosen).first()
+        form = LimitsForm(
+            request.POST if "confirmed" in request.POST else None,
+            # Without the current row, which `set_limits` locks and compares.
+            initial=_initial(current) if len(chosen) == 1 else None,
+        )
+        if not form.is_valid():
+            return self._ask(request, queryset, form, "limits")
+        terms = {name: form.cleaned_data[name] for name in LimitsForm.Meta.fields}
+        actor = actor_of(request)
+        self._each(
+            request,
+            queryset,
+            lambda key: set_limits(api_key=key, actor=actor, **terms),
+        )
+        return None
+
     @admin.action(description=_TITLES["delete_keys"], permissions=["retire"])
     def delete_keys(
         self, request: HttpRequest, queryset: QuerySet[ApiKey]
@@ -208,6 +278,7 @@ class KeyActions(_ApiKeyAdmin):
             "title": "API key issued",
             "opts": self.opts,
             "issued": issued,
+            "call": _curl(request, issued),
         }
         response = TemplateResponse(request, "admin/keys/apikey/issued.html", context)
         add_never_cache_headers(response)
@@ -221,7 +292,7 @@ class KeyActions(_ApiKeyAdmin):
         self,
         request: HttpRequest,
         queryset: QuerySet[ApiKey],
-        form: ConfirmForm,
+        form: ConfirmForm | LimitsForm,
         action: str,
     ) -> HttpResponse:
         """Show the confirmation page of an action on these keys."""
@@ -235,6 +306,7 @@ class KeyActions(_ApiKeyAdmin):
             "versions": versions.select_related("api_key__owner"),
             "form": form,
             "media": self.media + form.media,
+            "back": self.place_of(request),
         }
         return TemplateResponse(request, "admin/keys/apikey/confirm.html", context)
 
@@ -255,3 +327,18 @@ class KeyActions(_ApiKeyAdmin):
                 self.message_user(request, fault, messages.ERROR)
         if done:
             self.message_user(request, f"Done: {done}.", messages.SUCCESS)
+
+
+def _initial(limits: KeyLimits | None) -> dict[str, Any]:
+    """Return the present terms of a key, as initial values of the form."""
+    if limits is None:
+        return {}
+    return {name: getattr(limits, name) for name in LimitsForm.Meta.fields}
+
+
+def _curl(request: HttpRequest, issued: IssuedKey) -> str:
+    """Return a first call with a new secret, "" without a network for it."""
+    named = issued.api_key.networks.first() or Network.objects.visible().first()
+    if named is None:
+        return ""
+    return snippets(network_url(base_url(request), named), issued.secret)[0].text

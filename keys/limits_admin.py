@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.db.models import Model, QuerySet
@@ -12,6 +13,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 
 from keys.admin_search import SearchByKey
+from keys.audit_sentences import key_label
 from keys.long_lists import LongList
 from keys.models import KeyLimits, Plan, Span, UsageBucket, User
 from keys.read_only_admin import ReadOnly
@@ -60,20 +62,44 @@ class PlanAdmin(_PlanAdmin):
         super().delete_queryset(request, queryset)
 
 
+class KeyChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """A selector of keys that shows name, hint and owner."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Return the label of a selected key."""
+        return key_label(obj)
+
+
 @admin.register(KeyLimits)
 class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
     """Terms of single keys that differ from the default plan. Changes apply at once."""
 
     list_display = [
-        "api_key",
+        "key",
         "plan",
         "credits_per_second",
         "burst",
         "credits_per_day",
     ]
     list_filter = ["plan"]
-    list_select_related = ["api_key", "plan"]
+    list_select_related = ["api_key__owner", "plan"]
     autocomplete_fields = ["api_key"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[KeyLimits]:
+        found: QuerySet[KeyLimits] = super().get_queryset(request)
+        return found.prefetch_related("api_key__versions")
+
+    @admin.display(description="API key", ordering="api_key")
+    def key(self, limits: KeyLimits) -> str:
+        return key_label(limits.api_key)
+
+    def formfield_for_foreignkey(
+        self, db_field: Any, request: HttpRequest, **kwargs: Any
+    ) -> Any:
+        """Let staff select a key by its name, hint and owner."""
+        if db_field.name == "api_key":
+            kwargs["form_class"] = KeyChoiceField
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: KeyLimits | None = None

@@ -10,9 +10,11 @@ from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 
 from keys.actors import actor_of
+from keys.addresses import base_url
 from keys.long_lists import LongList
 from keys.models import ApiToken, Scope, User
 from keys.services import issue_token, revoke_token
@@ -125,6 +127,7 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
             "title": "API token issued",
             "opts": self.opts,
             "issued": obj.issued,  # type: ignore[attr-defined]  # see save_model
+            "call": _curl(request, obj.issued.secret),  # type: ignore[attr-defined]
         }
         response = TemplateResponse(request, "admin/keys/apitoken/issued.html", context)
         add_never_cache_headers(response)
@@ -135,3 +138,10 @@ def _owners(request: HttpRequest) -> QuerySet[User]:
     staff = User.objects.filter(is_staff=True, is_active=True)
     assert isinstance(request.user, User)
     return staff if request.user.is_superuser else staff.filter(pk=request.user.pk)
+
+
+def _curl(request: HttpRequest, secret: str) -> str:
+    """Return a first call of the management API with a new token."""
+    address = base_url(request) + reverse("api:openapi")
+    address = address.replace("openapi.json", "networks")
+    return f"curl -s {address} \\\n  -H 'Authorization: Bearer {secret}'"

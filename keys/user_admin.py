@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
@@ -15,6 +15,7 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 
 from keys.actors import actor_of
+from keys.customer_facts import customer_facts
 from keys.long_lists import LongList
 from keys.member_admin import ShowsMembers
 from keys.models import User
@@ -69,6 +70,7 @@ class GroupAdmin(DjangoGroupAdmin):
 @admin.register(User)
 class UserAdmin(ShowsMembers, LongList, _UserAdmin):
     form = UserChangeForm
+    change_form_template = "admin/keys/user/change_form.html"
     add_form = UserCreationForm
     ordering = ["email"]
     list_display = ["email", "first_name", "last_name", "is_staff", "is_active"]
@@ -95,6 +97,20 @@ class UserAdmin(ShowsMembers, LongList, _UserAdmin):
     add_fieldsets = [
         (None, {"fields": ["email", "usable_password", "password1", "password2"]})
     ]
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Show the form of a user, with their keys if staff may see those."""
+        context = dict(extra_context or {})
+        if object_id is not None and request.user.has_perm("keys.view_apikey"):
+            user = self.get_object(request, object_id)
+            context["customer"] = None if user is None else customer_facts(user)
+        return super().changeform_view(request, object_id, form_url, context)
 
     def save_model(
         self, request: HttpRequest, obj: User, form: ModelForm[User], change: bool
