@@ -7,7 +7,8 @@ import os
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# Pages need 8 (`config.pages`), the wallet's calls 4, uses of revoked keys 4.
+# Pages need 8 (`config.pages`), the wallet's calls 4, uses of revoked keys 4, and mails
+# about keys one for a moment every minute.
 os.environ.setdefault("DATABASE_POOL", "16")
 django.setup(set_prefix=False)  # the imports below need that
 
@@ -24,6 +25,7 @@ from config.logs import catch_everything  # noqa: E402
 from config.metrics import Metrics  # noqa: E402
 from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
+from keys.notices.job import NoticeJob  # noqa: E402
 from nodeapi import conf  # noqa: E402
 from nodeapi import routing as node_routing  # noqa: E402
 from nodeapi.explore.pending import with_pending  # noqa: E402
@@ -70,7 +72,7 @@ application = Gateway(
     },
     parts=[
         *(endpoint, node_hub, DatabasePool(), wallet, hub, inboxes),
-        *(health, chains, log),
+        *(health, chains, log, NoticeJob()),
     ],
     limits=settings.CLIENT_LIMITS,
     refusals=REFUSALS,

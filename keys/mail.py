@@ -1,13 +1,13 @@
-"""Mail to customers."""
+"""Mail to users."""
 
 from __future__ import annotations
 
+from email.utils import parseaddr
 from typing import Any
 
-from django.core.mail import send_mail
+from django.conf import settings
+from django.core.mail import EmailMessage, send_mail
 from django.template.loader import render_to_string
-
-from keys.models import AccessRequest, AccessStatus
 
 
 def send_text(email: str, subject: str, template: str, context: dict[str, Any]) -> None:
@@ -23,12 +23,13 @@ def send_text(email: str, subject: str, template: str, context: dict[str, Any]) 
     )
 
 
-def mail_decision(request: AccessRequest) -> None:
-    """Notify the owner of a key of the decision on a request for access."""
-    is_approved = request.status == AccessStatus.APPROVED
-    send_text(
-        request.api_key.owner.email,
-        f"Tracing on {request.network}: {request.status}",
-        "keys/mail/access_decided.txt",
-        {"request": request, "is_approved": is_approved},
-    )
+def send_once(email: str, subject: str, text: str, *, name: str) -> None:
+    """Send a plain-text mail with a Message-ID of its own.
+
+    name: the same for repetitions of the mail, which mail servers can then discard.
+
+    Raises: OSError if the mail server does not accept the mail.
+    """
+    host = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
+    headers = {"Message-ID": f"<{name}@{host}>"}
+    EmailMessage(subject, text, None, [email], headers=headers).send()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 from django.views.generic import TemplateView
 
-from keys.accounts import invitations, passwords, signup
+from keys.accounts import invitations, overview, passwords, signup
 from keys.accounts.forms import LogInForm
 from keys.accounts.pages import account_page
 
 login = account_page(
     LoginView.as_view(template_name="account/login.html", authentication_form=LogInForm)
 )
-overview = TemplateView.as_view(template_name="account/overview.html")
 sent = TemplateView.as_view(template_name="account/sent.html")
 
 urlpatterns = [
-    path("", account_page(login_required(overview)), name="account"),
+    path("", overview.overview, name="account"),
     path("login", login, name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("signup", signup.signup, name="signup"),

@@ -15,6 +15,8 @@ from keys.models.members import (
     Membership,
     Role,
 )
+from keys.models.notice_kinds import NoticeKind
+from keys.models.notices import Notice, NoticeCheck
 from keys.models.plans import KeyLimits, Plan
 from keys.models.refusals import Refusal
 from keys.models.tokens import ApiToken, RepeatedRequest, Scope
@@ -50,6 +52,9 @@ __all__ = [
     "MemberEvent",
     "MemberEventType",
     "Membership",
+    "Notice",
+    "NoticeCheck",
+    "NoticeKind",
     "Outcome",
     "Plan",
     "Refusal",

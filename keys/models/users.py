@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, BaseUserManager
+from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 
+from keys.models.notice_kinds import NoticeKind
 from keys.signals import password_changed
 from legible.fields import EmailField, NameField
 
@@ -48,6 +50,14 @@ class User(AbstractUser):
     email = EmailField("e-mail address", unique=True)
     first_name = NameField("first name", max_length=150, blank=True)
     last_name = NameField("last name", max_length=150, blank=True)
+
+    muted_notices = ArrayField(
+        models.CharField(max_length=16, choices=NoticeKind.choices),
+        default=list,
+        blank=True,
+        editable=False,
+        help_text="Mails about keys that the user has switched off.",
+    )
 
     _password: str | None
     """A new password, which Django stores here between `set_password` and `save`."""

@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from keys.mail import mail_decision
 from keys.models import AccessRequest, AccessStatus, ApiKey, EventType
+from keys.notices.changes import access_decided
 from keys.services.entitlements import grant_entitlement
 from keys.services.events import SYSTEM, Actor, as_text, lock, record
 from networks.models import Network
@@ -86,6 +86,7 @@ def approve_access(
         tracers=granted,
         expires_at=expires_at,
         note=f"request {request.pk}",
+        is_announced=False,  # by the decision
         actor=actor,
     )
     request.tracers = granted
@@ -146,8 +147,7 @@ def _decide(
     is_approved = status == AccessStatus.APPROVED
     event = EventType.ACCESS_APPROVED if is_approved else EventType.ACCESS_DECLINED
     _record(request, event, actor)
-    # A mail that can't be sent is logged, and undoes no decision.
-    transaction.on_commit(lambda: mail_decision(request), robust=True)
+    access_decided(request)
     return request
 
 

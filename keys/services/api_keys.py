@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from keys.models import ApiKey, EventType, KeyVersion, User
+from keys.notices.changes import key_deleted
 from keys.selectors import is_held
 from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_future
 from networks.models import Network
@@ -143,6 +144,7 @@ def delete_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> ApiKey:
     api_key.deleted_at = now
     api_key.save()
     record(api_key, EventType.DELETED, actor)
+    key_deleted(api_key, actor.user)
     return api_key
 
 

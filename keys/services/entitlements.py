@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from keys.models import ApiKey, Capability, Entitlement, EventType
+from keys.notices.changes import tracing_granted
 from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_future
 from networks.models import Network
 
@@ -23,11 +24,13 @@ def grant_entitlement(
     tracers: Iterable[str] = (),
     expires_at: datetime | None = None,
     note: str = "",
+    is_announced: bool = True,
     actor: Actor = SYSTEM,
 ) -> Entitlement:
     """Grant a capability on a network. These terms replace earlier ones.
 
     tracers: the tracers it includes. Empty: all that the network offers.
+    is_announced: whether the customer gets a mail about it.
 
     Raises: ValidationError for an invalid value, for an expiry in the past, and if the
         key is not valid for the network.
@@ -49,6 +52,8 @@ def grant_entitlement(
     entitlement.save()
     granted, changed = EventType.ENTITLEMENT_GRANTED, EventType.ENTITLEMENT_CHANGED
     _record(entitlement, granted if is_new else changed, actor)
+    if is_announced:
+        tracing_granted(entitlement)
     return entitlement
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from keys import format as key_format
 from keys.models import ApiKey, EventType, KeyVersion, User
+from keys.notices.changes import key_rolled, secret_revoked
 from keys.services.api_keys import create_key
 from keys.services.entitlements import grant_entitlement
 from keys.services.events import SYSTEM, Actor, as_text, lock, record, require_future
@@ -65,7 +66,9 @@ def issue_key(
     )
     if may_trace:
         for network in api_key.networks.all() or Network.objects.all():
-            grant_entitlement(api_key=api_key, network=network, actor=actor)
+            grant_entitlement(
+                api_key=api_key, network=network, is_announced=False, actor=actor
+            )
     return reveal_key(api_key=api_key, actor=actor)
 
 
@@ -129,6 +132,7 @@ def roll_key(
         replaced=[version.hint for version in old],
         replaced_until=as_text(end),
     )
+    key_rolled(version, old, end, actor.user)
     return IssuedKey(api_key, version, secret)
 
 
@@ -150,6 +154,7 @@ def revoke_version(
     version.full_clean()
     version.save()
     record(version.api_key, EventType.REVOKED, actor, hint=version.hint, reason=reason)
+    secret_revoked(version, actor.user)
     return version
 
 

@@ -1,0 +1,159 @@
+"""Queueing and sending of notices."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+
+from keys.addresses import mailed_url
+from keys.mail import send_once
+from keys.models import ApiKey, Membership, Notice, NoticeKind, Role, User
+
+logger = logging.getLogger(__name__)
+
+MAX_A_DAY = 100
+"""Most notices to one user in 24 hours. Further ones are not sent."""
+
+MAX_RECIPIENTS = 50
+"""Most recipients of one notice."""
+
+KEEP = timedelta(days=30)
+"""How long notices are kept. It is longer than the time before an expiry at which the
+first notice is sent, so that none is sent twice."""
+
+LIFETIME = timedelta(days=2)
+"""How long sending is tried, unless the occasion ends before."""
+
+MAX_DELAY = timedelta(hours=4)
+"""Longest time between two attempts."""
+
+MAX_FAILURES = 3
+"""Consecutive failed attempts after which the mail server is considered unavailable."""
+
+BATCH = 500
+"""Most notices sent in one run."""
+
+_INTERNAL = ".invalid"
+"""Top-level domain of users who get no mail (RFC 2606)."""
+
+
+def queue(
+    *,
+    api_key: ApiKey,
+    kind: NoticeKind,
+    mark: str,
+    subject: str,
+    template: str,
+    context: Mapping[str, Any],
+    until: datetime | None = None,
+    is_sent_at_once: bool = True,
+) -> int:
+    """Queue a mail to the users of a key's account, and return the number of new ones.
+
+    mark: the occasion; there is one notice for each kind, key, occasion and user.
+    until: when the notice becomes pointless; LIFETIME at most.
+    is_sent_at_once: send it after the commit. Otherwise the periodic job does.
+    """
+    users = recipients(api_key, kind)
+    if not users:
+        return 0
+    now = timezone.now()
+    links = {
+        "key": api_key,
+        "link": mailed_url(reverse("dashboard:key", args=[api_key.pk])),
+        "account": mailed_url(reverse("account")),
+    }
+    text = render_to_string(template, {**links, **context})
+    count = 0
+    for user in users:
+        recent = user.notices.filter(created_at__gt=now - timedelta(days=1))
+        if recent.count() >= MAX_A_DAY:
+            logger.warning("user %s gets no more mails about keys today", user.pk)
+            continue
+        notice, is_new = Notice.objects.get_or_create(
+            api_key=api_key,
+            kind=kind,
+            mark=mark,
+            user=user,
+            defaults={
+                "subject": subject[:200],
+                "text": text,
+                "until": min(until or now + LIFETIME, now + LIFETIME),
+            },
+        )
+        count += is_new
+        if is_new and is_sent_at_once:
+            transaction.on_commit(partial(send, notice.pk), robust=True)
+    return count
+
+
+def recipients(api_key: ApiKey, kind: NoticeKind) -> list[User]:
+    """Return the users who get notices of a kind: owners and developers of the account.
+
+    Users who have switched the kind off, and inactive users, are omitted.
+    """
+    account = api_key.owner
+    if not account.is_active:
+        return []
+    joined = Membership.objects.filter(account=account).exclude(role=Role.VIEWER)
+    users = User.objects.filter(
+        Q(pk=account.pk) | Q(pk__in=joined.values("member")), is_active=True
+    )
+    wanted = users.exclude(muted_notices__contains=[kind]).order_by("pk")
+    return list(wanted.exclude(email__endswith=_INTERNAL)[:MAX_RECIPIENTS])
+
+
+def send(pk: int) -> bool:
+    """Send a notice, unless it was sent or is being sent. Return False if that failed."""
+    now = timezone.now()
+    with transaction.atomic():
+        waiting = Notice.objects.filter(pk=pk, sent_at=None, until__gt=now)
+        locked = waiting.select_for_update(skip_locked=True, of=["self"])
+        notice = locked.select_related("user").first()
+        if notice is None:
+            return True
+        try:
+            send_once(
+                notice.user.email,
+                notice.subject,
+                notice.text,
+                name=f"notice-{notice.pk}-{notice.created_at.timestamp():.0f}",
+            )
+        except OSError as error:
+            logger.error("a mail could not be sent: %s", error)
+            notice.attempts += 1
+            delay = timedelta(minutes=2 ** min(notice.attempts, 10))
+            notice.next_at = now + min(delay, MAX_DELAY)
+        else:
+            notice.sent_at = now
+        notice.save(update_fields=["sent_at", "attempts", "next_at"])
+    return notice.sent_at is not None
+
+
+def send_waiting() -> int:
+    """Send the notices that are due, and return their number."""
+    now = timezone.now()
+    due = Notice.objects.filter(sent_at=None, until__gt=now, next_at__lte=now)
+    sent = failures = 0
+    for pk in list(due.order_by("next_at").values_list("pk", flat=True)[:BATCH]):
+        if send(pk):
+            sent, failures = sent + 1, 0
+        else:
+            failures += 1
+            if failures == MAX_FAILURES:
+                break
+    return sent
+
+
+def prune() -> None:
+    """Delete old notices."""
+    Notice.objects.filter(created_at__lt=timezone.now() - KEEP).delete()
