@@ -54,7 +54,7 @@ class DappConsumer(SocketConsumer):
         )
         token = await self._admit(handshake)
         room = self._hub.room(token.dapp)
-        writer = FrameWriter(self.wire, self._hub.backlog)
+        writer = FrameWriter(self.wire, self._hub.backlog, limits.UNREAD_BYTES)
         peer = self._peer = Peer(self._hub, room, writer, token.pk, handshake)
         room.members.add(peer)
         await room.refreshed()

@@ -12,7 +12,7 @@ from keys.addresses import base_url
 from keys.policy import without_scripts
 from nodeapi.guide.errors import CodedError, Section
 from nodeapi.guide.views import show_page
-from nodeapi.sockets import close_codes, writer
+from nodeapi.sockets import close_codes
 from wallets import conf
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods
@@ -111,6 +111,6 @@ def bounds() -> list[Bound]:
         Bound("Calls in progress on a socket", f"{limits.MAX_CALLS}"),
         Bound("Calls in a batch", f"{limits.MAX_BATCH_CALLS}"),
         Bound("Subscriptions of a socket", f"{limits.MAX_SUBSCRIPTIONS}"),
-        Bound("Unread bytes of a socket", f"{writer.MAX_UNREAD_BYTES // 2**20} MiB"),
+        Bound("Unread bytes of a socket", f"{limits.UNREAD_BYTES // 2**20} MiB"),
         Bound("Accounts of a user", f"{MAX_ACCOUNTS}"),
     ]

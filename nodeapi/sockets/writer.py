@@ -12,7 +12,8 @@ MAX_UNREAD_BYTES = 4 * 2**20
 longer: it is written to a client that has read the earlier ones."""
 
 STALLED_BYTES = 2**16
-"""Unread bytes that a reading client exceeds only briefly."""
+"""Unread bytes that a fast client exceeds only briefly, and bytes that a slow client reads
+between two checks."""
 
 MAX_TOTAL_UNREAD_BYTES = 256 * 2**20
 """Unread bytes of all clients of a process together."""
@@ -74,6 +75,9 @@ class FrameWriter:
         self._lag = lag
         self._max_unread = max_unread
         self._stalled_checks = 0
+        self._written_bytes = 0
+        self._read_bytes = 0
+        """Bytes that the client had read at the last check for a stall."""
         self.is_open = True
 
     @property
@@ -90,6 +94,7 @@ class FrameWriter:
             self.close(SLOW_READER, "too slow")
             return
         self._wire.write_text(frame)
+        self._written_bytes += len(frame)
         if self._lag is not None and waiting + len(frame) > STALLED_BYTES:
             self._lag.note(self, len(frame))
 
@@ -100,12 +105,16 @@ class FrameWriter:
             self._wire.hang_up(code, reason)
 
     def close_if_stalled(self) -> None:
-        """Disconnect a client that is above STALLED_BYTES at three checks in a row.
+        """Disconnect a client that hardly reads, as found by three checks in a row.
 
-        Call it every few seconds: `send` does not notice a stall while it has no
-        frames.
+        At each of them it has more than STALLED_BYTES unread, and has read less than
+        that since the check before. Call it every few seconds: `send` does not notice a
+        stall while it has no frames.
         """
-        is_stalled = self.is_open and self._wire.waiting_bytes > STALLED_BYTES
+        waiting, before = self._wire.waiting_bytes, self._read_bytes
+        self._read_bytes = self._written_bytes - waiting
+        is_slow = self._read_bytes - before < STALLED_BYTES
+        is_stalled = self.is_open and waiting > STALLED_BYTES and is_slow
         self._stalled_checks = self._stalled_checks + 1 if is_stalled else 0
         if self._stalled_checks > 2:
             self.close(SLOW_READER, "too slow")

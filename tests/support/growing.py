@@ -31,6 +31,12 @@ class GrowingChain:
         await orm(chains.import_blocks, self._slug, self._genesis, [block])
         return "0x" + block.header.hash.hex()
 
+    async def grow_by(self, count: int) -> list[str]:
+        """Import several blocks at once; return their hashes."""
+        blocks = [self._block() for _ in range(count)]
+        await orm(chains.import_blocks, self._slug, self._genesis, blocks)
+        return ["0x" + block.header.hash.hex() for block in blocks]
+
     def _block(self) -> Block:
         """Return one more block; those of two chains would be alike but for its text."""
         return self._builder.block(extra_data=self.scope.encode())

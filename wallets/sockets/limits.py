@@ -17,6 +17,10 @@ MAX_CALLS = 64
 MAX_SUBSCRIPTIONS = 64
 """Open subscriptions of one socket."""
 
+UNREAD_BYTES = 16 * 2**20
+"""Unread bytes of a client at which its socket is closed. An import of a hundred blocks
+sends 12 MiB of heads to MAX_SUBSCRIPTIONS; slow clients that go on reading keep up."""
+
 MAX_HANDSHAKES = 4096
 """Handshakes of a process that wait for the database; further ones get 503."""
 

@@ -82,3 +82,27 @@ def test_short_frames_to_readers_are_not_counted() -> None:
     assert lagging == []
     writer.send(b"x" * (STALLED_BYTES + 1))
     assert lagging == [writer]
+
+
+def test_slow_client_that_goes_on_reading_is_not_disconnected() -> None:
+    line = Line()
+    writer = FrameWriter(line, max_unread=32 * MIB)
+    writer.send(b"x" * 16 * MIB)
+    for _ in range(100):
+        line.waiting_bytes -= STALLED_BYTES
+        writer.close_if_stalled()
+    assert line.closed is None
+
+
+def test_client_that_has_stopped_reading_is_disconnected() -> None:
+    line = Line()
+    writer = FrameWriter(line, max_unread=32 * MIB)
+    writer.send(b"x" * MIB)
+    line.waiting_bytes -= STALLED_BYTES
+    for _ in range(3):
+        assert line.closed is None
+        line.waiting_bytes -= 1
+        writer.close_if_stalled()
+    line.waiting_bytes -= 1
+    writer.close_if_stalled()
+    assert line.closed == SLOW_READER

@@ -18,7 +18,7 @@ import pytest
 from tests.support.dapps import Owner, exchange, orm, scenario, sockets_apart
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import Live, live_service
-from tests.support.waiting import until
+from tests.support.waiting import in_time, until
 from tests.support.wallet import M0, served_chains
 from wallets import conf, internal_key
 from wallets.client import CallFailed
@@ -244,3 +244,32 @@ async def test_flood_of_frames_costs_its_sender_the_socket(
                 assert await one.invoke("eip155:1", "eth_chainId") == "0x1"
             await asyncio.wait([sending], timeout=0.1)
     assert set(await sending) <= {4429, 4008}
+
+
+@scenario
+async def test_slow_reader_with_many_subscriptions_gets_every_block_of_an_import(
+    owner: Owner, chain: GrowingChain
+) -> None:
+    """It reads nothing until the import of a hundred blocks is over."""
+    async with owner.raw() as slow:
+        async with await owner.connect() as other:
+            await owner.create(other, chain.scope)
+            await in_time(slow.recv())  # the session, which the other socket has made
+            request = {"method": "eth_subscribe", "params": ["newHeads"]}
+            call = {"jsonrpc": "2.0", "method": "wallet_invokeMethod"}
+            params = {"scope": chain.scope, "request": request}
+            for number in range(60):
+                await slow.send(json.dumps({**call, "id": number, "params": params}))
+                assert "result" in json.loads(await in_time(slow.recv()))
+            name = await subscribed(other, chain.scope)
+            slow.transport.pause_reading()
+            hashes = await chain.grow_by(100)
+            for expected in hashes:
+                assert await next_head(other) == (chain.scope, name, expected)
+        slow.transport.resume_reading()
+        found: Counter[str] = Counter()
+        while found.total() < 60 * len(hashes):
+            event = json.loads(await in_time(slow.recv()))
+            head = event["params"]["notification"]["params"]["result"]
+            found[head["hash"]] += 1
+        assert found == dict.fromkeys(hashes, 60)
