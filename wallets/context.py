@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from nodeapi.request_id import RequestId
@@ -44,11 +45,15 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A call of a dapp."""
+    """A call of a dapp.
+
+    cancelled: set when the dapp no longer waits for the user's decision.
+    """
 
     request_id: RequestId
     peer: Peer
     wallet: Wallet
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def cause(self) -> Cause:

@@ -75,6 +75,15 @@ def expire_request(*, request_id: int) -> None:
 
 
 @transaction.atomic
+def withdraw_request(*, request_id: int, cause: Cause) -> None:
+    """Withdraw a request that its dapp has cancelled, if it is still pending."""
+    pending = ConsentRequest.objects.filter(pk=request_id, state=RequestState.PENDING)
+    for dapp_id in pending.values_list("dapp_id", flat=True):
+        lock_session(dapp_id)
+        withdraw(pending.select_related("dapp"), cause)  # read after the lock was taken
+
+
+@transaction.atomic
 def withdraw_requests(*, socket: str) -> None:
     """Withdraw the pending requests of a socket that has closed."""
     pending = ConsentRequest.objects.filter(socket=socket, state=RequestState.PENDING)

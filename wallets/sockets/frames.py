@@ -16,6 +16,9 @@ from jsonrpc.errors import RpcError
 from keys.site import site_url
 from wallets.errors import InvalidParams, InvalidRequest, ParseError, WalletError
 
+CANCEL = "$/cancelRequest"
+"""A JSON-RPC notification that withdraws a call's request to the user."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -72,6 +75,22 @@ def read_call(message: Any) -> Call | None:
         fault = "a string or a member name has a lone surrogate"
         raise Refused(call_id, InvalidParams("", "", fault))
     return Call(call_id, method, params)
+
+
+def read_cancellation(message: Any) -> bytes | None:
+    """Return the id, as JSON, of the call that a JSON-RPC notification cancels, or None.
+
+    Source: the Language Server Protocol, `$/cancelRequest`; JSON-RPC has no such message
+    """
+    if not isinstance(message, dict) or message.get("method") != CANCEL:
+        return None
+    params = message.get("params")
+    if "id" in message or not isinstance(params, dict) or "id" not in params:
+        return None
+    try:
+        return _read_id(params)
+    except Refused:
+        return None
 
 
 def write_failure(call_id: bytes, error: WalletError | RpcError) -> bytes:

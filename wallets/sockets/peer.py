@@ -26,6 +26,7 @@ from wallets.sockets.frames import (
     Call,
     Refused,
     read_call,
+    read_cancellation,
     read_frame,
     write_failure,
     write_session_changed,
@@ -75,7 +76,8 @@ class Peer:
         self._token_id = token_id
         self._bucket = limits.Bucket(time.monotonic)
         self._calls: set[asyncio.Task[None]] = set()
-        self._ids: set[bytes] = set()
+        self._cancelled: dict[bytes, asyncio.Event] = {}
+        """Of each call in progress, by its id, the event that cancels it."""
         self._sent_session = NO_SESSION
         """The session as it was last sent to the client."""
         self._subscriptions: dict[str, tuple[DappSubscription, Feed]] = {}
@@ -202,17 +204,20 @@ class Peer:
         call = read_call(message)
         if call is None:
             self._count_refused()
+            cancelled = self._cancelled.get(read_cancellation(message) or b"")
+            if cancelled is not None:
+                cancelled.set()
             return None
-        if wait or len(self._ids) >= limits.MAX_CALLS:
+        if wait or len(self._cancelled) >= limits.MAX_CALLS:
             data = {"retryAfterMs": max(1, round(1000 * wait))}
             raise Refused(call.id, LimitExceeded(data=data))
-        if call.id in self._ids:
+        if call.id in self._cancelled:
             fault = InvalidRequest("The id is that of a call in progress.")
             raise Refused(call.id, fault)
         if is_batch and call.method == CREATE_SESSION:
             fault = InvalidRequest(f"{CREATE_SESSION} can't be called in a batch.")
             raise Refused(call.id, fault)
-        self._ids.add(call.id)
+        self._cancelled[call.id] = asyncio.Event()
         return call
 
     def _count_refused(self) -> None:
@@ -237,7 +242,8 @@ class Peer:
 
     async def _outcome(self, call: Call) -> Outcome:
         caller = Caller(self)
-        context = Context(RequestId(), caller, self._hub.wallet)
+        cancelled = self._cancelled[call.id]
+        context = Context(RequestId(), caller, self._hub.wallet, cancelled)
         try:
             answered = await answer(context, call.method, call.params)
         except (WalletError, RpcError) as error:
@@ -245,7 +251,7 @@ class Peer:
                 self._end(subscription)
             return Outcome(write_failure(call.id, error))
         finally:
-            self._ids.discard(call.id)
+            self._cancelled.pop(call.id, None)
         written = write_result(call.id, answered.result)
         return Outcome(written, answered.session, caller.opened)
 
