@@ -122,6 +122,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "wallets.windows.WindowPolicy",
 ]
 
 # Off by default, because staff can't open the admin before they have enrolled a device.

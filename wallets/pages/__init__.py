@@ -10,8 +10,9 @@ redirect.
   click in its first second. A consent needs a log-in that is at most twelve hours old.
 - The content policy of each page (`policy`) allows only the page's own scripts. No page can
   be framed or cached.
-- The pairing window is the only page that keeps its opener: it sends the code by
-  `postMessage` to the origin that the user has seen, and to no other.
 - A window that connect.js opens shows `/wallet/?of=<origin>`, which leads to that origin's
   latest request. `?of=` is passed along until the decision.
+- Only these windows keep their opener (`wallets.windows`), which notices when the user
+  closes them. The pairing window sends the code by `postMessage` to the origin that the
+  user has seen, and to no other.
 """

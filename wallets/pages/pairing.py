@@ -7,15 +7,12 @@ code proves that origin.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods, require_POST
@@ -29,11 +26,10 @@ from wallets.pages.words import identity
 from wallets.services.pairing import (
     PROGRAM_CODE_LIFETIME,
     DappBlocked,
+    is_page_blocked,
     start_page_pairing,
     start_program_pairing,
 )
-
-_View = Callable[..., HttpResponseBase]
 
 
 class PageForm(forms.Form):
@@ -65,27 +61,13 @@ class ProgramForm(forms.Form):
     )
 
 
-def with_opener(view: _View) -> _View:
-    """Let a page keep its connection to the window that has opened it."""
-
-    @wraps(view)
-    def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
-        response["Cross-Origin-Opener-Policy"] = "unsafe-none"
-        return response
-
-    return opened
-
-
-@with_opener
 @with_own_calls
 @cache_control(private=True, no_store=True)
 @require_http_methods(["GET", "HEAD", "POST"])
 def connect(request: HttpRequest) -> HttpResponse:
     """Ask the user to pair a web page; if they agree, send the page a code.
 
-    A login in this window would cut its connection to the opener, so it happens in
-    another window.
+    The user is not asked about a page that they or staff have blocked.
     """
     given = request.POST if request.method == "POST" else request.GET
     form = PageForm(given)
@@ -97,6 +79,8 @@ def connect(request: HttpRequest) -> HttpResponse:
     context = {"asked": asked, "identity": who}
     if not request.user.is_authenticated:
         return _render(request, "anonymous", context)
+    if is_page_blocked(user=user_of(request), origin=asked["origin"]):
+        return _render(request, "blocked", context, HTTPStatus.FORBIDDEN)
     if request.method != "POST":
         return _render(request, "question", context)
     if request.POST.get("decision") != "allow":

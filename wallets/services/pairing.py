@@ -81,6 +81,15 @@ class IssuedToken:
     secret: str = field(repr=False)
 
 
+def is_page_blocked(*, user: User, origin: str) -> bool:
+    """Return whether the user or staff have blocked a page. origin: in normal form."""
+    try:
+        _refuse_if_blocked(user, DappKind.WEB, origin)
+    except DappBlocked:
+        return True
+    return False
+
+
 @transaction.atomic
 def start_page_pairing(*, user: User, origin: str, challenge: str) -> str:
     """Return a code for a page of an origin that the user has approved.

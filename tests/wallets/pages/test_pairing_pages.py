@@ -6,6 +6,7 @@ import base64
 import re
 from hashlib import sha256
 from http import HTTPStatus
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -77,22 +78,27 @@ def test_question_in_the_wrong_form_is_not_asked(person: Person, fault, method):
     assert b"data-code" not in response.content
 
 
-def test_who_is_not_logged_in_logs_in_elsewhere(chains: None):
+def test_login_leads_back_to_the_request(chains: None):
     client = Client()
     response = client.get("/wallet/connect", ASKED)
     assert response.status_code == HTTPStatus.OK
     assert b"You are not logged in" in response.content
+    next_page = quote(response.wsgi_request.get_full_path(), safe="")
+    assert f'href="/account/login?next={next_page}"' in response.content.decode()
     response = client.post("/wallet/connect", {**ASKED, "decision": "allow"})
     assert b"data-code" not in response.content
     assert not Pairing.objects.exists()
 
 
-def test_page_that_is_blocked_gets_no_code(person: Person):
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_user_is_not_asked_about_a_blocked_page(person: Person, method):
     block_dapp(dapp=person.dapp, cause=BY_USER)
     given = {**ASKED, "origin": person.dapp.ident, "decision": "allow"}
-    response = person.client.post("/wallet/connect", given)
+    response = getattr(person.client, method)("/wallet/connect", given)
     assert response.status_code == HTTPStatus.FORBIDDEN
-    assert b"data-code" not in response.content
+    assert b'data-code=""' in response.content
+    assert b"<form" not in response.content.partition(b"<main")[2]
+    assert not Pairing.objects.filter(user=person.user).exists()
 
 
 def test_code_needs_the_csrf_token(person: Person):
