@@ -7,6 +7,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+GENERATED = frozenset({"/static/wallet/connect.js"})
+"""URLs below the static ones that are served by views."""
+
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no types
     """Serves each file as one body; the files have at most some hundred KB.
@@ -14,6 +17,11 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no type
     WhiteNoise returns an open file, which Django would read piece by piece in a thread
     under ASGI, with a warning for each request.
     """
+
+    def add_file_to_dictionary(self, url: str, *args: Any, **kwargs: Any) -> None:
+        """Add a file, unless a view serves its URL: one collected by an older version."""
+        if url not in GENERATED:
+            super().add_file_to_dictionary(url, *args, **kwargs)
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:

@@ -11,6 +11,7 @@ from keys.accounts.forms import TellsLockOut
 from keys.policy import without_scripts
 from nodeapi.guide import views as guide
 from nodeapi.guide.urls import pages as guide_pages
+from wallets.connect_script import connect_script
 from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
 from wallets.guide import wallet_errors
@@ -54,4 +55,5 @@ urlpatterns = [
     path("wallet/openrpc.json", wallet_openrpc, name="wallet_openrpc"),
     path("explore/", include("nodeapi.explore.urls")),
     path("wallet/", include("wallets.urls")),
+    path("static/wallet/connect.js", connect_script),
 ]

@@ -28,13 +28,16 @@ NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 
 DAPP = """<!doctype html><title>Dapp</title><button onclick="connect()">Connect</button>
 <script>
-  const heard = [], announced = [];
+  const heard = [], heardByEthereum = [], announced = [], providers = [];
   addEventListener("caip294:wallet_announce", (event) => announced.push(event.detail));
+  addEventListener("eip6963:announceProvider", (event) => providers.push(event.detail));
   addEventListener("message", ({ data }) => {
-    if (data.target === "metamask-inpage") heard.push(data.data.data);
+    if (data.target !== "metamask-inpage") return;
+    const isEthereum = data.data.name === "metamask-provider";
+    (isEthereum ? heardByEthereum : heard).push(data.data.data);
   });
-  function ask(frame) {
-    const data = { name: "metamask-multichain-provider", data: frame };
+  function ask(frame, name = "metamask-multichain-provider") {
+    const data = { name, data: frame };
     postMessage({ target: "metamask-contentscript", data }, location.origin);
   }
   function connect() {

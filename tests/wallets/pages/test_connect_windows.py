@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from playwright.sync_api import Route
 
 from tests.support.browser import needs_chromium
 from tests.support.signing import PASSPHRASE, add_key, signer_of
+from tests.support.wallet import BY_USER
 from tests.wallets.pages.stage import NO_SESSION, SESSION, Stage
-from wallets.models import Dapp
+from wallets.models import ConsentRequest, Dapp
+from wallets.services.dapps import block_dapp
 
 pytestmark = needs_chromium
 
@@ -160,3 +163,107 @@ def test_code_from_elsewhere_is_not_taken(stage: Stage):
     window.evaluate("message => opener.postMessage(message, '*')", forged)
     stage.page.wait_for_timeout(300)
     assert stage.exchanges == []
+
+
+# Closing the window
+
+
+def has_no_pending(stage: Stage) -> bool:
+    pending = ConsentRequest.objects.pending().filter(dapp__user=stage.person.user)
+    return not pending.exists()
+
+
+def test_window_that_is_closed_after_the_pairing_is_a_no(stage: Stage):
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Connect").click()
+    window.get_by_role("button", name="Approve").wait_for()
+    window.close()
+    assert stage.heard(1)["error"]["code"] == 4001
+    assert has_no_pending(stage)
+
+
+def test_window_of_a_paired_page_opens_again_after_it_was_closed(stage: Stage):
+    deny_the_first(stage)
+    for _ in range(2):
+        stage.page.evaluate("heard.length = 0")
+        window = stage.window()
+        window.get_by_role("button", name="Approve").wait_for()
+        window.close()
+        assert stage.heard(1)["error"]["code"] == 4001
+        assert has_no_pending(stage)
+    stage.page.evaluate("heard.length = 0")
+    stage.window().get_by_role("button", name="Approve").click()
+    assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1", "eip155:137"]
+
+
+def test_request_of_another_page_of_the_origin_is_shown_again(stage: Stage):
+    """The second page can't ask while the first one does, but shows what is pending."""
+    deny_the_first(stage)
+    first = stage.window()
+    first.get_by_role("button", name="Approve").wait_for()
+    other = stage.open()
+    with stage.context.expect_page() as opened:
+        other.get_by_role("button", name="Connect").click()
+    opened.value.get_by_role("button", name="Approve").wait_for()
+    (answer,) = stage.until(lambda: other.evaluate("heard"))
+    assert answer["error"]["code"] == -32002
+    opened.value.close()
+    first.get_by_role("button", name="Approve").click()
+    stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
+
+
+def test_signature_request_ends_when_its_window_is_closed(stage: Stage):
+    account = add_key(stage.person.user)
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("button", name="Connect").click()
+    window.get_by_role("checkbox", name=account.address).check()
+    window.get_by_role("button", name="Approve").click()
+    stage.heard(1)
+    stage.until(lambda: stage.context.pages == [stage.page])
+    request = {"method": "personal_sign", "params": ["0x48", account.address]}
+    call = {"scope": "eip155:1", "request": request}
+    with stage.context.expect_page() as opened:
+        stage.ask(2, "wallet_invokeMethod", call)
+    opened.value.get_by_text("asks you to sign a message").wait_for()
+    # Another request does not replace the one that the user reads.
+    stage.ask(3, "wallet_invokeMethod", call)
+    pending = ConsentRequest.objects.pending().filter(dapp__user=stage.person.user)
+    stage.until(lambda: pending.count() == 2)
+    stage.page.wait_for_timeout(500)
+    assert stage.context.pages == [stage.page, opened.value]
+    opened.value.close()
+    assert {stage.heard(number)["error"]["code"] for number in (2, 3)} == {4001}
+    assert has_no_pending(stage)
+
+
+def test_blocked_page_is_answered_and_the_user_not_asked(stage: Stage):
+    deny_the_first(stage)
+    block_dapp(
+        dapp=Dapp.objects.get(user=stage.person.user, ident=stage.origin), cause=BY_USER
+    )
+    stage.until(lambda: stage.page.evaluate("Object.keys(localStorage).length"))
+    stage.page.evaluate("heard.length = 0")
+    stage.page.reload()
+    window = stage.window()
+    window.get_by_role("heading", name="Blocked").wait_for()
+    assert stage.heard(1)["error"]["code"] == 4001
+    assert not window.is_closed()  # it says why, and how to undo it
+    assert window.get_by_role("button", name="Connect").count() == 0
+
+
+def test_login_in_the_window_leads_back_to_the_request(stage: Stage):
+    user = stage.person.user
+    user.password = PBKDF2PasswordHasher().encode("a password", "salt")
+    user.save()
+    stage.context.clear_cookies()
+    stage.is_played = False
+    window = stage.window()
+    window.get_by_role("link", name="Log in").click()
+    window.get_by_label("E-mail").fill(user.email)
+    window.get_by_label("Password").fill("a password")
+    window.get_by_role("button", name="Log in").click()
+    window.get_by_role("button", name="Connect").click()
+    window.get_by_role("button", name="Approve").click()
+    assert list(stage.heard(1)["result"]["sessionScopes"]) == ["eip155:1", "eip155:137"]
