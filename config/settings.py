@@ -50,6 +50,8 @@ METRICS_TOKEN = variables.METRICS_TOKEN.value()
 PUBLIC_URL = variables.PUBLIC_URL.value()
 PORT = variables.PORT.value()
 KEYS_SIGNUP = variables.KEYS_SIGNUP.value()
+DEMO = variables.DEMO.value()
+HOME_API_KEY = variables.HOME_API_KEY.value()
 
 # Slug of the network at /v3 on hosts that belong to no network. Empty: the first one.
 DEFAULT_NETWORK = variables.DEFAULT_NETWORK.value()

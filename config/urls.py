@@ -4,11 +4,11 @@ from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.templatetags.static import static
 from django.urls import include, path
-from django.views.generic import RedirectView, TemplateView
+from django.views.generic import RedirectView
 
 from config import error_pages
 from keys.accounts.forms import TellsLockOut
-from keys.policy import without_scripts
+from nodeapi.guide import home
 from nodeapi.guide import views as guide
 from nodeapi.guide.urls import pages as guide_pages
 from wallets.connect_script import connect_script
@@ -29,7 +29,6 @@ handler403 = error_pages.forbidden
 handler404 = error_pages.not_found
 handler500 = error_pages.crashed
 
-home = without_scripts(TemplateView.as_view(template_name="home.html"))
 sections = {"others": [wallet_errors]}
 docs = [
     path("errors", guide.errors, sections, name="errors"),
@@ -38,7 +37,7 @@ docs = [
 ]
 
 urlpatterns = [
-    path("", home, name="home"),
+    path("", home.home, name="home"),
     # Browsers request this path if a page, such as the admin's, names no icon.
     path("favicon.ico", RedirectView.as_view(url=static("portcullis/icon.svg"))),
     path("account/", include("keys.accounts.urls")),

@@ -119,6 +119,21 @@ PUBLIC_URL = SITE.variable(
     " Links in mails begin with it.",
     "`http://127.0.0.1:PORT`",
 )
+DEMO = SITE.variable(
+    "DEMO",
+    boolean,
+    False,
+    "Whether the home page explains how to log in to the demonstration, and shows a trace"
+    " of its networks. `manage.py serve` turns it on.",
+)
+HOME_API_KEY = SITE.variable(
+    "HOME_API_KEY",
+    text,
+    "",
+    "An API key that the home page shows to everyone in its examples. Give it low limits"
+    " and no tracing.",
+    "examples have a placeholder; `manage.py serve` makes a key",
+)
 HTTPS = SITE.variable(
     "HTTPS",
     boolean,

@@ -145,3 +145,16 @@ def record_limit_bytes() -> int:
     NODEAPI_RECORD_LIMIT_BYTES; a transaction with more call data has no traces.
     """
     return settings.NODEAPI_RECORD_LIMIT_BYTES
+
+
+def is_demo() -> bool:
+    """Return whether this is the demonstration that `manage.py serve` starts: DEMO."""
+    return settings.DEMO
+
+
+def home_api_key() -> str:
+    """Return the API key that the home page shows to everyone, "" for none.
+
+    HOME_API_KEY. Its limits bound what all visitors together can do with it.
+    """
+    return settings.HOME_API_KEY

@@ -37,6 +37,12 @@ class ListeningSockets:
         self.inner = _inner(workers)
         self.outer = _listen("HOST", host, port, workers)
 
+    @property
+    def base_url(self) -> str:
+        """The URL of the service, for clients on this machine."""
+        host, port = self.outer[0].getsockname()
+        return f"http://{host}:{port}"
+
     def server(self, environ: Mapping[str, str]) -> supervisor.Server:
         """Return the server on these sockets. environ: environment of its workers."""
         return supervisor.Server(

@@ -82,15 +82,15 @@ class Command(BaseCommand):
         genesis: Path | None,
     ) -> None:
         path = Path(settings.VAR_DIR) / "run.json"
-        gateway = sockets.server(_worker_environment())
         with _alone():
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
             call_command("migrate", verbosity=0, interactive=False)
             demo.import_sample_chain()
             if upstreams:
                 demo.follow_upstreams(upstreams, genesis)
-            run = demo.prepare(gateway.base_url, path)
+            run = demo.prepare(sockets.base_url, path)
         connection.close()
+        gateway = sockets.server(_worker_environment(run.api_key))
         with gateway, _followers():
             self.stdout.write(_welcome(run, path, upstreams))
             self.stdout.flush()
@@ -128,9 +128,13 @@ def _followers() -> Iterator[None]:
         yield
 
 
-def _worker_environment() -> dict[str, str]:
-    """Return our environment. By default, the sample chain is the network at `/v3`."""
-    return {"DEFAULT_NETWORK": demo.NETWORK, **os.environ}
+def _worker_environment(api_key: str) -> dict[str, str]:
+    """Return our environment, with the settings of the demonstration as defaults.
+
+    The sample chain is the network at `/v3`, and the home page shows a key for it.
+    """
+    shown = {"DEMO": "on", "HOME_API_KEY": api_key}
+    return {"DEFAULT_NETWORK": demo.NETWORK, **shown, **os.environ}
 
 
 def _curl(url: str, method: str, *params: object) -> str:
@@ -165,11 +169,22 @@ def _welcome(run: demo.Run, path: Path, upstreams: Sequence[str]) -> str:
             f"# Portcullis serves the network {run.network}. Try:",
             *calls,
             *(followed if upstreams else []),
-            f"# Admin: {run.admin_url}\n#   user     {run.admin_user}\n"
-            f"#   password {run.admin_password}\n"
-            f"# Dashboard: {run.dashboard_url}\n#   user     {run.customer_user}\n"
+            f"# In a browser, begin at {run.base_url}/\n"
+            "#\n"
+            f"# Log in as customer, to create keys and to see their usage:\n"
+            f"#   {run.dashboard_url}\n"
+            f"#   user     {run.customer_user}\n"
             f"#   password {run.customer_password}\n"
-            f"# A block as a page: {run.base_url}/explore/{run.network}/block/{block}\n"
-            f"# The same as JSON: {path}. Ctrl-C stops everything.\n",
+            "#\n"
+            "# Log in as staff, to administer networks, customers and plans:\n"
+            f"#   {run.admin_url}\n"
+            f"#   user     {run.admin_user}\n"
+            f"#   password {run.admin_password}\n"
+            "#\n"
+            "# A browser has one login at a time: log out before you change the user.",
+            f"# A block as a page, for both users: "
+            f"{run.base_url}/explore/{run.network}/block/{block}\n"
+            f"# All of this as JSON: {path}\n"
+            "# Ctrl-C stops everything.\n",
         ]
     )

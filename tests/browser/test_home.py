@@ -1,0 +1,76 @@
+"""A visitor makes a call from the home page, and logs in as the page explains."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from config import demo
+from keys.services import get_or_create_customer, issue_key
+from tests.browser.conftest import copied
+from tests.support.browser import needs_chromium
+from tests.support.live import Live, live_service
+
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def live(module_db: None) -> Iterator[Live]:
+    """Serve the sample chain as `make run` does."""
+    demo.import_sample_chain()
+    owner = get_or_create_customer(email=demo.CUSTOMER)
+    secret = issue_key(owner=owner, name="Demo").secret
+    with live_service(env={"DEMO": "on", "HOME_API_KEY": secret}) as running:
+        running.secrets.append(secret)
+        yield running
+
+
+def test_call_from_the_home_page_has_the_response_that_it_shows(
+    context: BrowserContext, live: Live
+) -> None:
+    page = context.new_page()
+    page.goto("/")
+    call = copied(page, "the call for curl")
+    done = subprocess.run(
+        ["sh", "-c", call], capture_output=True, text=True, check=True, timeout=30
+    )
+    shown = page.locator("#response-curl").inner_text()
+    assert json.loads(done.stdout) == json.loads(shown)
+    page.get_by_text("viem", exact=True).click()
+    expect(page.locator("#response-viem")).to_have_text("100n")
+    expect(page.locator("#response-curl")).to_be_hidden()
+    expect(page.get_by_role("img", name="Gas of")).to_be_visible()
+
+
+def test_examples_are_chosen_with_the_keyboard(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_role("radio", name="curl").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#response-web3py")).to_have_text("100")
+
+
+def test_page_leads_to_both_logins(context: BrowserContext) -> None:
+    page = context.new_page()
+    for who, heading in (("customer", "Log in"), ("staff", "Portcullis")):
+        page.goto("/")
+        page.get_by_role("link", name=f"Log in as {who}").click()
+        expect(page.get_by_text(heading).first).to_be_visible()
+        assert page.locator("input[name=next]").input_value() in (
+            "/dashboard/",
+            "/admin/",
+        )
+
+
+def test_page_is_whole_without_scripts(browser: Browser, live: Live) -> None:
+    context = browser.new_context(base_url=live.base_url, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/")
+    expect(page.locator("#response-curl")).to_be_visible()
+    page.get_by_text("web3.py", exact=True).click()
+    expect(page.locator("#response-web3py")).to_be_visible()
+    context.close()
