@@ -6,6 +6,7 @@ from typing import Any
 
 from django import template
 from django.db import DatabaseError
+from django.template import Context
 
 from keys import conf
 from keys.models import User
@@ -21,11 +22,17 @@ def signup_is_open() -> bool:
     return conf.signup_is_open()
 
 
-@register.simple_tag
-def may_explore(user: Any) -> bool:
-    """Return whether the explorer shows at least one network to a visitor."""
+@register.simple_tag(takes_context=True)
+def may_explore(context: Context, user: Any) -> bool:
+    """Return whether the explorer shows at least one network to a visitor.
+
+    A view that knows whether a network is public says so as `explorer_is_public`.
+    """
     if isinstance(user, User) and (user.is_staff or may_trace_somewhere(user)):
         return True
+    known = context.get("explorer_is_public")
+    if known is not None:
+        return bool(known)
     try:
         return Network.objects.visible().filter(public_explorer=True).exists()
     except DatabaseError:  # documentation is readable without the database

@@ -51,6 +51,7 @@ def home(request: HttpRequest) -> HttpResponse:
         **_live(heads),
         "plans": showcase.plans.get(),
         "trace": showcase.trace.get(),
+        "explorer_is_public": any(head.network.public_explorer for head in heads),
         "price": _price(),
         "is_demo": conf.is_demo(),
         "key": conf.home_api_key(),

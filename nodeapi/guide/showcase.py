@@ -15,6 +15,7 @@ from networks.models import Network
 from nodeapi import conf
 from nodeapi.encoding import quantity
 from nodeapi.explore import words
+from nodeapi.explore.abis import Abis
 from nodeapi.explore.flame import Flame
 from nodeapi.explore.recorded import Busy, room, shown_calls
 from nodeapi.explore.rows import find_transaction
@@ -124,7 +125,7 @@ def _longest_trace(network: Network) -> Trace | None:
 
 def _shows_trace(network: Network) -> bool:
     """Return whether everyone may see one of a network's traces."""
-    return conf.is_demo()
+    return network.public_explorer or conf.is_demo()
 
 
 def _read(network: Network, block_id: int, index: int) -> Trace | None:
@@ -135,7 +136,8 @@ def _read(network: Network, block_id: int, index: int) -> Trace | None:
         return None
     try:
         with room():
-            calls = shown_calls(found.recorded, found.calls_size)
+            abis = Abis(network, None)
+            calls = shown_calls(found.recorded, found.calls_size, abis)
     except Busy:
         return None
     if calls.absence:

@@ -9,6 +9,7 @@ from keys.models import User
 from tests.nodeapi.explore import chain
 from tests.nodeapi.explore.pages import PASSWORD
 from tests.support import chains
+from tests.support.showcase import forget_facts
 
 _numbers = itertools.count()
 
@@ -31,3 +32,8 @@ def staff(hard_network: None) -> Client:
 def customer() -> User:
     """Return a new customer: what hangs on one is kept, so that each test has its own."""
     return User.objects.create_user(f"customer{next(_numbers)}@example.org", PASSWORD)
+
+
+@pytest.fixture(autouse=True)
+def no_facts_of_other_tests() -> None:
+    forget_facts()

@@ -14,26 +14,22 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from keys.models import Plan, User
-from nodeapi.guide import home, showcase
+from networks.models import Network
 from nodeapi.guide.computed import Computed
 from samples.builder import ChainBuilder
 from tests.nodeapi.explore.chain import ALICE, GAS_PRICE_WEI, MIXED, genesis
 from tests.support import chains
 from tests.support.followed import FollowedChain
+from tests.support.showcase import forget_facts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def forget() -> None:
-    for computed in (showcase.heads, showcase.plans, showcase.trace, home.parts):
-        computed.clear()
-
-
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
-    forget()
+    forget_facts()
     yield
-    forget()
+    forget_facts()
 
 
 @pytest.fixture
@@ -71,7 +67,7 @@ def test_part_that_follows_the_heads_changes_with_them(chain: FollowedChain) -> 
     tag = {"If-None-Match": first["ETag"]}
     assert Client().get("/?part=heads", headers=tag).status_code == 304
     chain.grow(1)
-    forget()
+    forget_facts()
     second = Client().get("/?part=heads", headers=tag)
     assert second.status_code == HTTPStatus.OK
     text = html.unescape(second.content.decode())
@@ -91,6 +87,17 @@ def test_visitors_cause_no_queries_while_the_facts_are_kept(
             see()
             see(path="/?part=heads")
     assert len(queries) <= 2  # the facts may expire meanwhile
+
+
+def test_networks_with_a_public_explorer_lead_there(chain: FollowedChain) -> None:
+    chain.grow(1)
+    link = f'href="/explore/{chain.network.slug}/"'
+    page = see()
+    assert link not in page and 'href="/explore/"' not in page
+    Network.objects.update(public_explorer=True)
+    forget_facts()
+    page = see()
+    assert link in page and 'href="/explore/"' in page
 
 
 def test_key_is_shown_only_if_the_provider_says_so(
@@ -121,7 +128,7 @@ def test_trace_is_shown_where_everyone_may_see_it(settings) -> None:
     block = built.block()
     chains.import_blocks("net", genesis(), [block])
     assert "Trace a transaction" not in see()
-    forget()
+    forget_facts()
     settings.DEMO = True
     page = see()
     assert "Trace a transaction" in page
