@@ -90,10 +90,10 @@ WALLETS_TOKEN_DAYS = variables.WALLETS_TOKEN_DAYS.value()
 WALLETS_HISTORY_DAYS = variables.WALLETS_HISTORY_DAYS.value()
 WALLETS_ECHO_TO_REQUESTER = variables.WALLETS_ECHO_TO_REQUESTER.value()
 
-# The only uploaded files are keystores of at most 16 KiB. Uploads are kept in memory, so
-# that no key material is written to disk.
+# The only uploaded files are keystores of at most 16 KiB and contract ABIs of at most
+# 512 KiB. Uploads are kept in memory, so that no key material is written to disk.
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
-FILE_UPLOAD_MAX_MEMORY_SIZE = 65_536
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
 INSTALLED_APPS = [
     "config.admin_apps.OurAdminConfig",

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+import nodeapi.abi_admin  # registers its page
 import nodeapi.network_admin  # noqa: F401  # registers its page
 from keys.long_lists import LongList
 from networks.models import Network

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from keys.members import account_ids
 from keys.models import User
 from networks.models import Network
 from nodeapi.abi.definitions import Definition, parse_definition
@@ -41,7 +42,7 @@ class Abis:
         """
         visible = Q(abi__owner=None)
         if self._owner is not None:
-            visible |= Q(abi__owner=self._owner)
+            visible |= Q(abi__owner__in=account_ids(self._owner))
         found = AbiEntry.objects.filter(
             visible, abi__network=self._network, key__in=sorted(set(keys))
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from nodeapi.explore import account_views, search_views, views
+from nodeapi.explore import abi_views, account_views, search_views, views
 
 
 class HashConverter:
@@ -56,6 +56,8 @@ urlpatterns = [
         views.block_by_number,
         name="block_by_number",
     ),
+    path("<slug:slug>/abis", abi_views.abis, name="abis"),
+    path("<slug:slug>/abis/<int:pk>/delete", abi_views.delete, name="delete_abi"),
     path("<slug:slug>/tx/<hash:name>", views.transaction, name="transaction"),
     path(
         "<slug:slug>/address/<address:account>", account_views.address, name="address"

@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
                 ('size', models.PositiveIntegerField(help_text='Number of functions, events and errors.')),
                 ('uploaded_at', models.DateTimeField(auto_now_add=True)),
                 ('network', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='contract_abis', to='networks.network')),
-                ('owner', models.ForeignKey(blank=True, help_text='The only user who sees the names. Empty: everybody does.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='contract_abis', to=settings.AUTH_USER_MODEL)),
+                ('owner', models.ForeignKey(blank=True, help_text='Only this user and members of their account see the names. Empty: everybody does.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='contract_abis', to=settings.AUTH_USER_MODEL)),
                 ('uploaded_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={

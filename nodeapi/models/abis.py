@@ -21,7 +21,7 @@ class ContractAbi(models.Model):
         blank=True,
         on_delete=models.CASCADE,
         related_name="contract_abis",
-        help_text="The only user who sees the names. Empty: everybody does.",
+        help_text="Only this user and members of their account see the names. Empty: everybody does.",
     )
     address = models.BinaryField(
         max_length=20, help_text="Of the contract. Empty: all contracts."
