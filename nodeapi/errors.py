@@ -589,22 +589,6 @@ class TooManyCalls(RpcError):
         )
 
 
-class NoPendingTransactions(RpcError):
-    """Raised when pending transactions of a network without upstreams are subscribed to.
-
-    network: its slug.
-    """
-
-    remedy = "Subscribe to newHeads instead."
-    reason = "no_pending_transactions"
-
-    def __init__(self, network: str) -> None:
-        super().__init__(
-            f"{network} has no upstream node that reports pending transactions",
-            network=network,
-        )
-
-
 def _duration(seconds: float) -> str:
     """Return a duration of at least a millisecond as Go prints it: `20s`, `1m0s`."""
     if seconds < 1:

@@ -1,8 +1,9 @@
-"""New pending transactions of upstreams, for the subscriptions of a process.
+"""New pending transactions, for the subscriptions of a process.
 
 While a network has subscribers, one of its upstreams is asked for new transactions: by
 a subscription over a WebSocket, otherwise by polling a filter. An upstream that stops
-responding is replaced by another one.
+responding is replaced by another one. On a network without upstreams, the local pool is
+polled.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from networks.directory import Directory
+from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.pending import pending_transaction
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
@@ -28,7 +30,7 @@ Callback = Callable[[bytes], None]
 """Gets a hash or a transaction object as JSON. It must not block or raise."""
 
 POLL_SECONDS = 0.5
-"""Pause between two polls of a filter."""
+"""Pause between two polls of a filter, or of a local pool."""
 
 CHECK_SECONDS = 5.0
 """Interval at which an upstream with a subscription is called, to detect that it is
@@ -63,9 +65,12 @@ class PendingFeed:
     arrive faster than the upstream returns objects.
     """
 
-    def __init__(self, pool: UpstreamPool, directory: Directory) -> None:
+    def __init__(
+        self, pool: UpstreamPool, directory: Directory, arrivals: Arrivals
+    ) -> None:
         self._pool = pool
         self._directory = directory
+        self._arrivals = arrivals
         self._sources: dict[int, _Source] = {}
 
     def subscribe(
@@ -79,7 +84,7 @@ class PendingFeed:
         """
         source = self._sources.get(network_id)
         if source is None:
-            source = _Source(self._pool, self._directory, network_id)
+            source = _Source(self._pool, self._directory, self._arrivals, network_id)
             self._sources[network_id] = source
         subscription = _Subscription(callback, full)
         source.subscriptions.add(subscription)
@@ -118,11 +123,18 @@ class _Source:
     """The new pending transactions of one network, until it is stopped."""
 
     def __init__(
-        self, pool: UpstreamPool, directory: Directory, network_id: int
+        self,
+        pool: UpstreamPool,
+        directory: Directory,
+        arrivals: Arrivals,
+        network_id: int,
     ) -> None:
         self.subscriptions: set[_Subscription] = set()
         self._pool = pool
         self._directory = directory
+        self._arrivals = arrivals
+        self._last_arrival: int | None = None
+        """Of the local pool: the last one reported. None before it was read."""
         self._network_id = network_id
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._waiting: OrderedDict[str, None] = OrderedDict()
@@ -137,7 +149,9 @@ class _Source:
     async def _run(self) -> None:
         while True:
             client = self._choose()
-            if client is not None:
+            if client is None:
+                await self._read_local_pool()
+            else:
                 try:
                     async with asyncio.TaskGroup() as group:
                         reading = group.create_task(self._read_objects(client))
@@ -169,6 +183,26 @@ class _Source:
             ),
             clients[0],
         )
+
+    async def _read_local_pool(self) -> None:
+        """Poll the local pool while the network has no upstreams."""
+        with suppress(Unavailable):
+            if self._last_arrival is None:
+                self._last_arrival = await self._arrivals.newest(self._network_id)
+            while self._has_local_pool():
+                await asyncio.sleep(POLL_SECONDS)
+                added = await self._arrivals.after(
+                    self._network_id, self._last_arrival, MAX_WAITING
+                )
+                for each in added:
+                    self._last_arrival = each.number
+                    self._report(each.hash, full=False)
+                    self._report(each.document, full=True)
+
+    def _has_local_pool(self) -> bool:
+        """Return whether the network has no upstreams. Raises: Unavailable."""
+        network = self._directory.get(self._network_id)
+        return network is not None and not network.upstreams
 
     async def _listen(self, client: UpstreamClient) -> None:
         """Read an upstream's transactions until its configuration changes.

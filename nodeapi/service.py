@@ -24,6 +24,7 @@ from nodeapi.feed import Feeds
 from nodeapi.filters.filters import Filters
 from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.storage import FilterStorage
+from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.mempool.local import LocalPool
 from nodeapi.methods import registry
 from nodeapi.pending_feed import PendingFeed
@@ -140,6 +141,7 @@ def build_service(conninfo: str | None = None) -> Service:
         max_logs=conf.max_logs(),
     )
     upstreams = UpstreamPool(directory)
+    arrivals = Arrivals(connections)
     return Service(
         connections=connections,
         log_connections=log_connections,
@@ -155,13 +157,13 @@ def build_service(conninfo: str | None = None) -> Service:
             LocalPool(connections, address),
             ReceiptWaits(directory, store),
         ),
-        pending_feed=PendingFeed(upstreams, directory),
+        pending_feed=PendingFeed(upstreams, directory, arrivals),
         unknown_keys=unknown_keys,
         uses_after_revocation=UsesAfterRevocation(),
         filters=Filters(
             FilterStorage(settings.REDIS_URL),
             store,
-            PendingFilters(upstreams, connections),
+            PendingFilters(upstreams, arrivals),
             spooled,
         ),
         limiter=Limiter(Buckets(settings.REDIS_URL)),

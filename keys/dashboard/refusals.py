@@ -29,7 +29,6 @@ MENDING = {
     "method_not_allowed": "Add the method to the allowlist.",
     "method_not_entitled": "Request access under Tracing.",
     "network_not_enabled": "Create a key that opens this network.",
-    "no_pending_transactions": "Read new blocks instead, or ask support for an upstream.",
     "origin_not_allowed": "Add the origin of your page to the allowlist.",
     "rate_limited": "Wait for what Retry-After says, and spread your calls.",
     "response_too_large": "Ask for less at a time.",

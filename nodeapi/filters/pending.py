@@ -16,12 +16,11 @@ from typing import Any
 from networks.directory import NetworkView, UpstreamView
 from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.filters.state import FilterState
+from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.pending import pending_transaction
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 from nodeapi.upstreams.pool import UpstreamPool
-from postgres.connections import Connections
-from postgres.statement import INT8, Statement, int8, read_int8
 
 CALL_SECONDS = 5.0
 """Time limit of a call."""
@@ -33,19 +32,6 @@ are left out."""
 MAX_BYTES = 32 * 2**20
 """Maximum size of an upstream's response."""
 
-_NEWEST = Statement(
-    "SELECT coalesce(max(id), 0) FROM nodeapi_pooledtransaction WHERE network_id = $1",
-    [INT8.oid],
-)
-_ADDED = Statement(
-    """
-    SELECT id, hash, document FROM nodeapi_pooledtransaction
-    WHERE network_id = $1 AND id > $2 ORDER BY id LIMIT $3
-    """,
-    [INT8.oid] * 3,
-)
-"""network_id, id, limit → the transactions of the local pool with higher ids."""
-
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 _FAILURES = (UpstreamError, UpstreamUnavailable, TimeoutError)
 
@@ -53,14 +39,14 @@ _FAILURES = (UpstreamError, UpstreamUnavailable, TimeoutError)
 class PendingFilters:
     """Creates and polls filters of pending transactions.
 
-    pool: the clients for upstreams. connections: for the local pool.
+    pool: the clients for upstreams. arrivals: of the local pools.
     payer: the id of the API key. The methods raise TooManyRelayedCalls while the key or
         the process has too many calls to upstreams in flight.
     """
 
-    def __init__(self, pool: UpstreamPool, connections: Connections) -> None:
+    def __init__(self, pool: UpstreamPool, arrivals: Arrivals) -> None:
         self._pool = pool
-        self._connections = connections
+        self._arrivals = arrivals
         self._calls = CallsInFlight()
 
     async def open(
@@ -74,8 +60,7 @@ class PendingFilters:
         Raises: Unavailable.
         """
         if not network.upstreams:
-            (row,) = await self._connections.fetch(_NEWEST, [int8(network.id)])
-            return replace(state, number=read_int8(row[0] or b""))
+            return replace(state, number=await self._arrivals.newest(network.id))
         with self._calls.hold(payer):
             return await self._open(network, state)
 
@@ -123,18 +108,11 @@ class PendingFilters:
     async def _local_changes(
         self, network: NetworkView, state: FilterState
     ) -> tuple[list[bytes], FilterState]:
-        rows = await self._connections.fetch(
-            _ADDED, [int8(network.id), int8(state.number), int8(MAX_OBJECTS)]
-        )
-        if not rows:
+        added = await self._arrivals.after(network.id, state.number, MAX_OBJECTS)
+        if not added:
             return [], state
-        found = [
-            document or b""
-            if state.is_full
-            else b'"0x%s"' % (name or b"").hex().encode()
-            for _, name, document in rows
-        ]
-        return found, replace(state, number=read_int8(rows[-1][0] or b""))
+        found = [each.document if state.is_full else each.hash for each in added]
+        return found, replace(state, number=added[-1].number)
 
     async def _poll(self, client: UpstreamClient, state: FilterState) -> list[bytes]:
         async with asyncio.timeout(CALL_SECONDS):

@@ -26,7 +26,6 @@ from networks.directory import NetworkView
 from nodeapi.access import Access, Headers, site_of
 from nodeapi.calls import Calls
 from nodeapi.errors import (
-    NoPendingTransactions,
     NoSuchSubscription,
     TooManyCalls,
     TooManySubscriptions,
@@ -360,7 +359,7 @@ class Peer:
         """Subscribe; notifications are held back until `NodeSubscription.begin`.
 
         Raises: NoSuchSubscription, InvalidParams, TooManySubscriptions,
-            NoPendingTransactions, ContractNotAllowed, MethodNotAllowlisted, Unavailable.
+            ContractNotAllowed, MethodNotAllowlisted, Unavailable.
         """
         if kind not in KINDS:
             raise NoSuchSubscription(kind)
@@ -372,7 +371,7 @@ class Peer:
         _require_subscription(self.grant, log_filter)
         is_full = False
         if kind == "newPendingTransactions":
-            is_full = self._read_is_full(options)
+            is_full = _read_is_full(options)
         network_id, service = self.caller.network_id, self._hub.service
         feed = None
         if kind in ("newHeads", "logs"):
@@ -393,18 +392,6 @@ class Peer:
             ends = service.pending_feed.subscribe(network_id, publish, is_full)
         self._subscriptions[opened.id] = opened, ends
         return opened
-
-    def _read_is_full(self, options: Any) -> bool:
-        """Return whether transaction objects are wanted instead of hashes.
-
-        Raises: InvalidParams; NoPendingTransactions if the network knows no pending transactions.
-        """
-        network = self._hub.network(self.caller.network_id)
-        if network is None or not network.upstreams:
-            raise NoPendingTransactions("" if network is None else network.slug)
-        if options is not None and not isinstance(options, bool):
-            raise InvalidParams("invalid argument 1: expected a boolean")
-        return options is True
 
     def _publish(self, subscription: NodeSubscription, result: bytes) -> None:
         """Send a result of a source without an audience, if the key is valid now."""
@@ -538,6 +525,16 @@ class _FrameNotifier:
         """End the subscriptions, because the frame was not answered."""
         for subscription in self._opened:
             self._peer.close_subscription(subscription.id)
+
+
+def _read_is_full(options: Any) -> bool:
+    """Return whether transaction objects are wanted instead of hashes.
+
+    Raises: InvalidParams.
+    """
+    if options is not None and not isinstance(options, bool):
+        raise InvalidParams("invalid argument 1: expected a boolean")
+    return options is True
 
 
 def _require_subscription(grant: Grant, log_filter: LogFilter | None) -> None:

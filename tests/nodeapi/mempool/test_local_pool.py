@@ -392,6 +392,28 @@ def test_timeout_is_a_number(node, timeout, text):
     assert node.counts() == (0, 0)
 
 
+def test_subscribers_get_each_added_transaction(node):
+    node.send(sign())
+    view = node.running.service.directory.by_slug("files")
+    hashes, objects = [], []
+    subscribe = node.running.service.pending_feed.subscribe
+    ends = [
+        node.running.ask(subscribe, view.id, found.append, is_full)
+        for found, is_full in ((hashes, False), (objects, True))
+    ]
+    # The feed begins after the newest transaction that it finds, one of the first.
+    sent = [node.send(sign(nonce=nonce)) for nonce in range(1, 11)]
+    node.running.until(lambda: hashes and orjson.loads(hashes[-1]) == sent[-1])
+    sent.append(node.send(sign(nonce=11)))
+    node.running.until(lambda: orjson.loads(hashes[-1]) == sent[-1])
+    found = [orjson.loads(each) for each in hashes]
+    assert found == sent[-len(found) :]
+    assert [orjson.loads(each)["hash"] for each in objects] == found
+    assert orjson.loads(objects[0])["blockHash"] is None
+    for end in ends:
+        node.running.ask(end)
+
+
 def test_own_accounts_have_no_pending_transactions(node):
     node.send(sign())
     assert node.result("eth_pendingTransactions") == []

@@ -285,7 +285,7 @@ def test_a_subscription_in_a_batch_begins_after_the_response(
         (["logs"], -32602, "missing value for required argument 1"),
         (["logs", {"address": "0x1"}], -32602, "invalid argument 1: address"),
         (["logs", {"fromBlock": "0x1"}], -32602, "invalid argument 1: fromBlock"),
-        (["newPendingTransactions"], -32000, "net has no upstream node"),
+        (["newPendingTransactions", 1], -32602, "invalid argument 1: expected a bool"),
     ],
 )
 def test_wrong_subscriptions_are_refused(
