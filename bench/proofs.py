@@ -20,11 +20,14 @@ from statistics import median
 
 import httpx
 from django.core.management import call_command
+from django.db import connection as django_connection
 from eth_typing import Address
 
 from bench.endpoint import Target
+from bench.importing import BULK_BATCH, chain_folder
 from bench.keys import new_key
 from bench.per_core import OURS, Say, beside_geth, processor_seconds_of
+from bench.racers import racer
 from bench.rows import Row, median_ratio
 from bench.serving_geth import GETH
 from bench.token_chain import TokenChain, genesis_of, holders_of, in_folder
@@ -41,6 +44,10 @@ TRANSFERS = 2
 BACK = 1_000
 OLDER_PROOFS = 20
 
+IMPORT_LAPS = 4
+IMPORT_LAP_BLOCKS = 32
+IMPORT_HOLDERS = 20_000
+
 ROUNDS = 5
 REQUESTS = 1_000
 CONNECTIONS = 16
@@ -51,7 +58,8 @@ def proofs(folder: Path, say: Say) -> list[Row]:
     """Measure proofs of accounts."""
     chain, path = prepare(folder, say)
     with beside_geth(chain, path, folder / "proofs-geth", say) as targets:
-        return [*newest_rows(targets, say), older_row(targets[path].port, path, say)]
+        rows = [*newest_rows(targets, say), older_row(targets[path].port, path, say)]
+    return [*rows, *import_rows(folder, say)]
 
 
 def newest_rows(targets: dict[str, Target], say: Say) -> list[Row]:
@@ -93,6 +101,43 @@ def older_row(port: int, path: str, say: Say) -> Row:
     # The first request starts a worker process.
     case = f"eth_getProof, {BACK} blocks back, {OURS}"
     return Row("reads", case, median(times[1:]), "ms", required="<= 150")
+
+
+def import_rows(folder: Path, say: Say) -> list[Row]:
+    """Measure what it costs to keep former trie nodes: time, and bytes of a block."""
+    say("proofs: imports with and without former trie nodes")
+    blocks = IMPORT_LAPS * IMPORT_LAP_BLOCKS
+    chain = chain_folder(folder, holders=IMPORT_HOLDERS, blocks=blocks)
+    other = chain.with_name(f"{chain.name}-proven")
+    other.symlink_to(chain)
+    with (
+        racer("bench.import_ours", chain, BULK_BATCH) as without,
+        racer("bench.import_proven", other, BULK_BATCH) as proven,
+    ):
+        laps = [
+            (
+                IMPORT_LAP_BLOCKS / without.run(IMPORT_LAP_BLOCKS).seconds,
+                IMPORT_LAP_BLOCKS / proven.run(IMPORT_LAP_BLOCKS).seconds,
+            )
+            for _ in range(IMPORT_LAPS)
+        ]
+    before, after = [lap[0] for lap in laps], [lap[1] for lap in laps]
+    with django_connection.cursor() as cursor:
+        cursor.execute("SELECT pg_total_relation_size('nodeapi_trienodeversion')")
+        (size,) = cursor.fetchone()
+    ratio = median_ratio(after, before)
+    others = "without trie nodes"
+    return [
+        Row(
+            "reads",
+            "import with --proofs all",
+            median(after),
+            "blocks/s",
+            ratio,
+            others,
+        ),
+        Row("reads", "trie nodes kept by --proofs all", size / blocks, "bytes/block"),
+    ]
 
 
 def prepare(folder: Path, say: Say) -> tuple[TokenChain, str]:
