@@ -153,7 +153,12 @@ class Endpoint:
         if len(body) > self._max_body_bytes:
             raise BodyTooLarge(self._max_body_bytes)
         answer = self._respond(body, context, request.disconnected)
-        return answer.then(partial(respond, request, context.request_id, context.grant))
+        response = answer.then(
+            partial(respond, request, context.request_id, context.grant)
+        )
+        if b"origin" in request.headers:
+            return response.then(partial(_with_credits, context))
+        return response
 
     def _authorize(
         self, grant: Grant, slug: str, request: Request, request_id: RequestId
@@ -237,6 +242,14 @@ class Endpoint:
         if isinstance(error, http.BodyTooSlow):
             return BodyTooSlow()
         return error
+
+
+def _with_credits(context: Context, response: Response | None) -> Response | None:
+    """Add the credits that a request has cost, for pages such as the console."""
+    if response is not None:
+        credits = (b"x-credits", b"%d" % context.spent)
+        response.headers = [*response.headers, credits]
+    return response
 
 
 def _is_longer(request: Request, limit: int) -> bool:

@@ -76,7 +76,7 @@ class Trace:
 
 def public_networks() -> list[Network]:
     """Return the networks that the documentation names to everyone."""
-    return list(Network.objects.all()[:MAX_NETWORKS])
+    return list(Network.objects.visible()[:MAX_NETWORKS])
 
 
 def _heads() -> list[Head]:

@@ -62,6 +62,8 @@ class Context:
     filters: Filters | None = None
     headers: Headers | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
+    spent: int = field(default=0, init=False)
+    """Credits of the calls that were answered."""
     _surcharge: int = field(default=0, init=False)
 
     @property
@@ -138,6 +140,7 @@ class Context:
         if self._surcharge:
             credits += self._surcharge
             self._surcharge = 0
+        self.spent += credits
         if self.meter is None:
             return
         passed = perf_counter_ns() - self.started

@@ -1,10 +1,11 @@
 // The try-it console: a form made from the OpenRPC document, whose calls go to this site alone.
-// The key is read from its field for each call and is written nowhere.
+// The key and the last call are kept for this tab of the browser, in its session storage.
 "use strict";
 
 const MAX_SHOWN = 256 * 1024; // bytes of an answer: more makes pages slow, and nobody reads it
 const DEEPEST = 40; // levels that are indented: what is deeper would be mostly blanks
-const PLACEHOLDER = "YOUR_KEY";
+const VARIABLE = "PORTCULLIS_KEY"; // of the environment, from which exported calls take the key
+const STORED = "portcullis.console"; // the name in the session storage
 
 const part = (id) => document.getElementById(id);
 const form = part("console");
@@ -12,6 +13,7 @@ const form = part("console");
 let api; // the OpenRPC document
 let fields = []; // one for each parameter: how to read its value, and where faults are shown
 let running; // the AbortController of a call on its way
+let kept = restored(); // user, key, network, method, texts of the fields by name
 
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -21,6 +23,29 @@ function element(tag, properties = {}, ...children) {
 
 function link(text, href) {
   return element("a", { href }, text);
+}
+
+// What is kept for the tab.
+
+// Returns what was kept, unless another user has logged in meanwhile.
+function restored() {
+  const { user } = form.dataset;
+  let found = {};
+  try {
+    found = JSON.parse(sessionStorage.getItem(STORED)) ?? {};
+  } catch {
+    // The browser stores nothing, or this is the value of something else.
+  }
+  return found.user && found.user !== user ? { user } : { ...found, user };
+}
+
+function keep(changes) {
+  kept = { ...kept, ...changes };
+  try {
+    sessionStorage.setItem(STORED, JSON.stringify(kept));
+  } catch {
+    // It is too long, or the browser stores nothing. The page works without.
+  }
 }
 
 // What the document says of what is chosen.
@@ -72,7 +97,7 @@ function fieldOf(param, number) {
   control.id = `param-${number}`;
   const help = element("span", { className: "help", id: `${control.id}-help` }, param.summary ?? "");
   control.setAttribute("aria-describedby", help.id);
-  const rest = element("span", { className: "quiet" }, param.required ? "" : " may be left out");
+  const rest = element("span", { className: "quiet" }, param.required ? "" : " optional");
   const label = element("label", { htmlFor: control.id }, element("code", {}, param.name), rest);
   part("params").append(element("p", { className: "field" }, label, control, help));
   return made;
@@ -85,7 +110,7 @@ function value(field) {
   try {
     return field.read();
   } catch (error) {
-    field.control.setCustomValidity(`This is no JSON: ${error.message}`);
+    field.control.setCustomValidity(`This is not JSON: ${error.message}`);
     return undefined;
   }
 }
@@ -100,27 +125,83 @@ function requestBody() {
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method: method().name, params: params() });
 }
 
-function showCurl() {
-  const quoted = requestBody().replaceAll("'", "'\\''");
-  part("curl").textContent = [
-    `curl -s ${server().url}`,
-    `-H 'Authorization: Bearer ${PLACEHOLDER}'`,
+// Exported calls, which take the key from an environment variable.
+
+function curlOf(url, call) {
+  const quoted = JSON.stringify(call).replaceAll("'", "'\\''");
+  return [
+    `curl -s ${url}`,
+    `-H "Authorization: Bearer $${VARIABLE}"`,
     "-H 'Content-Type: application/json'",
     `-d '${quoted}'`,
   ].join(" \\\n  ");
+}
+
+// Returns a JSON value as a Python literal. JSON's strings and numbers are Python's as well.
+function literal(found) {
+  if (found === null) return "None";
+  if (typeof found === "boolean") return found ? "True" : "False";
+  if (Array.isArray(found)) return `[${found.map(literal).join(", ")}]`;
+  if (typeof found !== "object") return JSON.stringify(found);
+  const members = Object.entries(found).map(([name, one]) => `${JSON.stringify(name)}: ${literal(one)}`);
+  return `{${members.join(", ")}}`;
+}
+
+function pythonOf(url, call) {
+  return [
+    "from os import environ",
+    "",
+    "from web3 import Web3",
+    "",
+    `w3 = Web3(Web3.HTTPProvider(f"${url}/{environ['${VARIABLE}']}"))`,
+    `print(w3.provider.make_request(${literal(call.method)}, ${literal(call.params)}))`,
+  ].join("\n");
+}
+
+function typescriptOf(url, call) {
+  const body = JSON.stringify(call, null, 2).replaceAll("\n", "\n  ");
+  return [
+    `const response = await fetch("${url}", {`,
+    '  method: "POST",',
+    "  headers: {",
+    `    Authorization: \`Bearer \${process.env.${VARIABLE}}\`,`,
+    '    "Content-Type": "application/json",',
+    "  },",
+    `  body: JSON.stringify(${body}),`,
+    "});",
+    "console.log(await response.json());",
+  ].join("\n");
+}
+
+function showExports() {
+  const { url } = server();
+  const call = { jsonrpc: "2.0", id: 1, method: method().name, params: params() };
+  part("curl").textContent = curlOf(url, call);
+  part("python").textContent = pythonOf(url, call);
+  part("typescript").textContent = typescriptOf(url, call);
+}
+
+// Fills the fields with the last call, if it was one of this method.
+function fillLast(chosen) {
+  if (kept.method !== chosen.name || kept.network !== server().name) return;
+  fields.forEach(({ control }, at) => {
+    const text = kept.texts?.[chosen.params[at].name];
+    if (typeof text === "string") control.value = text;
+  });
 }
 
 function showMethod() {
   const chosen = method();
   part("about").replaceChildren(
     `${chosen.summary} Costs ${chosen["x-credits"]} credit${chosen["x-credits"] === 1 ? "" : "s"}. `,
-    ...(chosen["x-entitlement"] ? [link("Has to be granted to the key.", `${form.dataset.methods}#${chosen.name}`)] : []),
+    ...(chosen["x-entitlement"] ? [link("Needs access to tracing.", `${form.dataset.methods}#${chosen.name}`)] : []),
   );
   part("params").replaceChildren();
   fields = chosen.params.map(fieldOf);
   const address = new URLSearchParams({ network: server().name, method: chosen.name });
   history.replaceState(null, "", `?${address}`);
-  showCurl();
+  fillLast(chosen);
+  showExports();
 }
 
 // The answer.
@@ -181,13 +262,29 @@ function errorOf(text) {
   }
 }
 
+// Returns the path of a link of the service, if it is below a path. Errors name the public host,
+// and this page may be open under another.
+function onThisSite(address, below) {
+  if (typeof address !== "string" || !URL.canParse(address)) return undefined;
+  const { pathname, hash } = new URL(address);
+  return pathname.startsWith(below) ? pathname + hash : undefined;
+}
+
+function creditsOf(response) {
+  const credits = response.headers.get("x-credits");
+  if (credits === null) return ""; // the request was rejected before its calls were read
+  return `${Number(credits).toLocaleString("en")} credit${credits === "1" ? "" : "s"}, `;
+}
+
 function showError(error) {
   const place = part("error");
   place.hidden = !error;
   if (!error) return;
-  const { reason, see } = error.data ?? {};
+  const { reason, see, request_access: access } = error.data ?? {};
   place.replaceChildren(`${error.code}: ${error.message}. `);
-  if (see?.startsWith("/docs/")) place.append(link(`What ${reason} means`, see));
+  const [meaning, request] = [onThisSite(see, "/docs/errors"), onThisSite(access, "/dashboard/")];
+  if (meaning) place.append(link(`What ${reason} means`, meaning));
+  if (request) place.append(" ", link("Request access", request));
 }
 
 async function show(response, started) {
@@ -196,12 +293,12 @@ async function show(response, started) {
   const kind = response.ok ? "success" : "failed";
   part("status").replaceChildren(
     element("span", { className: `badge ${kind}` }, `${response.status} ${response.statusText}`.trim()),
-    ` ${time} ms, ${isWhole ? "" : "more than "}${size.toLocaleString("en")} bytes`,
+    ` ${time} ms, ${creditsOf(response)}${isWhole ? "" : "more than "}${size.toLocaleString("en")} bytes`,
   );
   part("headers").textContent = [...response.headers].map(([name, held]) => `${name}: ${held}`).join("\n");
   part("body").textContent = indented(text);
   part("cut").hidden = isWhole;
-  part("cut").textContent = "The rest was not read. The call for the shell returns all of it.";
+  part("cut").textContent = "The rest was not read. The exported calls return all of it.";
   showError(isWhole ? errorOf(text) : undefined);
   part("answer").hidden = false;
 }
@@ -211,10 +308,13 @@ async function run() {
   if (!form.reportValidity()) return;
   const headers = { "Content-Type": "application/json" };
   const key = part("key").value.trim();
+  const names = method().params.map((param) => param.name);
+  const texts = Object.fromEntries(fields.map(({ control }, at) => [names[at], control.value]));
+  keep({ key, network: server().name, method: method().name, texts });
   if (key) headers.Authorization = `Bearer ${key}`;
   running = new AbortController();
   part("run").textContent = "Stop";
-  part("state").textContent = "Waiting for the answer …";
+  part("state").textContent = "Waiting for the response …";
   const started = performance.now();
   try {
     const response = await fetch(new URL(server().url).pathname, {
@@ -231,7 +331,7 @@ async function run() {
     part("state").textContent = "";
   } catch (error) {
     const stopped = error.name === "AbortError";
-    part("state").textContent = stopped ? "Stopped." : `There was no answer: ${error.message}.`;
+    part("state").textContent = stopped ? "Stopped." : `There was no response: ${error.message}.`;
   } finally {
     running = undefined;
     part("run").textContent = "Run";
@@ -264,12 +364,19 @@ async function start() {
   if (!api.servers) throw new Error("no network is served yet");
   fillPickers();
   const wanted = new URLSearchParams(location.search);
-  choose(part("network"), wanted.get("network"), api.servers[0].name);
-  choose(part("method"), wanted.get("method"), "eth_blockNumber");
+  choose(part("network"), wanted.get("network") ?? kept.network, api.servers[0].name);
+  choose(part("method"), wanted.get("method") ?? kept.method, "eth_blockNumber");
+  part("key").value = kept.key ?? "";
   showMethod();
   part("network").addEventListener("change", showMethod);
   part("method").addEventListener("change", showMethod);
-  part("params").addEventListener("input", showCurl);
+  part("params").addEventListener("input", showExports);
+  part("key").addEventListener("change", () => keep({ key: part("key").value.trim() }));
+  part("forget").addEventListener("click", () => {
+    part("key").value = "";
+    keep({ key: "" });
+    part("key").focus();
+  });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (running) running.abort();

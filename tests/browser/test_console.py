@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -39,7 +43,7 @@ def console(context: BrowserContext, place: str = "") -> Page:
 def run(page: Page, key: str) -> None:
     page.get_by_label("API key").fill(key)
     page.get_by_role("button", name="Run").click()
-    expect(page.get_by_role("heading", name="Answer")).to_be_visible()
+    expect(page.get_by_role("heading", name="Response")).to_be_visible()
 
 
 def shown_body(page: Page) -> dict:
@@ -102,7 +106,8 @@ def test_call_is_answered_and_is_the_same_in_a_shell(context, live: Live) -> Non
     shell = page.locator("#curl").inner_text()
     assert key not in shell
     done = subprocess.run(
-        ["sh", "-c", shell.replace("YOUR_KEY", key)],
+        ["sh", "-c", shell],
+        env={**os.environ, "PORTCULLIS_KEY": key},
         capture_output=True,
         check=True,
         timeout=60,
@@ -132,8 +137,8 @@ def test_what_is_left_out_and_what_is_an_object_are_sent_so(context, live) -> No
     block.fill('{"blockNumber": ')
     page.get_by_role("button", name="Run").click()
     fault = block.evaluate("field => field.validationMessage")
-    assert fault.startswith("This is no JSON")
-    expect(page.get_by_role("heading", name="Answer")).to_be_hidden()
+    assert fault.startswith("This is not JSON")
+    expect(page.get_by_role("heading", name="Response")).to_be_hidden()
 
 
 def refused(page: Page, key: str, status: str, reason: str) -> None:
@@ -148,7 +153,7 @@ def refused(page: Page, key: str, status: str, reason: str) -> None:
 
 def test_refusals_lead_to_what_they_mean(refused_context, live: Live) -> None:
     page = console(refused_context, "?method=debug_traceBlockByHash")
-    granted = page.get_by_role("link", name="Has to be granted to the key.")
+    granted = page.get_by_role("link", name="Needs access to tracing.")
     expect(granted).to_be_visible()
     refused(page, live.new_key(), "403", "method_not_entitled")
     page = console(refused_context)
@@ -165,21 +170,108 @@ def test_long_answer_is_cut(context, live: Live) -> None:
     assert 2**18 < len(page.locator("#body").inner_text()) < 2**21
 
 
-def test_key_is_gone_with_the_page_and_in_no_address(context, live: Live) -> None:
+STORED = "portcullis.console"
+
+
+def test_tab_keeps_the_key_and_the_last_call_and_nothing_else_does(
+    context, live: Live
+) -> None:
     key = live.new_key()
     addresses: list[str] = []
     context.on("request", lambda one: addresses.append(one.url))
-    page = console(context)
+    page = console(context, "?method=eth_getBlockByNumber")
+    page.get_by_label("block", exact=True).fill("0x7")
     run(page, key)
-    kept = page.evaluate(
-        "JSON.stringify([localStorage, sessionStorage, history.state, location.href])"
-    )
+    kept = page.evaluate("JSON.stringify([localStorage, history.state, location.href])")
     assert key not in kept
+    assert list(page.evaluate("Object.keys(sessionStorage)")) == [STORED]
     assert not [one for one in addresses if key in one]
     assert f"{live.base_url}/sample/v3" in addresses
     assert context.cookies() == []
+
+    page.goto("/docs/console")
+    expect(page.get_by_label("API key")).to_have_value(key)
+    expect(page.get_by_label("Method")).to_have_value("eth_getBlockByNumber")
+    expect(page.get_by_label("block", exact=True)).to_have_value("0x7")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("heading", name="Response")).to_be_visible()
+    other = console(context)
+    expect(other.get_by_label("API key")).to_have_value("")
+
+    page.get_by_role("button", name="Forget the key").click()
     page.reload()
     expect(page.get_by_label("API key")).to_have_value("")
+    assert key not in page.evaluate(f"sessionStorage.getItem('{STORED}')")
+
+
+def test_key_of_one_user_is_not_there_for_the_next(context, live: Live) -> None:
+    users = [get_or_create_customer(email=f"{name}@example.org") for name in "xy"]
+    key = live.new_key()
+    sign_in(context, live, users[0])
+    page = console(context)
+    run(page, key)
+    context.clear_cookies()
+    sign_in(context, live, users[1])
+    page.goto("/docs/console")
+    expect(page.get_by_label("API key")).to_have_value("")
+
+
+def test_credits_and_duration_are_those_of_the_call(context, live: Live) -> None:
+    key = live.new_key(may_trace=True)
+    page = console(context, "?method=eth_chainId")
+    run(page, key)
+    expect(page.locator("#status")).to_have_text(
+        re.compile(r"200 OK\s+\d+ ms, 1 credit,")
+    )
+    page = console(context, "?method=debug_traceBlockByHash")
+    run(page, key)
+    price = page.locator("#about").inner_text().split("Costs ")[1].split()[0]
+    expect(page.locator("#status")).to_contain_text(f" ms, {price} credits,")
+
+
+@pytest.mark.parametrize(
+    ("language", "command"),
+    [
+        ("Python", [sys.executable, "-"]),
+        ("TypeScript", ["node", "--input-type=module", "-"]),
+    ],
+)
+def test_exported_call_has_the_same_response(
+    context, live: Live, language: str, command: list[str]
+) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"there is no {command[0]} here")
+    key = live.new_key()
+    page = console(context, "?method=eth_getBlockByNumber")
+    page.get_by_label("fullTransactions").select_option("true")
+    run(page, key)
+    page.get_by_text(language, exact=True).click()
+    program = page.locator(f"#{language.lower()}").inner_text()
+    assert key not in program
+    done = subprocess.run(
+        command,
+        input=program,
+        env={**os.environ, "PORTCULLIS_KEY": key},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert shown_body(page)["result"]["hash"] in done.stdout
+
+
+def test_missing_access_to_tracing_leads_to_its_request(
+    refused_context, live: Live
+) -> None:
+    issued = issue_key(owner=get_or_create_customer(email="asks@example.org"))
+    live.secrets.append(issued.secret)
+    sign_in(refused_context, live, issued.api_key.owner)
+    page = console(refused_context, "?method=debug_traceBlockByHash")
+    run(page, issued.secret)
+    page.get_by_role("link", name="Request access").click()
+    expect(
+        page.get_by_role("heading", name="Request tracing on Sample chain")
+    ).to_be_visible()
 
 
 def test_page_of_a_key_leads_to_the_console_of_its_network(context, live: Live) -> None:
