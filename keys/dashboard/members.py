@@ -39,10 +39,10 @@ EVENTS = 20
 """Lines of the history on a page."""
 
 MEANINGS = {
-    Role.OWNER: "Manages members, and everything that developers can do.",
+    Role.OWNER: "Invites and removes members, and can do all that developers can.",
     Role.DEVELOPER: "Creates, reveals, rolls, revokes and edits keys, and requests "
     "tracing.",
-    Role.VIEWER: "Sees keys, usage and history. Never sees a secret.",
+    Role.VIEWER: "Sees keys, usage and history. Can't see secrets or change anything.",
 }
 """What each role permits, for users."""
 
@@ -187,10 +187,14 @@ def remove(request: HttpRequest, member_pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def leave(request: HttpRequest) -> HttpResponse:
     """Leave the account, after a confirmation. Its own user can't leave it."""
-    if request.method != "POST":
+    account, is_own = acting_of(request).account, acting_of(request).is_own
+    if request.method != "POST" and not is_own:  # their own is refused below
         return render(request, "dashboard/leave.html")
-    account = acting_of(request).account
-    leave_account(account=account, user=user_of(request), actor=actor_of(request))
+    try:
+        leave_account(account=account, user=user_of(request), actor=actor_of(request))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("dashboard:members")
     request.session.pop(SESSION_KEY, None)
     messages.success(request, f"You have left the account {account}.")
     return redirect("dashboard:keys")

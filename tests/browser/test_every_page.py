@@ -39,8 +39,12 @@ WINDOW = (
 STARTS = {
     "anonymous": ["/", "/account/mail", WINDOW],
     "customer": ["/", WINDOW],
+    "member": ["/dashboard/members"],
     "staff": ["/admin/"],
 }
+
+WITHIN = {"member": "/dashboard/", "staff": "/admin/"}
+"""With what the addresses begin that a visitor follows. Others follow all."""
 
 POLICY = "content-security-policy"
 
@@ -74,8 +78,16 @@ def live(inhabitants: Inhabitants) -> Iterator[Live]:
 
 @pytest.fixture(scope="module")
 def visitors(live: Live, inhabitants: Inhabitants) -> dict[str, Visitor]:
-    users = {"customer": inhabitants.customer, "staff": inhabitants.staff}
-    starts = {**STARTS, "anonymous": STARTS["anonymous"] + inhabitants.mailed}
+    users = {
+        "customer": inhabitants.customer,
+        "member": inhabitants.member,
+        "staff": inhabitants.staff,
+    }
+    starts = {
+        **STARTS,
+        "anonymous": STARTS["anonymous"] + inhabitants.mailed,
+        "member": [f"{STARTS['member'][0]}?account={inhabitants.customer.pk}"],
+    }
     visitors = {}
     for name, places in starts.items():
         user = users.get(name)
@@ -84,7 +96,7 @@ def visitors(live: Live, inhabitants: Inhabitants) -> dict[str, Visitor]:
         with httpx.Client(
             base_url=live.base_url, cookies=cookies, timeout=60
         ) as client:
-            found = crawl(client, places, "/admin/" if name == "staff" else "/")
+            found = crawl(client, places, WITHIN.get(name, "/"))
             visitors[name] = Visitor(name, session, found)
     return visitors
 

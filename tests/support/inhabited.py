@@ -64,9 +64,11 @@ SIGNED = ("personal_sign", "eth_signTypedData_v4", "eth_sendTransaction")
 
 @dataclass(frozen=True, slots=True)
 class Inhabitants:
-    """A customer with keys and a wallet, one of staff, and links of mails."""
+    """A customer with keys and a wallet, a member, one of staff, and links of mails."""
 
     customer: User
+    member: User
+    """A viewer of the customer's account."""
     staff: User
     mailed: list[str]
     secrets: list[str]
@@ -81,7 +83,8 @@ def inhabit() -> Inhabitants:
     staff = User.objects.create_superuser("staff@example.org", "a password")
     secret = _keys(customer, staff, network)
     _wallet(customer)
-    return Inhabitants(customer, staff, _mails(), [secret])
+    member = User.objects.get(email="colleague@example.org")
+    return Inhabitants(customer, member, staff, _mails(), [secret])
 
 
 def logged_in(user: User) -> Client:
