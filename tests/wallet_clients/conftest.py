@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from tests.support import chains
+from tests.support.browser import log_in, running_chromium
 from tests.support.live import Live, live_service
 from tests.support.rows import add_block, make_network, set_head
+from tests.support.signing import PASSPHRASE, SIGNER, add_key
 from tests.wallets.pages.conftest import Person
 from wallets import internal_key
+from wallets.models import Account
 
 FOLDER = Path(__file__).parent
 PACKAGES = FOLDER / "node_modules" / "@metamask"
+
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
+"""To look at the pages as well: `SCREENSHOTS=/tmp/shots make test-wallet-clients`."""
+
+
+def photograph(page: Page, name: str) -> None:
+    """Keep a picture of a page, where a folder was named for that."""
+    if SCREENSHOTS:
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,7 +50,9 @@ class Mainnet:
 
     def __init__(self) -> None:
         self._genesis: dict[str, Any] = make_genesis(
-            chain_id=1, first_blocks=from_genesis("shanghai"), alloc={}
+            chain_id=1,
+            first_blocks=from_genesis("shanghai"),
+            alloc={SIGNER: {"balance": hex(10**21)}},
         )
         self._builder = ChainBuilder(self._genesis)
         self.grow()
@@ -50,10 +67,11 @@ class Mainnet:
 @pytest.fixture(scope="module")
 def mainnet(module_db: None) -> Mainnet:
     """Serve this chain, and another one that stands still."""
+    mainnet = Mainnet()
     polygon = make_network("polygon", chain_id=137)
     add_block(polygon, "five", 5)
     set_head(polygon, "five", 5)
-    return Mainnet()
+    return mainnet
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +84,41 @@ def live(mainnet: Mainnet) -> Iterator[Live]:
 @pytest.fixture
 def person(live: Live) -> Person:
     return Person()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def context(browser: Browser, live: Live, person: Person) -> Iterator[BrowserContext]:
+    """Return a browser in which the user has logged in to the wallet."""
+    context = browser.new_context()
+    log_in(context, live.base_url, person.client.cookies["sessionid"].value)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def signer(person: Person) -> str:
+    """Give the user one account, which has a key and ether; return its address."""
+    account = add_key(person.user)
+    Account.objects.filter(user=person.user).exclude(pk=account.pk).delete()
+    return account.address
+
+
+def approve(window: Page) -> None:
+    """Approve a request for a session; pair the page first if the wallet asks that."""
+    button = window.get_by_role("button", name=re.compile("Connect|Approve"))
+    button.wait_for()
+    if button.inner_text() == "Connect":
+        button.click()
+    window.get_by_role("button", name="Approve").click()
+
+
+def sign(window: Page) -> None:
+    """Sign what the wallet shows."""
+    window.get_by_label("Passphrase").fill(PASSPHRASE)
+    window.locator("button.primary").click()

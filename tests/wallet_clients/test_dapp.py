@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.support.browser import log_in, needs_chromium, running_chromium
+from tests.support.browser import needs_chromium
 from tests.support.live import Live
 from tests.support.sites import SiteHandler, running_site
 from tests.support.wallet import A1
-from tests.wallet_clients.conftest import PACKAGES, Mainnet
-from tests.wallets.pages.conftest import Person
+from tests.wallet_clients.conftest import PACKAGES, Mainnet, photograph
 
 pytestmark = needs_chromium
-
-FOLDER = os.environ.get("SCREENSHOTS")
-"""To look at the pages as well: `SCREENSHOTS=/tmp/shots make test-wallet-clients`."""
 
 BUILD = PACKAGES / "test-dapp-multichain" / "build"
 PREFIX = "/test-dapp-multichain"
@@ -32,12 +26,6 @@ PREFIX = "/test-dapp-multichain"
 
 MAINNET = "eip155:1"
 BOTH = {MAINNET, "eip155:137"}
-
-
-def photograph(page: Page, name: str) -> None:
-    """Keep a picture of a page, where a folder was named for that."""
-    if FOLDER:
-        page.screenshot(path=Path(FOLDER) / f"{name}.png", full_page=True)
 
 
 class DappFiles(SiteHandler, SimpleHTTPRequestHandler):
@@ -58,26 +46,11 @@ class DappFiles(SiteHandler, SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def origin(live: Live) -> Iterator[str]:
     """Serve the dapp."""
     handler = partial(DappFiles, script=f"{live.base_url}/static/wallet/connect.js")
     with running_site(handler) as port:
         yield f"http://localhost:{port}"
-
-
-@pytest.fixture
-def context(browser: Browser, live: Live, person: Person) -> Iterator[BrowserContext]:
-    """Return a browser in which the user has logged in to the wallet."""
-    context = browser.new_context()
-    log_in(context, live.base_url, person.client.cookies["sessionid"].value)
-    yield context
-    context.close()
 
 
 class Dapp:
