@@ -31,6 +31,11 @@ __all__ = [
 POOL_TIMEOUT_SECONDS = 5.0
 """How long a thread waits for a connection of the pool, such as during an outage."""
 
+POOL_RECONNECT_SECONDS = 1.0
+"""Time after which the pool gives up an attempt to connect; the next request begins another.
+The pool's own pauses double with each attempt, so that after an outage of two minutes
+pages would fail for two minutes more."""
+
 POOL_IDLE_SECONDS = 60.0
 """Time after which an unused connection of the pool is closed."""
 
@@ -69,6 +74,7 @@ def with_pool(database: dict[str, Any], size: int) -> dict[str, Any]:
         "min_size": 0,
         "max_size": size,
         "timeout": POOL_TIMEOUT_SECONDS,
+        "reconnect_timeout": POOL_RECONNECT_SECONDS,
         "max_idle": POOL_IDLE_SECONDS,
     }
     return {

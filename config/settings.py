@@ -214,6 +214,9 @@ LOG_FORMAT = variables.LOG_FORMAT.value()
 REQUEST_LOG = variables.REQUEST_LOG.value()
 REQUEST_LOG_SLOW_SECONDS = variables.REQUEST_LOG_SLOW_SECONDS.value()
 
+# The processes of this VAR_DIR share one line a minute about an outage of the database.
+OUTAGE_FILE = VAR_DIR / "database-outage"
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -224,20 +227,23 @@ LOGGING = {
         },
         "json": {"()": "config.logs.JsonFormatter"},
     },
-    "filters": {"repeats": {"()": "config.log_limits.RepeatLimit"}},
+    "filters": {
+        "repeats": {"()": "config.log_limits.RepeatLimit"},
+        "outages": {"()": "postgres.outages.OutageLimit", "path": OUTAGE_FILE},
+    },
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
-            "filters": ["repeats"],
+            "filters": ["repeats", "outages"],
         }
     },
     "root": {"handlers": ["console"], "level": variables.LOG_LEVEL.value()},
     "loggers": {
         # py-evm formats a line for each step of a transaction at level 8.
         "eth": {"level": "WARNING"},
-        # Writes several lines for each connection that is borrowed from the pool.
-        "psycopg.pool": {"level": "WARNING"},
+        # Its warnings are attempts to connect; the requests that fail are logged.
+        "psycopg.pool": {"level": "ERROR"},
         # Both log addresses, which can contain secrets.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},

@@ -118,6 +118,7 @@ def trace_limits() -> PoolLimits:
         spool_bytes=settings.NODEAPI_TRACE_SPOOL_BYTES,
         owner_bytes=settings.NODEAPI_TRACE_OWNER_BYTES,
         tasks_per_key=settings.NODEAPI_CALL_CONCURRENCY,
+        outage_file=settings.OUTAGE_FILE,
     )
 
 

@@ -16,6 +16,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
 from postgres.errors import TimedOut, Unavailable
+from postgres.outages import UNAVAILABLE
 from postgres.statement import Statement
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,9 @@ _BINARY = 1
 _FINAL = (b"0A000", b"26000", b"57P")
 """Prefixes of SQLSTATEs after which a connection is closed: a prepared statement no longer
 fits its tables or does not exist, or the server is shutting down."""
+
+_SHUTDOWN = b"57P"
+"""Prefix of SQLSTATEs of a server that stops or starts."""
 
 _CANCELLED = b"57014"
 """SQLSTATE of a statement that has exceeded the statement timeout."""
@@ -212,7 +216,13 @@ class Connection:
         state = result.error_field(DiagnosticField.SQLSTATE) or b""
         message = result.error_field(DiagnosticField.MESSAGE_PRIMARY) or b""
         text = message.decode(errors="replace")
-        logger.warning("query failed: %s %s", state.decode(), text)
+        is_outage = state.startswith(_SHUTDOWN)
+        logger.warning(
+            "query failed: %s %s",
+            state.decode(),
+            text,
+            extra=UNAVAILABLE if is_outage else None,
+        )
         self._after_prepare = None
         if state.startswith(_FINAL):
             self._lose(text)

@@ -16,6 +16,7 @@ from psycopg.pq.abc import PGresult
 
 from postgres.connection import Connection, Done
 from postgres.errors import Unavailable
+from postgres.outages import AVAILABLE, WINDOW_SECONDS
 from postgres.statement import Row, Statement
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,9 @@ class Connections:
         self._opening: asyncio.Task[None] | None = None
         self._dispatch_is_due = False
         self._down: Unavailable | None = None
+        self._has_lost = False
+        """Whether a connection was lost, and none opened since."""
+        self._next_report = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -149,22 +153,30 @@ class Connections:
                 )
             except Unavailable as error:
                 if not self._all:
-                    if self._down is None:
-                        logger.warning("database unavailable: %s", error)
+                    self._report(error)
                     self._down = error
                     self._refuse_all(error)
                 await asyncio.sleep(self._probe_interval)
             else:
                 break
-        if self._down is not None:
-            logger.warning("database available again")
+        if self._down is not None or self._has_lost:
+            logger.warning("a database connection was opened again", extra=AVAILABLE)
         self._down = None
+        self._has_lost = False
         self._opening = None
         self._all.add(connection)
         self._idle.append(connection)
         self._dispatch()
 
+    def _report(self, error: Unavailable) -> None:
+        """Log the outage when it begins, and then once a minute."""
+        now = self.loop.time()
+        if self._down is None or now >= self._next_report:
+            self._next_report = now + WINDOW_SECONDS
+            logger.warning("the database is unavailable: %s", error)
+
     def _forget(self, connection: Connection) -> None:
+        self._has_lost = True
         self._all.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)

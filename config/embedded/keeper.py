@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,9 @@ CHECK_SECONDS = 0.25
 
 RETRY_SECONDS = 1.0
 """Pause after a failed restart."""
+
+REPORT_SECONDS = 60.0
+"""Time between two log lines about restarts that fail."""
 
 
 class EmbeddedServer(Protocol):
@@ -62,22 +66,45 @@ def restarting(var_dir: Path, servers: Sequence[EmbeddedServer]) -> Iterator[Non
 def _watch(
     var_dir: Path, servers: Sequence[EmbeddedServer], leaving: threading.Event
 ) -> None:
+    watched = [_Watched(server) for server in servers]
     pause = CHECK_SECONDS
     while not leaving.wait(pause):
         pause = CHECK_SECONDS
-        for server in servers:
+        for one in watched:
             try:
-                if not server.is_running():
+                if not one.server.is_running():
                     with alone(var_dir):
-                        _restart(server)
+                        one.restart()
             except Exception as error:  # whatever it is, the next attempt may succeed
-                logger.error("an embedded service can't be restarted: %s", error)
+                one.report(error)
                 pause = RETRY_SECONDS
 
 
-def _restart(server: EmbeddedServer) -> None:
-    if server.is_running():
-        return
-    logger.error("the embedded %s has died, restarting it", server.name)
-    server.start()
-    logger.warning("the embedded %s is running again", server.name)
+class _Watched:
+    """A server, and what was logged about it."""
+
+    def __init__(self, server: EmbeddedServer) -> None:
+        self.server = server
+        self._is_dead = False
+        self._next_report = 0.0
+
+    def restart(self) -> None:
+        """Start the server, unless another process has done so."""
+        if self.server.is_running():
+            self._is_dead = False
+            return
+        if not self._is_dead:
+            self._is_dead = True
+            logger.error("the embedded %s has died, restarting it", self.server.name)
+        self.server.start()
+        self._is_dead = False
+        logger.warning("the embedded %s is running again", self.server.name)
+
+    def report(self, error: Exception) -> None:
+        """Log that the server can't be started, once a minute."""
+        now = time.monotonic()
+        if now >= self._next_report:
+            self._next_report = now + REPORT_SECONDS
+            logger.error(
+                "the embedded %s can't be restarted: %s", self.server.name, error
+            )

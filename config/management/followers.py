@@ -12,6 +12,7 @@ from django.db import Error, connection
 
 from config import env, services
 from networks.models import Network, NetworkDeletion, NetworkState
+from postgres.outages import AVAILABLE, outage_in
 from server.children import (
     KILL_SECONDS,
     TURN_SECONDS,
@@ -107,6 +108,7 @@ class _Networks:
         self._slugs = set(slugs)
         self._next_poll = 0.0
         self._problem = ""
+        self._has_failed = False
 
     def poll(self, now: float) -> None:
         """Read the networks again if POLL_SECONDS have passed.
@@ -121,8 +123,15 @@ class _Networks:
         except Error as error:
             self.is_available = False
             connection.close()  # the next read opens another one
-            self._report(f"the networks can't be read: {str(error).splitlines()[0]}")
+            if outage_in(error) is None:
+                self._report(f"the networks can't be read: {str(error).splitlines()[0]}")
+            else:
+                self._has_failed = True
+                logger.warning("the networks can't be read: %s", error)  # `OutageLimit`
             return
+        if self._has_failed:
+            self._has_failed = False
+            logger.warning("the networks are read again", extra=AVAILABLE)
         self.is_available = True
         self.followed = found & self._slugs if self._slugs else found
         self.deleted = set() if self._slugs else deleted

@@ -34,6 +34,7 @@ from nodeapi.follower.pool import UpstreamPool
 from nodeapi.follower.status import StatusWriter
 from nodeapi.follower.stored import read_expected
 from nodeapi.follower.thread import LoopThread
+from postgres.outages import AVAILABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,11 +54,14 @@ def run_follower(network_id: int, stop: threading.Event) -> None:
     fails, continue when it is available again.
     """
     status = StatusWriter(network_id)
-    pause = FIRST_PAUSE_SECONDS
+    pause, has_failed = FIRST_PAUSE_SECONDS, False
 
     def connected() -> None:
-        nonlocal pause
+        nonlocal pause, has_failed
         pause = FIRST_PAUSE_SECONDS
+        if has_failed:
+            has_failed = False
+            logger.warning("network %s is followed again", network_id, extra=AVAILABLE)
 
     while not stop.is_set():
         try:
@@ -66,9 +70,8 @@ def run_follower(network_id: int, stop: threading.Event) -> None:
             logger.info("network %s does not exist any more", network_id)
             return
         except (psycopg.Error, DjangoDatabaseError, HeadMoved) as error:
-            logger.warning(
-                "network %s: the database failed: %s", network_id, _first_line(error)
-            )
+            logger.warning("network %s: the database failed: %s", network_id, error)
+            has_failed = True
             stop.wait(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         finally:
@@ -130,7 +133,3 @@ def _lock(
             yield True
             return
     yield False
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -68,6 +68,8 @@ class PoolLimits:
     """Size limit of one owner's unread results. If None, a quarter of `spool_bytes`."""
     spool_folder: Path | None = None
     """The folder of the files. If None, the system's temporary folder."""
+    outage_file: Path | None = None
+    """File of `postgres.outages.OutageLimit`. If None, workers log every failed query."""
 
     def spool_count(self) -> SpoolCount:
         """Return a counter with the limits of the spool."""
@@ -103,7 +105,10 @@ class TracePool:
         """
         self._limits = limits
         self._settings = WorkerSettings(
-            conninfo, limits.memory_bytes, limits.result_bytes
+            conninfo,
+            limits.memory_bytes,
+            limits.result_bytes,
+            outage_file=str(limits.outage_file or ""),
         )
         self._places = limits.workers
         """Workers that may be given a job."""

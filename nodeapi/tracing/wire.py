@@ -73,6 +73,8 @@ class WorkerSettings:
     """Memory limit, beyond what it takes when it is ready."""
     result_bytes: int
     """Size limit of a result."""
+    outage_file: str = ""
+    """File of `postgres.outages.OutageLimit`, or "" for none."""
     marker: int = -1
     """Descriptor of a memory file in which the worker keeps the place of
     the executing task. The service reads it when a worker has died."""

@@ -36,6 +36,7 @@ from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
+from postgres.outages import OutageLimit
 
 T = TypeVar("T")
 
@@ -81,6 +82,7 @@ class Worker:
     def _serve(self) -> None:
         settings, _ = self._receive()
         self._settings = WorkerSettings.decode(settings)
+        _limit_log(self._settings.outage_file)
         traces = _Thread(NICENESS)  # before the limit of memory, which counts its stack
         self._marker = mmap.mmap(self._settings.marker, wire.MARKER.size)
         _limit_memory(self._settings.memory_bytes)
@@ -251,6 +253,13 @@ class _Thread:
             except BaseException as error:
                 self._results.put((None, error))
             del function
+
+
+def _limit_log(outage_file: str) -> None:
+    """Log outages of the database once for all processes that share the file."""
+    if outage_file:
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(OutageLimit(Path(outage_file)))
 
 
 def _limit_memory(extra: int) -> None:

@@ -173,7 +173,7 @@ def test_followers_survive_an_outage_of_the_database(tmp_path):
         with keeping(tmp_path, url=own.address) as keeper:
             (pid,) = wait_until(lambda: keeper.running("net"))
             own.database.stop()
-            wait_until(lambda: "the networks can't be read" in keeper.log.read_text())
+            wait_until(lambda: "database is unavailable" in keeper.log.read_text())
             assert keeper.running("net") == [pid]
             os.kill(pid, signal.SIGKILL)
             own.database.start()

@@ -130,7 +130,9 @@ class Inboxes:
                 await self._notify([i for i in opened if is_sweep or i.is_due])
             except Exception as error:
                 is_away = isinstance(error, DatabaseError)
-                logger.warning("open pages are not notified", exc_info=not is_away)
+                logger.warning(
+                    "open pages are not notified: %s", error, exc_info=not is_away
+                )
                 self._due.set()
                 await asyncio.sleep(RETRY_SECONDS)
                 continue

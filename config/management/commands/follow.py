@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from argparse import SUPPRESS, ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connection
 
 from config.management import serving
 from config.management.followers import STOP_SECONDS, keep_followers
@@ -14,11 +17,16 @@ from nodeapi.follower.run import run_follower
 from server.children import STOP_SECONDS as FOLLOWER_STOP_SECONDS
 from server.lifeline import end_with_parent
 
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0
+"""Pause between two attempts to read the network."""
+
 
 class Command(BaseCommand):
     help = (
-        "Import new blocks from the networks' upstreams, in one process for each"
-        " network. Runs until stopped."
+        "Import new blocks from the upstreams of networks, until stopped. Each "
+        "network has a process of its own."
     )
 
     # It starts even if the database is unavailable.
@@ -32,7 +40,7 @@ class Command(BaseCommand):
             help="a network to follow; default: all that have enabled upstreams",
         )
         parser.add_argument(
-            "--one", metavar="SLUG", help="follow one network in this process itself"
+            "--one", metavar="SLUG", help="follow this network in this process"
         )
         parser.add_argument("--lifeline", action="store_true", help=SUPPRESS)
 
@@ -52,7 +60,23 @@ class Command(BaseCommand):
         stop = serving.stop_on_signals()
         if has_lifeline:
             end_with_parent(FOLLOWER_STOP_SECONDS)
-        network = Network.objects.filter(slug=slug).first()
-        if network is None:
-            raise CommandError(f"there is no network {slug!r}")
-        run_follower(network.pk, stop)
+        network_id = _network_id(slug, stop)
+        if network_id is not None:
+            run_follower(network_id, stop)
+
+
+def _network_id(slug: str, stop: threading.Event) -> int | None:
+    """Return the id of a network, as soon as the database is available.
+
+    Returns: None if `stop` is set before. Raises: CommandError if there is no network.
+    """
+    while not stop.is_set():
+        try:
+            return Network.objects.values_list("pk", flat=True).get(slug=slug)
+        except Network.DoesNotExist:
+            raise CommandError(f"there is no network {slug!r}") from None
+        except OperationalError as error:
+            logger.warning("network %s: the database failed: %s", slug, error)
+            connection.close()
+            stop.wait(RETRY_SECONDS)
+    return None
