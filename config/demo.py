@@ -1,7 +1,7 @@
 """Data of `make run`: the sample chain, a live network, a customer with two keys, staff.
 
 All functions are idempotent: existing data is kept. The secrets are stored only in
-VAR_DIR/run.json (mode 0600); the database has their digests.
+VAR_DIR/run.json (mode 0600, see `config.run_file`); the database has their digests.
 """
 
 from __future__ import annotations
@@ -102,9 +102,12 @@ def follow_upstreams(urls: Sequence[str], genesis: Path | None) -> None:
         raise CommandError(" ".join(error.messages)) from error
 
 
-def prepare(base_url: str, path: Path) -> Run:
-    """Create missing keys and users, write `path` and return its content."""
-    known = _read(path)
+def prepare(base_url: str, path: Path, known_path: Path | None = None) -> Run:
+    """Create missing keys and users, write `path` and return its content.
+
+    known_path: the file with the secrets of earlier starts, by default `path` itself.
+    """
+    known = _read(known_path or path)
     run = Run(
         base_url=base_url,
         network=NETWORK,

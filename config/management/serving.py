@@ -43,6 +43,12 @@ class ListeningSockets:
         host, port = self.outer[0].getsockname()
         return f"http://{host}:{port}"
 
+    @property
+    def port(self) -> int:
+        """The port for customers. The kernel has chosen it if PORT is 0."""
+        port: int = self.outer[0].getsockname()[1]
+        return port
+
     def server(self, environ: Mapping[str, str]) -> supervisor.Server:
         """Return the server on these sockets. environ: environment of its workers."""
         return supervisor.Server(

@@ -123,6 +123,26 @@ def test_two_starts_in_a_row_serve_the_same(folder):
     assert runs_nothing(folder)
 
 
+def test_second_server_has_a_run_file_of_its_own(folder):
+    first, second = free_port(), free_port()
+    own = folder / f"run-{second}.json"
+    with serving(folder, first):
+        written = (folder / "run.json").read_text()
+        with serving(folder, second) as (process, printed):
+            assert (folder / "run.json").read_text() == written
+            assert own.stat().st_mode & 0o777 == 0o600
+            run, main = json.loads(own.read_text()), json.loads(written)
+            assert run["base_url"] == f"http://127.0.0.1:{second}"
+            assert str(own) in printed
+            assert {name for name in run if run[name] != main[name]} == {
+                *("base_url", "admin_url", "dashboard_url")
+            }
+            process.terminate()
+            assert process.wait(timeout=PATIENCE_SECONDS) == 0
+        assert not own.exists()
+        assert (folder / "run.json").read_text() == written
+
+
 def test_a_server_that_was_killed_is_followed_by_one_that_takes_over(folder):
     port = free_port()
     with serving(folder, port) as (process, printed):

@@ -19,6 +19,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 
 from config import demo, env, services, variables
 from config.management import followers, serving
+from config.run_file import main_path, run_file
 from networks.masking import mask_url
 from nodeapi.chain.networks import NetworkMismatch
 from server import supervisor
@@ -29,8 +30,8 @@ _SETUP_LOCK = 0x706F7274  # "port": a number for which there is no other advisor
 
 class Command(BaseCommand):
     help = (
-        "Start PostgreSQL and Redis, import the sample chain, serve it, and follow the"
-        " networks that have upstreams."
+        "Run everything on one machine: PostgreSQL, Redis, the sample chain, the "
+        "service and the followers."
     )
 
     # Those of the database are run once it is up.
@@ -40,21 +41,21 @@ class Command(BaseCommand):
         parser.add_argument(
             "--leave-with-parent",
             action="store_true",
-            help="stop when the process that started this one is gone (Linux)",
+            help="stop when the parent process ends (Linux)",
         )
         parser.add_argument(
             "--upstream",
             action="append",
             default=[],
             metavar="URL",
-            help=f"a node whose chain is followed as network {demo.LIVE_NETWORK!r};"
-            " may be repeated",
+            help=f"URL of a node whose chain is followed as network {demo.LIVE_NETWORK!r};"
+            " can be given several times",
         )
         parser.add_argument(
             "--genesis",
             type=Path,
             metavar="FILE",
-            help="genesis.json of that network, needed for its first start",
+            help="genesis.json of that network; required for its first start",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -81,14 +82,23 @@ class Command(BaseCommand):
         upstreams: Sequence[str],
         genesis: Path | None,
     ) -> None:
-        path = Path(settings.VAR_DIR) / "run.json"
+        with run_file(settings.VAR_DIR, sockets.port) as path:
+            self._run(sockets, path, upstreams, genesis)
+
+    def _run(
+        self,
+        sockets: serving.ListeningSockets,
+        path: Path,
+        upstreams: Sequence[str],
+        genesis: Path | None,
+    ) -> None:
         with _alone():
             self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])
             call_command("migrate", verbosity=0, interactive=False)
             demo.import_sample_chain()
             if upstreams:
                 demo.follow_upstreams(upstreams, genesis)
-            run = demo.prepare(sockets.base_url, path)
+            run = demo.prepare(sockets.base_url, path, main_path(settings.VAR_DIR))
         connection.close()
         gateway = sockets.server(_worker_environment(run.api_key))
         with gateway, _followers():
