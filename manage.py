@@ -37,16 +37,16 @@ def main(arguments: list[str]) -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    from django.core.management import execute_from_command_line
+    from config.management.help import Manage
 
     command = arguments[1] if len(arguments) > 1 else "help"
     if command in WITHOUT_SERVICES or {"-h", "--help"} & set(arguments[2:]):
-        execute_from_command_line(arguments)
+        Manage(arguments).execute()
         return
     # Unwound like Ctrl-C, so that the last user of the services stops them.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with services.running():
-        execute_from_command_line(arguments)
+        Manage(arguments).execute()
 
 
 if __name__ == "__main__":

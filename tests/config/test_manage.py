@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -119,3 +120,22 @@ def test_check_warns_of_a_misspelt_setting(tmp_path):
     assert (
         "(config.W001) NODEAPI_MAX_LOG is not a setting. Do you mean NODEAPI_MAX_LOGS?"
     ) in done.stderr
+
+
+def test_help_lists_the_commands_of_the_project_first(tmp_path):
+    done = manage("help", {"VAR_DIR": str(tmp_path)})
+    assert (done.returncode, done.stderr) == (0, "")
+    ours, _, others = done.stdout.partition("Commands of Django and of other packages:")
+    listed = re.findall(r"^  (\w+) +(\S.*)$", ours, re.MULTILINE)
+    modules = [
+        path
+        for path in Path().glob("*/management/commands/*.py")
+        if path.stem != "__init__"
+    ]
+    assert [name for name, _ in listed] == sorted(path.stem for path in modules)
+    sentences = re.sub(r"\n {10,}", " ", ours)
+    for line in re.findall(r"^  \w+ +(\S.*)$", sentences, re.MULTILINE):
+        assert re.fullmatch(r"[A-Z`].*\.", line)
+    assert "migrate" in others
+    assert "flush_chains" not in others
+    assert max(map(len, done.stdout.splitlines())) <= 100

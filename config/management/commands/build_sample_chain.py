@@ -12,7 +12,7 @@ from samples.sample import write_sample_chain
 
 
 class Command(BaseCommand):
-    help = "Build the sample chain. The files are the same every time."
+    help = "Build the files of the sample chain. They are the same each time."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -12,7 +12,10 @@ from keys.models import User
 
 
 class Command(BaseCommand):
-    help = "Create an authenticator for a member of staff, and delete former ones."
+    help = (
+        "Create an authenticator for a staff user. Former authenticators of the "
+        "user are deleted."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("email", help="the account's address")

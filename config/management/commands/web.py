@@ -13,7 +13,10 @@ from server import supervisor
 
 
 class Command(BaseCommand):
-    help = "Serve on HOST and PORT; migrations and imports are other commands."
+    help = (
+        "Serve the networks in the database on HOST and PORT. Migrations and "
+        "imports are other commands."
+    )
 
     # It starts even if the database is unavailable.
     requires_system_checks: list[str] = []

@@ -17,7 +17,9 @@ from networks.models import Network
 
 
 class Command(BaseCommand):
-    help = "Grant a key tracing on networks, in the place of earlier terms."
+    help = (
+        "Grant a key tracing on networks. It replaces earlier terms on these networks."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("key", help="the key, or its hint: nk_4fGh…Z91k")
@@ -26,21 +28,23 @@ class Command(BaseCommand):
             action="append",
             required=True,
             metavar="SLUG",
-            help="where; may be given several times",
+            help="a network; can be given several times",
         )
         terms = parser.add_argument_group("terms")
         terms.add_argument(
             "--tracers",
             default="all",
             metavar="A,B",
-            help="the tracers; without any: all that the network offers",
+            help="tracers; default: all that the network offers",
         )
         terms.add_argument(
-            "--expires", metavar="ISO", help="until when; UTC unless it says else"
+            "--expires",
+            metavar="ISO",
+            help="expiry in ISO 8601; UTC if it has no offset",
         )
-        terms.add_argument("--note", default="", help="why, for the record")
+        terms.add_argument("--note", default="", help="reason, for the log")
         parser.add_argument(
-            "--withdraw", action="store_true", help="take it away instead"
+            "--withdraw", action="store_true", help="withdraw the entitlements instead"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

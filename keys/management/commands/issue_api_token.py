@@ -15,25 +15,27 @@ from keys.services import issue_token
 
 
 class Command(BaseCommand):
-    help = "Issue a token for the management API and show it; it is stored nowhere."
+    help = "Issue a token for the management API and show it once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--owner",
             required=True,
             metavar="EMAIL",
-            help="the member of staff in whose name a program acts",
+            help="e-mail address of the staff user for whom the program acts",
         )
-        parser.add_argument("--name", required=True, help="what uses it")
+        parser.add_argument("--name", required=True, help="name of the program")
         parser.add_argument(
             "--scope",
             action="append",
             required=True,
             choices=Scope.values,
-            help="what it may be used for; can be given several times",
+            help="a permission of the token; can be given several times",
         )
         parser.add_argument(
-            "--expires", metavar="ISO", help="expiry; UTC if it has no offset"
+            "--expires",
+            metavar="ISO",
+            help="expiry in ISO 8601; UTC if it has no offset",
         )
         parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -18,35 +18,37 @@ from networks.management.arguments import read_networks
 
 
 class Command(BaseCommand):
-    help = "Issue an API key and show its secret, which is stored nowhere."
+    help = "Issue an API key and show its secret once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--owner",
             required=True,
             metavar="EMAIL",
-            help="the customer, who is created if they do not exist",
+            help="e-mail address of the customer; a missing customer is created",
         )
-        parser.add_argument("--name", default="", help="what the key is for")
+        parser.add_argument("--name", default="", help="name of the key")
         parser.add_argument(
             "--network",
             action="append",
             default=[],
             metavar="SLUG",
-            help="a network that the key grants access to; default: all networks",
+            help="a network that the key can access; default: all networks",
         )
         parser.add_argument(
             "--plan",
             metavar="SLUG",
-            help="the plan that limits the key; without it: the default plan",
+            help="plan of the key; default: the default plan",
         )
         parser.add_argument(
             "--debug",
             action="store_true",
-            help="grant tracing on these networks; without any: on all there are today",
+            help="grant tracing on these networks; default: all networks that exist now",
         )
         parser.add_argument(
-            "--expires", metavar="ISO", help="end of its life; UTC unless it says else"
+            "--expires",
+            metavar="ISO",
+            help="expiry in ISO 8601; UTC if it has no offset",
         )
         parser.add_argument("--json", action="store_true", help="print JSON")
 

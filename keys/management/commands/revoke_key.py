@@ -13,11 +13,11 @@ from keys.services import revoke_version
 
 
 class Command(BaseCommand):
-    help = "Revoke a key, for ever. It is refused from the next request on."
+    help = "Revoke an API key permanently. The next request with it is rejected."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("key", help="the key, or its hint: nk_4fGh…Z91k")
-        parser.add_argument("--reason", required=True, help="why, for the record")
+        parser.add_argument("--reason", required=True, help="reason, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         version = read_key(options["key"])

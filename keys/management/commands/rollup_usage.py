@@ -17,8 +17,8 @@ _HOURS = KEEP[Span.MINUTE] // timedelta(hours=1)
 
 class Command(BaseCommand):
     help = (
-        f"Remove usage by the minute after {_HOURS} hours, and by the hour after"
-        f" {KEEP[Span.HOUR].days} days; by the day it stays."
+        f"Delete old usage: by the minute after {_HOURS} hours, by the hour after"
+        f" {KEEP[Span.HOUR].days} days. Usage by the day is kept."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

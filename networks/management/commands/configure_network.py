@@ -14,11 +14,13 @@ from networks.services import change_state, configure_network
 
 
 class Command(BaseCommand):
-    help = "Change the settings of a network; what is not given stays as it is."
+    help = (
+        "Change the settings of a network. Options that are not given stay as they are."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the network, as list_networks shows it")
-        parser.add_argument("--name", help="what people call it")
+        parser.add_argument("--name", help="name shown on pages")
         parser.add_argument(
             "--state",
             choices=["visible", "hidden", "retired"],
@@ -29,11 +31,11 @@ class Command(BaseCommand):
             "--host",
             action="append",
             metavar="NAME",
-            help="a host name of the network; give all of them, they replace the old "
-            "ones; an empty one removes them",
+            help="a host name of the network; replaces all earlier ones, can be given "
+            "several times; an empty one removes them",
         )
         parser.add_argument(
-            "--tracers", metavar="A,B", help="the tracers offered; all, or none"
+            "--tracers", metavar="A,B", help="tracers that are offered, `all` or `none`"
         )
         parser.add_argument(
             "--total-difficulty",
@@ -45,8 +47,8 @@ class Command(BaseCommand):
             "--upstream",
             action="append",
             metavar="URL",
-            help="a node of the chain (http, https, ws, wss); give all of them in their "
-            "order, they replace the old ones; an empty one removes them",
+            help="URL of a node of the chain (http, https, ws, wss); replaces all "
+            "earlier ones, can be given several times; an empty one removes them",
         )
         parser.add_argument(
             "--header",

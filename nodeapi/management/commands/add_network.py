@@ -34,10 +34,14 @@ from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 
 
 class Command(BaseCommand):
-    help = "Add a network with block 0 and upstreams. `follow` imports its blocks."
+    help = (
+        "Add a network with its genesis and its upstreams. `follow` imports the blocks."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="lower case, digits, -: part of the addresses")
+        parser.add_argument(
+            "slug", help="part of the URLs: lower-case letters, digits and -"
+        )
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument(
             "--genesis", type=Path, metavar="FILE", help="geth's genesis.json"
@@ -50,7 +54,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="URL",
-            help="a node of the chain (http, https, ws, wss); may be repeated",
+            help="URL of a node of the chain (http, https, ws, wss); can be given several times",
         )
         parser.add_argument(
             "--header",
@@ -66,12 +70,12 @@ class Command(BaseCommand):
             metavar="K",
             help="the number of upstreams that have to agree on the head (default: 1)",
         )
-        parser.add_argument("--name", help="what people call it")
+        parser.add_argument("--name", help="name shown on pages")
         parser.add_argument(
             "--host",
             action="append",
             metavar="NAME",
-            help="a host name of the network; may be repeated",
+            help="a host name of the network; can be given several times",
         )
         parser.add_argument(
             "--no-check",

@@ -14,14 +14,14 @@ from nodeapi.chain.database import importer_connection
 
 
 class Command(BaseCommand):
-    help = "Rebuild state roots from the rows alone, and compare them with the headers."
+    help = "Compute state roots from the stored rows and compare them with the headers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--network", required=True, metavar="SLUG")
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--block", type=int, metavar="N", help="only this block")
         which.add_argument(
-            "--sample", type=_positive, metavar="K", help="K blocks drawn by chance"
+            "--sample", type=_positive, metavar="K", help="K random blocks"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 class Command(BackfillCommand):
     help = (
-        "Index the addresses in the call frames of blocks that a version without "
-        "trace_filter imported, the newest first. The service and imports can run. "
-        "Repeat it after an interruption."
+        "Index the addresses in call frames of blocks that were imported before "
+        "trace_filter existed. The newest blocks come first. The service and "
+        "imports can run meanwhile. Repeat it after an interruption."
     )
     remaining = AppearanceBackfill
     content = "the addresses in all blocks"

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 class Command(BackfillCommand):
     help = (
-        "Index the logs of blocks that a version without eth_getLogs imported, the "
-        "newest first. The service and imports can run. Repeat it after an interruption."
+        "Index the logs of blocks that were imported before eth_getLogs existed. "
+        "The newest blocks come first. The service and imports can run meanwhile. "
+        "Repeat it after an interruption."
     )
     remaining = LogBackfill
     content = "the logs of all blocks"

@@ -13,9 +13,9 @@ from nodeapi.chain.removal import ChainData, remove_chain_data, stored_chain_dat
 
 class Command(BaseCommand):
     help = (
-        "Delete the blocks, state, transactions and traces of all networks, so that the"
-        " chains can be imported again. Customers, keys, grants, wallets and the"
-        " networks with their settings are kept. Works before `migrate`, too."
+        "Delete the blocks, state, transactions and traces of all networks. The "
+        "chains can be imported again. Customers, keys, entitlements, wallets and "
+        "the networks with their settings are kept. It also works before `migrate`."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -43,7 +43,7 @@ from nodeapi.management.genesis_file import read_genesis
 
 class Command(BaseCommand):
     help = (
-        "Import concatenated RLP blocks (.rlp, .rlp.gz), executing and verifying each."
+        "Import blocks from files (.rlp, .rlp.gz): each block is executed and verified."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -69,7 +69,7 @@ class Command(BaseCommand):
             type=int,
             default=BULK_BATCH_BLOCKS,
             metavar="BLOCKS",
-            help="blocks a commit (default: %(default)s); 1 makes each visible at once",
+            help="blocks per commit (default: %(default)s); blocks become visible with the commit",
         )
         parser.add_argument("chain", nargs="*", type=Path)
 

@@ -18,13 +18,14 @@ _TIMEOUT_SECONDS = 60
 
 class Command(BaseCommand):
     help = (
-        "Check a balance, nonce, code, storage value, proof, transaction or receipt "
-        "against a trusted block hash. The node proves it, and need not be trusted."
+        "Verify a response of a node against a trusted block hash. It may be a "
+        "balance, nonce, code, storage value, proof, transaction or receipt. The "
+        "node proves it, so that it need not be trusted."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("url", type=_url, help="of the node, with the API key")
+        parser.add_argument("url", type=_url, help="URL of the node, with the API key")
         parser.add_argument("method", help="such as eth_getBalance")
         parser.add_argument("params", type=_array, help="JSON array of the parameters")
         parser.add_argument(
@@ -33,7 +34,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--answer",
             metavar="FILE",
-            help="the result as JSON, - for the standard input; without it, the node is "
+            help="the result as JSON, or - for standard input; default: the node is "
             "asked for it",
         )
 

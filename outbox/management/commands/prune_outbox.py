@@ -11,7 +11,7 @@ from outbox.pruning import KEEP, prune
 
 
 class Command(BaseCommand):
-    help = "Delete old entries of the outbox; serving does so hourly."
+    help = "Delete old entries of the outbox. Web processes do this hourly."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

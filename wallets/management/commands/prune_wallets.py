@@ -10,7 +10,10 @@ from wallets.services.pruning import prune
 
 
 class Command(BaseCommand):
-    help = "Delete old codes, tokens, requests and log lines; serving does so hourly."
+    help = (
+        "Delete expired codes and tokens, old requests and old log lines of the "
+        "wallet. Web processes do this hourly."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         deleted = prune()
