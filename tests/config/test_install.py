@@ -5,7 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+import pytest
 
 from config import install
 from tests.support.wheels import write_wheel
@@ -69,3 +72,49 @@ def test_other_pins_are_another_installation(tmp_path):
     before = install.fingerprint(requirements)
     requirements.write_text("django==5.2.1\n")
     assert install.fingerprint(requirements) != before
+
+
+def run_as(version: tuple[int, int], script: Path, *arguments: str):
+    """Run the script as if the interpreter had another version."""
+    code = (
+        "import runpy, sys\n"
+        f"sys.version_info = {(*version, 9, 'final', 0)}\n"
+        f"sys.argv = {[str(script), *arguments]}\n"
+        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("version", [(3, 10), (3, 14), (4, 0)])
+def test_unsupported_version_is_one_line_before_anything_is_created(version, tmp_path):
+    (tmp_path / "config").mkdir()
+    script = Path(shutil.copy(install.__file__, tmp_path / "config" / "install.py"))
+    (tmp_path / "requirements.txt").write_text("django==5.2\n")
+    done = run_as(version, script, "requirements.txt")
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Python 3.11, 3.12 or 3.13 is required, and ")
+    assert f" is {version[0]}.{version[1]}.9." in line
+    assert {path.name for path in tmp_path.iterdir()} == {"config", "requirements.txt"}
+
+
+def test_environment_of_another_version_is_replaced(tmp_path):
+    wheels, root = tmp_path / "wheels", tmp_path / "project"
+    right = write_wheel(wheels, "native", "1.0")
+    (root / ".venv" / "bin").mkdir(parents=True)
+    (root / ".venv" / "bin" / "python").symlink_to("/bin/false")
+    (root / ".venv" / "pyvenv.cfg").write_text("version = 3.10.4\n")
+    done = install_from(wheels, root, f"native==1.0 --hash=sha256:{right}\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(root.glob(".venv/lib/*/site-packages/native.py"))
+    assert "version = 3.10" not in (root / ".venv" / "pyvenv.cfg").read_text()
+
+
+def test_supported_versions_are_those_of_the_project():
+    project = tomllib.loads((install.ROOT / "pyproject.toml").read_text())["project"]
+    (first, last) = install.SUPPORTED[0], install.SUPPORTED[-1]
+    assert project["requires-python"] == (
+        f">={first[0]}.{first[1]},<{last[0]}.{last[1] + 1}"
+    )

