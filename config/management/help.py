@@ -25,7 +25,7 @@ class Manage(ManagementUtility):
         others = defaultdict(list)
         for name, app in sorted(get_commands().items()):
             if name not in ours:
-                others[str(app).rpartition(".")[2]].append(name)
+                others[app.rpartition(".")[2]].append(name)
         indent = max(map(len, ours)) + 4
         lines = [
             f"Type '{self.prog_name} help COMMAND' for the options of a command.",
@@ -46,7 +46,7 @@ def project_commands() -> dict[str, str]:
     """Return the first sentence of the help of each command of this project, by name."""
     found = {}
     for name, app in sorted(get_commands().items()):
-        if isinstance(app, str) and _is_ours(app):
+        if _is_ours(app):
             text = " ".join(load_command_class(app, name).help.split())
             sentence, period, _ = text.partition(". ")
             found[name] = sentence + period.strip()
