@@ -124,7 +124,9 @@ class _Networks:
             self.is_available = False
             connection.close()  # the next read opens another one
             if outage_in(error) is None:
-                self._report(f"the networks can't be read: {str(error).splitlines()[0]}")
+                self._report(
+                    f"the networks can't be read: {str(error).splitlines()[0]}"
+                )
             else:
                 self._has_failed = True
                 logger.warning("the networks can't be read: %s", error)  # `OutageLimit`
