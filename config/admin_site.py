@@ -40,6 +40,13 @@ class Selector(AutocompleteJsonView):
 class Site(AdminSite):
     """Runs a form view again if saving failed because of a concurrent change."""
 
+    def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Show what staff have to do, and the list of models."""
+        from config.front_page import sections  # models are not loaded before
+
+        context = {"sections": sections(request), **(extra_context or {})}
+        return super().index(request, context)
+
     def autocomplete_view(self, request: HttpRequest) -> Any:
         """Return the results of a selector."""
         return Selector.as_view(admin_site=self)(request)

@@ -122,6 +122,7 @@ class NetworkAdmin(_NetworkAdmin):
     fields = [
         "slug",
         "name",
+        "state",
         "chain_id",
         "tracers",
         "emit_total_difficulty",
@@ -134,7 +135,15 @@ class NetworkAdmin(_NetworkAdmin):
         "safe",
         "finalized",
     ]
-    readonly_fields = ["slug", "chain_id", "head_number", "head", "safe", "finalized"]
+    readonly_fields = [
+        "slug",
+        "state",
+        "chain_id",
+        "head_number",
+        "head",
+        "safe",
+        "finalized",
+    ]
 
     @admin.display(description="head hash")
     def head(self, network: Network) -> str:

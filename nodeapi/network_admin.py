@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -14,8 +16,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
+from keys.actors import actor_of
+from keys.key_actions import ConfirmForm
+from keys.object_actions import ObjectActions
 from networks.admin import NetworkAdmin
-from networks.models import Network
+from networks.models import Network, NetworkState
+from networks.services import change_state
+from nodeapi.deletion.requests import (
+    lonely_keys,
+    reason_against,
+    request_deletion,
+    tables_of,
+)
 from nodeapi.explore.reorganisations import recent_reorganisations
 from nodeapi.record_sizes import newest_record_sizes
 from nodeapi.status.charts import import_charts
@@ -25,14 +37,167 @@ from nodeapi.status.quarantine import release_block
 admin.site.unregister(Network)
 
 
-@admin.register(Network)
-class RecordedNetworkAdmin(NetworkAdmin):
-    """Admin of networks with the size of their trace records and their status."""
+class DeletionForm(ConfirmForm):
+    """Confirmation of a deletion: the user types the network's slug."""
 
-    list_display = [*NetworkAdmin.list_display, "status_link"]
+    typed = forms.CharField(max_length=50)
+
+    def __init__(self, slug: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._slug = slug
+        self.fields["typed"].label = f"Type {slug} to delete the network"
+
+    def clean_typed(self) -> str:
+        """Return the slug. Raises: ValidationError for another text."""
+        typed: str = self.cleaned_data["typed"]
+        if typed != self._slug:
+            raise ValidationError("This is not the slug of the network.")
+        return typed
+
+
+@admin.register(Network)
+class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
+    """Admin of networks with the size of their trace records, state and status."""
+
+    list_display = [*NetworkAdmin.list_display, "state", "status_link"]
+    list_filter = ["state"]
+    actions = ["show", "hide", "retire", "delete_network"]
+    object_actions = {
+        "show": "Show",
+        "hide": "Hide",
+        "retire": "Retire",
+        "delete_network": "Delete",
+    }
     fields = [*NetworkAdmin.fields, "records"]
     readonly_fields = [*NetworkAdmin.readonly_fields, "records"]
     change_form_template = "admin/networks/network/change_form.html"
+
+    def applicable_actions(self, obj: Network) -> set[str]:
+        """Return the actions that make sense in the state of a network."""
+        if hasattr(obj, "deletion"):
+            return set()
+        states = {
+            NetworkState.PREPARING: {"show", "hide", "retire"},
+            NetworkState.VISIBLE: {"hide", "retire"},
+            NetworkState.HIDDEN: {"show", "retire"},
+            NetworkState.RETIRED: {"show", "hide", "delete_network"},
+        }
+        return states[NetworkState(obj.state)]
+
+    def has_erase_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user may delete networks."""
+        return request.user.has_perm("networks.delete_network")
+
+    @admin.action(description="Show to customers", permissions=["change"])
+    def show(
+        self, request: HttpRequest, queryset: QuerySet[Network]
+    ) -> HttpResponse | None:
+        """Ask, and make the network visible."""
+        return self._change_state(request, queryset, "show", NetworkState.VISIBLE)
+
+    @admin.action(description="Hide from customers", permissions=["change"])
+    def hide(
+        self, request: HttpRequest, queryset: QuerySet[Network]
+    ) -> HttpResponse | None:
+        """Ask, and hide the network."""
+        return self._change_state(request, queryset, "hide", NetworkState.HIDDEN)
+
+    @admin.action(description="Retire", permissions=["change"])
+    def retire(
+        self, request: HttpRequest, queryset: QuerySet[Network]
+    ) -> HttpResponse | None:
+        """Ask, and retire the network."""
+        return self._change_state(request, queryset, "retire", NetworkState.RETIRED)
+
+    @admin.action(description="Delete permanently", permissions=["erase"])
+    def delete_network(
+        self, request: HttpRequest, queryset: QuerySet[Network]
+    ) -> HttpResponse | None:
+        """State what is deleted, and start the deletion when it is confirmed."""
+        network = self._only(request, queryset)
+        if network is None:
+            return None
+        posted = request.POST if "confirmed" in request.POST else None
+        form = DeletionForm(network.slug, posted)
+        if not form.is_valid():
+            lonely, is_complete = lonely_keys(network)
+            tables = [one for one in tables_of(network) if one.about]
+            return self._ask(
+                request,
+                network,
+                form,
+                "delete_network",
+                reason=reason_against(network),
+                tables=tables,
+                lonely=lonely,
+                is_complete=is_complete,
+            )
+        try:
+            deletion = request_deletion(
+                network, requested_by=str(actor_of(request).user)
+            )
+        except ValidationError as error:
+            self.message_user(request, " ".join(error.messages), messages.ERROR)
+            return None
+        self.log_change(request, network, "Requested the deletion.")
+        page = reverse("admin:networks_networkdeletion_change", args=[deletion.pk])
+        return HttpResponseRedirect(page)
+
+    def _change_state(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Network],
+        action: str,
+        state: NetworkState,
+    ) -> HttpResponse | None:
+        network = self._only(request, queryset)
+        if network is None:
+            return None
+        form = ConfirmForm(request.POST if "confirmed" in request.POST else None)
+        if not form.is_valid():
+            return self._ask(request, network, form, action)
+        try:
+            change_state(network=network, state=state)
+        except ValidationError as error:
+            self.message_user(request, " ".join(error.messages), messages.ERROR)
+            return None
+        self.log_change(request, network, f"The network is {state.label}.")
+        self.message_user(
+            request, f"{network.name} is {state.label} now.", messages.SUCCESS
+        )
+        return None
+
+    def _only(
+        self, request: HttpRequest, queryset: QuerySet[Network]
+    ) -> Network | None:
+        """Return the selected network, or None and a message if it is not one."""
+        found = list(queryset[:2])
+        if len(found) == 1:
+            return found[0]
+        self.message_user(request, "Choose one network.", messages.ERROR)
+        return None
+
+    def _ask(
+        self,
+        request: HttpRequest,
+        network: Network,
+        form: ConfirmForm,
+        action: str,
+        **facts: Any,
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"{self.object_actions[action]} {network.slug}",
+            "opts": self.opts,
+            "action": action,
+            "rows": [network],
+            "network": network,
+            "form": form,
+            "media": self.media + form.media,
+            "back": self.place_of(request),
+            **facts,
+        }
+        return TemplateResponse(request, "admin/networks/network/state.html", context)
 
     @admin.display(description="records of transactions")
     def records(self, network: Network) -> str:

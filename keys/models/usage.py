@@ -108,6 +108,7 @@ class DailyUse(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["day", "api_key"], name="daily_use_once")
         ]
+        indexes = [models.Index(fields=["day", "-credits"], name="daily_use_busiest")]
 
     def __str__(self) -> str:
         return f"{self.calls} calls on {self.day}"

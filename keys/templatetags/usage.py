@@ -8,14 +8,12 @@ from django import template
 from django.template import Context
 from django.utils import timezone
 
-from keys.models import AccessRequest, AccessStatus, ApiKey
-from keys.usage.daily import busiest_today, quota_of, sums_today
+from keys.models import ApiKey
+from keys.staff_facts import sums_of_today
+from keys.usage.daily import quota_of
 from keys.usage.panel import Chosen, UnknownChoice, panel
 
 register = template.Library()
-
-BUSIEST = 10
-"""Keys that the admin's first page names."""
 
 
 @register.filter
@@ -35,13 +33,10 @@ def key_usage(context: Context, api_key: ApiKey) -> dict[str, Any]:
 
 @register.inclusion_tag("usage/service.html", takes_context=True)
 def service_usage(context: Context) -> dict[str, Any]:
-    """Show the usage of all keys, and the requests that staff have to decide."""
-    waiting = AccessRequest.objects.filter(status=AccessStatus.PENDING)
+    """Show the usage of all keys."""
     return {
         "panel": panel(_chosen(context), timezone.now()),
-        "today": sums_today(),
-        "busiest": busiest_today(BUSIEST),
-        "waiting": waiting.count(),
+        "today": sums_of_today(),
     }
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from django.db.models import Count, Sum
 from django.utils import timezone
 
 from keys.agreements import agreement_of
@@ -70,26 +69,6 @@ def quota_of(api_key: ApiKey) -> Quota:
         limit=None if limits is None else limits.daily,
         resets_at=midnight + timedelta(days=1),
     )
-
-
-def busiest_today(count: int) -> list[DailyUse]:
-    """Return the keys with the most calls today, the busiest first."""
-    used = DailyUse.objects.filter(day=today()).order_by("-calls")
-    # Who they are is looked up for these few, not for all that were used.
-    busiest = list(used.values_list("pk", flat=True)[:count])
-    found = used.filter(pk__in=busiest).select_related("api_key__owner")
-    return list(found)
-
-
-def sums_today() -> dict[str, int]:
-    """Return today's totals of all keys: keys used, calls, failed calls, credits."""
-    sums = DailyUse.objects.filter(day=today()).aggregate(
-        keys=Count("pk"),
-        calls=Sum("calls", default=0),
-        failed=Sum("failed", default=0),
-        credits=Sum("credits", default=0),
-    )
-    return {name: int(value) for name, value in sums.items()}
 
 
 def today() -> date:

@@ -198,7 +198,7 @@ def _upstream(
     return UpstreamFacts(
         name=str(upstream),
         note=upstream.note,
-        state=_state(upstream, status, behind, now),
+        state=upstream_state(upstream, status, behind, now),
         head="–" if head is None else words.number(head),
         behind=words.number(behind) if behind else "",
         latency=duration(
@@ -213,9 +213,10 @@ def _upstream(
     )
 
 
-def _state(
+def upstream_state(
     upstream: Upstream, status: UpstreamStatus, behind: int, now: datetime
 ) -> str:
+    """Return an upstream's state; see `UpstreamFacts.state`."""
     if not upstream.is_enabled:
         return "disabled"
     if status.checked_at is None:
