@@ -6,7 +6,7 @@ from functools import cache
 
 from keys.models import ApiKey, Entitlement
 from keys.permits import TRACE
-from networks.models import Network, NetworkQuerySet
+from networks.models import Network, NetworkQuerySet, Tracer, Upstream
 from nodeapi.methods import registry as node_methods
 from wallets import internal_key
 from wallets.caip import EIP155, WALLET, evm_scope
@@ -24,6 +24,25 @@ from wallets.scopes import Scopes
 
 EVM_WALLET = f"{WALLET}:{EIP155}"
 """The scope of methods of the wallet itself that follow the conventions of EVM chains."""
+
+_OF_UPSTREAMS = frozenset({"eth_sendRawTransactionSync"})
+"""Methods that only work on networks with upstreams: without them, no block includes a
+transaction, so that its receipt is waited for in vain."""
+
+_TRACERS = {
+    "trace_block": frozenset({Tracer.FLAT_CALL}),
+    "trace_filter": frozenset({Tracer.FLAT_CALL}),
+    "trace_get": frozenset({Tracer.FLAT_CALL}),
+    "trace_transaction": frozenset({Tracer.FLAT_CALL}),
+    "ots_traceTransaction": frozenset({Tracer.CALL}),
+    "ots_getInternalOperations": frozenset({Tracer.CALL}),
+}
+"""The tracers of methods that always use the same one. Callers of other methods choose."""
+
+_WITHOUT_TRACER = frozenset(
+    {"debug_storageRangeAt", "debug_intermediateRoots", "debug_executionWitness"}
+)
+"""Methods that need the grant and no tracer."""
 
 
 def offer_to(user_id: int) -> Offer:
@@ -49,16 +68,25 @@ def wallet_offer(*, can_sign: bool) -> Offer:
 
     can_sign: whether any of the user's accounts has a key.
     Traces are offered on networks on which staff have granted them to the wallet's API
-    key.
+    key, as far as one of the granted tracers makes them.
     """
     api_key = internal_key.find()
     granted = Entitlement.objects.live().filter(api_key=api_key, capability=TRACE)
-    traced = set(granted.values_list("network_id", flat=True))
+    tracers = dict(granted.values_list("network_id", "tracers"))
     networks = _opened_by(api_key).visible().exclude(head_number=None)
+    with_upstreams = set(
+        Upstream.objects.filter(is_enabled=True).values_list("network_id", flat=True)
+    )
     offer: dict[str, Known] = {}
     for network in networks:
-        traces = _traces() if network.pk in traced else ()
-        known = Known(_chain_methods(can_sign), (SUBSCRIPTION,), traces)
+        traces: tuple[str, ...] = ()
+        if network.pk in tracers:
+            permitted = tracers[network.pk] or network.tracers
+            traces = _traces(frozenset(permitted) & frozenset(network.tracers))
+        methods = _chain_methods(can_sign)
+        if network.pk not in with_upstreams:
+            methods = tuple(name for name in methods if name not in _OF_UPSTREAMS)
+        known = Known(methods, (SUBSCRIPTION,), traces)
         # Of two networks with the same chain id the older one is the chain.
         offer.setdefault(evm_scope(network.chain_id), known)
     methods = tuple(name for name in EVM_WALLET_METHODS if own_methods.find(name))
@@ -93,6 +121,11 @@ def _chain_methods(can_sign: bool) -> tuple[str, ...]:
     )
 
 
-@cache
-def _traces() -> tuple[str, ...]:
-    return tuple(method.name for method in node_methods if method.capability == TRACE)
+def _traces(tracers: frozenset[str]) -> tuple[str, ...]:
+    """Return the tracing methods that some tracers make possible."""
+    found = (method.name for method in node_methods if method.capability == TRACE)
+    return tuple(
+        name
+        for name in found
+        if name in _WITHOUT_TRACER or _TRACERS.get(name, tracers) & tracers
+    )

@@ -21,6 +21,7 @@ class Group(StrEnum):
     SIGN = "sign"
     SEND = "send"
     NOTIFY = "notify"
+    TRACE = "trace"
 
 
 SUBSCRIPTION = "eth_subscription"
@@ -130,8 +131,8 @@ EVM_WALLET_METHODS = ("wallet_addEthereumChain",)
 
 
 def group_of(method: str) -> Group:
-    """Return the group that a method belongs to. Traces belong to the reads."""
-    return _GROUPS.get(method, Group.READ)
+    """Return the group that a method belongs to. Methods without an entry are traces."""
+    return _GROUPS.get(method, Group.TRACE)
 
 
 def groups_of(scopes: Iterable[ScopeObject]) -> frozenset[Group]:

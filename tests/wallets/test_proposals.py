@@ -217,7 +217,7 @@ def test_every_method_stands_in_one_list_only():
     assert len(set(CHAIN_METHODS)) == len(CHAIN_METHODS)
     assert group_of("personal_sign") == Group.SIGN
     assert group_of("eth_sendRawTransaction") == Group.SEND
-    assert group_of("debug_traceBlockByHash") == Group.READ
+    assert group_of("debug_traceBlockByHash") == Group.TRACE
 
 
 METHODS = st.lists(st.sampled_from([*READS, "nope", "debug_traceBlockByHash"]))

@@ -193,8 +193,7 @@ def test_user_takes_a_permission_away_and_gives_it_again(rig: Rig):
     edit(rig, {"eip155:1"})
     found = rig.session()["sessionScopes"]["eip155:1"]
     assert found["methods"] == [
-        *("eth_subscribe", "eth_unsubscribe", "eth_chainId", "eth_sendRawTransaction"),
-        "eth_sendRawTransactionSync",
+        *("eth_subscribe", "eth_unsubscribe", "eth_chainId", "eth_sendRawTransaction")
     ]
     assert found["notifications"] == ["eth_subscription"]
 

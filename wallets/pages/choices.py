@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.http import QueryDict
@@ -10,10 +10,17 @@ from django.http import QueryDict
 from wallets.caip import WALLET, Address, parse_scope
 from wallets.consents import Consent
 from wallets.models import Account
-from wallets.pages.words import GROUPS, scope_names
-from wallets.permissions import Group, group_of, groups_of
+from wallets.pages.words import (
+    group_words,
+    methods_of,
+    pooling_scopes,
+    scope_names,
+)
+from wallets.permissions import SIGNING_METHODS, Group, groups_of
 from wallets.proposals import Choice, NothingChosen, Offer
-from wallets.scopes import ScopeObject, Scopes, requested_addresses, union
+from wallets.scopes import ScopeObject, Scopes, requested_addresses
+
+POOLED = "No block includes transactions that are sent on this network."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,7 @@ class Option:
     value: the form's value.
     note: a remark beside the title, "" for none.
     meaning: an explanation below the title.
-    methods: names of the methods that it allows.
+    methods: of a network, what it allows there, by permission.
     is_watched: whether it is a watch-only account, which can't sign.
     """
 
@@ -32,8 +39,20 @@ class Option:
     note: str
     is_ticked: bool
     meaning: str = ""
-    methods: tuple[str, ...] = ()
+    methods: tuple[Methods, ...] = ()
     is_watched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Methods:
+    """The methods of a permission on one network.
+
+    names: each with whether it needs an account with a key.
+    """
+
+    group: str
+    short: str
+    names: tuple[tuple[str, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,11 @@ class Options:
     networks: list[Option]
     accounts: list[Option]
     groups: list[Option]
+
+    @property
+    def can_sign(self) -> bool:
+        """Whether any of the user's accounts has a key."""
+        return not all(account.is_watched for account in self.accounts)
 
 
 def read_choice(posted: QueryDict) -> Choice:
@@ -82,17 +106,15 @@ def current_choice(granted: Scopes) -> Choice:
 
 def consent_options(consent: Consent, choice: Choice) -> Options:
     """Return the checkboxes of a request: the requested and the granted scopes."""
-    names = scope_names()
     wishes = set(consent.proposal.addresses)
-    networks = [
-        Option(
-            value=scope,
-            title=names.get(scope, scope),
-            note="new" if scope in consent.new else "already allowed",
-            is_ticked=scope in choice.scopes,
-        )
-        for scope in consent.asked
-    ]
+    networks = _networks(
+        consent.asked,
+        choice,
+        {
+            scope: "new" if scope in consent.new else "already allowed"
+            for scope in consent.asked
+        },
+    )
     return Options(
         networks=networks,
         accounts=_accounts(consent.accounts, choice, wishes),
@@ -104,21 +126,14 @@ def session_options(
     granted: Scopes, offer: Offer, accounts: Sequence[Account], choice: Choice
 ) -> Options:
     """Return the checkboxes of a session: granted scopes, then others on offer."""
-    names = scope_names()
-    others = [
-        scope
-        for scope in offer
+    others = {
+        scope: ScopeObject(known.methods, known.notifications)
+        for scope, known in offer.items()
         if scope not in granted and parse_scope(scope).namespace != WALLET
-    ]
-    networks = [
-        Option(
-            value=scope,
-            title=names.get(scope, scope),
-            note="" if scope in granted else "not allowed so far",
-            is_ticked=scope in choice.scopes,
-        )
-        for scope in [*granted, *others]
-    ]
+    }
+    networks = _networks(
+        {**granted, **others}, choice, dict.fromkeys(others, "not allowed so far")
+    )
     can_have = [
         ScopeObject(known.methods, known.notifications) for known in offer.values()
     ]
@@ -127,6 +142,41 @@ def session_options(
         accounts=_accounts(accounts, choice, set()),
         groups=_groups([*granted.values(), *can_have], choice),
     )
+
+
+def _networks(scopes: Scopes, choice: Choice, notes: Mapping[str, str]) -> list[Option]:
+    """Return the checkboxes of networks, each with the methods that it would get.
+
+    notes: remarks by scope.
+    """
+    names, pooling = scope_names(), pooling_scopes()
+    return [
+        Option(
+            value=name,
+            title=names.get(name, name),
+            note=notes.get(name, ""),
+            is_ticked=name in choice.scopes,
+            meaning=POOLED if _sends(scope) and name in pooling else "",
+            methods=_methods(scope),
+        )
+        for name, scope in scopes.items()
+    ]
+
+
+def _sends(scope: ScopeObject) -> bool:
+    return Group.SEND in groups_of([scope])
+
+
+def _methods(scope: ScopeObject) -> tuple[Methods, ...]:
+    """Return a scope's methods by permission."""
+    found = []
+    for group in Group:
+        names = methods_of(group, [scope])
+        if names:
+            short = group_words(group, names).short
+            keyed = tuple((name, name in SIGNING_METHODS) for name in names)
+            found.append(Methods(group.value, short, keyed))
+    return tuple(found)
 
 
 def _accounts(
@@ -149,19 +199,15 @@ def _accounts(
 
 
 def _groups(scopes: Iterable[ScopeObject], choice: Choice) -> list[Option]:
-    together = ScopeObject()
-    for scope in scopes:
-        together = union(together, scope)
-    there = groups_of([together])
-    return [
-        Option(
-            value=group.value,
-            title=words.title,
-            note="",
-            is_ticked=group in choice.groups,
-            meaning=words.meaning,
-            methods=tuple(name for name in together.methods if group_of(name) == group),
-        )
-        for group, words in GROUPS.items()
-        if group in there
-    ]
+    """Return the checkboxes of permissions, described by the methods of all scopes."""
+    together = [*scopes]
+    there = groups_of(together)
+    options = []
+    for group in Group:
+        if group in there:
+            words = group_words(group, methods_of(group, together))
+            is_ticked = group in choice.groups
+            options.append(
+                Option(group.value, words.title, "", is_ticked, words.meaning)
+            )
+    return options

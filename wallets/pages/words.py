@@ -10,42 +10,95 @@ from urllib.parse import urlsplit
 
 from django.utils import timezone
 
-from networks.models import Network
+from networks.models import Network, Upstream
 from wallets.caip import EIP155, WALLET, evm_scope
 from wallets.identity import registrable_domain
 from wallets.models import ADD_CHAIN, CREATE_SESSION, Dapp, DappKind
-from wallets.permissions import Group, groups_of
-from wallets.scopes import ScopeObject
+from wallets.permissions import Group, group_of, groups_of
+from wallets.scopes import ScopeObject, unique
 
 NEW = timedelta(days=1)
 """Time after pairing during which a dapp is marked as new."""
 
 
 class GroupWords(NamedTuple):
-    """Title and explanation of a permission's checkbox."""
+    """Title and explanation of a permission's checkbox.
+
+    title: what the dapp may do. short: the same beside a number of methods.
+    """
 
     title: str
+    short: str
     meaning: str
 
 
-GROUPS = {
-    Group.READ: GroupWords(
-        "Read chain data",
-        "Blocks, transactions, balances, contract calls: public data.",
-    ),
-    Group.SIGN: GroupWords(
-        "Ask you to sign messages",
-        "You are asked again for each signature, with your passphrase.",
-    ),
-    Group.SEND: GroupWords(
-        "Ask you to send transactions",
-        "You are asked again for each one, with your passphrase. The dapp may also "
-        "submit transactions that are signed already.",
-    ),
-    Group.NOTIFY: GroupWords(
-        "Live notifications", "New blocks and logs, as long as it is connected."
-    ),
+_READS = {
+    "blocks and transactions": "eth_getBlock eth_getTransactionBy eth_getUncle "
+    "eth_getHeader eth_getRaw debug_getRaw erigon_ ots_getBlock eth_blockNumber",
+    "receipts": "eth_getTransactionReceipt eth_getBlockReceipts",
+    "balances, code and storage": "eth_getBalance eth_getCode eth_getStorage "
+    "eth_getAccount eth_getTransactionCount eth_getProof ots_hasCode",
+    "contract calls": "eth_call eth_estimateGas eth_simulate eth_createAccessList",
+    "logs": "eth_getLogs eth_newFilter eth_getFilter",
+    "prices of gas": "eth_gasPrice eth_fee eth_maxPriority eth_baseFee eth_blobBaseFee",
+    "pending transactions": "txpool_ eth_newPendingTransactionFilter",
 }
+"""Kinds of chain data, with the beginnings of the methods that read them."""
+
+
+def group_words(group: Group, methods: Iterable[str]) -> GroupWords:
+    """Describe a permission that consists of some methods."""
+    names = tuple(methods)
+    match group:
+        case Group.READ:
+            kinds = _kinds_read(names)
+            return GroupWords("Read chain data", "read", f"Public data: {kinds}.")
+        case Group.SIGN:
+            return _signing(names)
+        case Group.SEND:
+            return _sending(names)
+        case Group.NOTIFY:
+            meaning = "New blocks and logs, as long as the dapp is connected."
+            return GroupWords("Live notifications", "notify", meaning)
+        case Group.TRACE:
+            meaning = "Calls and state changes within transactions: public data."
+            return GroupWords("Trace transactions", "trace", meaning)
+
+
+def _kinds_read(methods: tuple[str, ...]) -> str:
+    """Return what methods read: `blocks and transactions; logs`."""
+    found = [
+        kind
+        for kind, starts in _READS.items()
+        if any(name.startswith(tuple(starts.split())) for name in methods)
+    ]
+    return "; ".join(found) or "properties of the chain"
+
+
+def _signing(methods: tuple[str, ...]) -> GroupWords:
+    texts = {
+        "personal_sign": "messages",
+        "eth_signTypedData_v4": "structured data",
+    }
+    what = " and ".join(text for name, text in texts.items() if name in methods)
+    return GroupWords(
+        f"Ask you to sign {what}",
+        "sign",
+        "You are asked again for each signature, with your passphrase. It needs an "
+        "account with a key.",
+    )
+
+
+def _sending(methods: tuple[str, ...]) -> GroupWords:
+    """Describe sending. Transactions that are signed elsewhere need no account."""
+    if "eth_sendTransaction" not in methods:
+        meaning = "Transactions that were signed elsewhere. You are not asked."
+        return GroupWords("Submit signed transactions", "send", meaning)
+    meaning = "You are asked again for each one, with your passphrase. It needs an "
+    meaning += "account with a key."
+    if len(methods) > 1:
+        meaning += " The dapp can also submit transactions that are signed already."
+    return GroupWords("Ask you to send transactions", "send", meaning)
 
 
 ASKS = {
@@ -60,8 +113,32 @@ ASKS = {
 
 def group_titles(scopes: Iterable[ScopeObject]) -> list[str]:
     """Return the titles of the permissions that scopes contain."""
-    allowed = groups_of(scopes)
-    return [words.title for group, words in GROUPS.items() if group in allowed]
+    together = [*scopes]
+    allowed = groups_of(together)
+    return [
+        group_words(group, methods_of(group, together)).title
+        for group in Group
+        if group in allowed
+    ]
+
+
+def methods_of(group: Group, scopes: Iterable[ScopeObject]) -> tuple[str, ...]:
+    """Return the methods of a permission in some scopes, each once."""
+    named = (name for scope in scopes for name in scope.methods)
+    return unique(name for name in named if group_of(name) == group)
+
+
+def pooling_scopes() -> frozenset[str]:
+    """Return the scopes of networks without upstreams, whose transactions stay pending.
+
+    Of two networks with the same chain id the older one counts.
+    """
+    upstreams = Upstream.objects.filter(is_enabled=True)
+    followed = set(upstreams.values_list("network_id", flat=True))
+    oldest: dict[str, int] = {}
+    for network in Network.objects.visible().exclude(head_number=None):
+        oldest.setdefault(evm_scope(network.chain_id), network.pk)
+    return frozenset(scope for scope, pk in oldest.items() if pk not in followed)
 
 
 def scope_names() -> Mapping[str, str]:

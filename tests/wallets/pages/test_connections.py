@@ -47,7 +47,7 @@ def test_list_shows_the_permissions_of_each_dapp(person: Person):
     person.pair("https://other.example")
     text = person.client.get("/wallet/connections").content.decode()
     assert "Main, Polygon" in text
-    titles = "read chain data, ask you to send transactions, live notifications"
+    titles = "read chain data, submit signed transactions, live notifications"
     assert titles in text
     assert f"Savings <code>{A1}</code>" in text
     assert A2 not in text
