@@ -33,6 +33,7 @@ from nodeapi.responses import REFUSALS  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from nodeapi.sockets.hub import Hub as NodeHub  # noqa: E402
 from wallets import routing as wallet_routing  # noqa: E402
+from wallets.effects.page_node import with_node  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.hub import Hub  # noqa: E402
 from wallets.sockets.inbox import Inboxes  # noqa: E402
@@ -52,7 +53,7 @@ sockets = URLRouter(
         others,
     ]
 )
-pages = with_pending(Pages(), node.relay, node.directory)
+pages = with_node(with_pending(Pages(), node.relay, node.directory), wallet)
 health = Health(node.connections, node.subscriber, settings.REDIS_URL)
 chains = ChainMetrics(node.connections)
 log = RequestLog(

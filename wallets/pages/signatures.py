@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -13,12 +12,15 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from legible.text import hides_something
+from wallets.effects.page_node import PageNode, node_of
 from wallets.errors import NotSent
 from wallets.models import ConsentRequest, Keystore
+from wallets.pages.effects import effects_of
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
 from wallets.pages.requests import deny, show_closed, to_inbox
 from wallets.pages.transactions import describe_transaction
+from wallets.pages.typed_data import describe_typed_data
 from wallets.pages.unlocking import PassphraseForm, unlocking
 from wallets.pages.words import ASKS, Identity, identity, scope_names
 from wallets.services.requests import NotPending
@@ -28,7 +30,7 @@ from wallets.services.signatures import approve_signature
 from wallets.signatures import SEND_TRANSACTION, SignatureRequest, get_signature_request
 from wallets.signing.messages import login_host, readable
 from wallets.signing.transactions import Transaction
-from wallets.signing.typed_data import Field, TypedData
+from wallets.signing.typed_data import TypedData
 
 
 @wallet_page
@@ -117,24 +119,22 @@ def _show(
         "can_sign": Keystore.objects.filter(account=question.account).exists(),
         "form": form,
         "fault": fault,
-        **_subject(question, who),
+        **_subject(question, who, node_of(request)),
     }
     return render(request, "wallets/signature.html", context, status=status)
 
 
-def _subject(question: SignatureRequest, who: Identity) -> dict[str, Any]:
+def _subject(
+    question: SignatureRequest, who: Identity, node: PageNode | None
+) -> dict[str, Any]:
     """Return the template's context for the subject of a signature."""
     subject = question.subject
+    signer = question.request.body["address"]
     if isinstance(subject, Transaction):
-        return describe_transaction(subject)
+        effects = effects_of(subject, question.scope, signer, node)
+        return {**describe_transaction(subject), "effects": effects}
     if isinstance(subject, TypedData):
-        domain, fields = subject.domain_fields(), subject.fields()
-        return {
-            "data": subject,
-            "domain": domain,
-            "fields": fields,
-            "hides": any(map(hides_something, _texts((*domain, *fields)))),
-        }
+        return describe_typed_data(subject, question.scope, signer, node)
     text = readable(subject)
     host = None if text is None else login_host(text)
     return {
@@ -151,11 +151,3 @@ def _own_hosts(who: Identity) -> tuple[str, str]:
     """Return a web page's host without and with its port."""
     host = who.name.partition("://")[2]
     return host.removesuffix(who.after), host
-
-
-def _texts(fields: Iterable[Field]) -> Iterable[str]:
-    """Yield every text that a dapp has written into fields."""
-    for field in fields:
-        yield field.name
-        yield field.value or ""
-        yield from _texts(field.fields)

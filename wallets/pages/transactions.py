@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from wallets.signing.functions import describe_call
+from nodeapi.abi.decoding import DecodedCall, decode_call
+from nodeapi.abi.text import value_text
+from nodeapi.abi.values import Argument
+from nodeapi.addresses import checksummed
+from wallets.signing.known.phrases import is_unlimited, shifted
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction
+from wallets.signing.typed_data import Field
+
+MAX_ARGUMENTS = 200
+"""Arguments that a page shows, items of arrays included."""
 
 _GIVES_CONTROL = (
     "approve(",
@@ -20,32 +28,55 @@ _GIVES_CONTROL = (
 
 def describe_transaction(transaction: Transaction) -> dict[str, Any]:
     """Return the template's context for a transaction; amounts are in ether or gwei."""
-    call = None if transaction.to is None else describe_call(transaction.data)
+    to, data = transaction.to, transaction.data
+    call = None if to is None else decode_call(data, most=MAX_ARGUMENTS)
     return {
         "transaction": transaction,
+        "to": None if to is None else checksummed(bytes.fromhex(to[2:])),
         "value": ether(transaction.value),
         "max_cost": ether(transaction.max_cost),
         "max_fee": ether(transaction.max_cost - transaction.value),
         "fee_per_gas": gwei(transaction.max_fee_per_gas),
         "priority_fee_per_gas": gwei(transaction.max_priority_fee_per_gas),
         "is_dynamic": transaction.type == DYNAMIC_FEE,
+        "selector": "" if to is None or len(data) < 4 else "0x" + data[:4].hex(),
         "call": call,
-        "gives_control": call is not None and call.name.startswith(_GIVES_CONTROL),
-        "data_hex": "0x" + transaction.data.hex(),
+        "arguments": [] if call is None else arguments_of(call),
+        "gives_control": call is not None and call.signature.startswith(_GIVES_CONTROL),
+        "data_hex": "0x" + data.hex(),
     }
+
+
+def arguments_of(call: DecodedCall) -> list[Field]:
+    """Return a call's arguments for display."""
+    return [
+        _field(argument, argument.name or f"{number}")
+        for number, argument in enumerate(call.arguments)
+    ]
+
+
+def _field(argument: Argument, name: str) -> Field:
+    if isinstance(argument.value, tuple):
+        inner = tuple(
+            _field(each, each.name or f"{number}")
+            for number, each in enumerate(argument.value)
+        )
+        left_out = argument.length - len(inner) if argument.length else 0
+        note = f"{left_out:,} more are not shown" if left_out else ""
+        return Field(name, argument.type, None, inner, note)
+    text = value_text(argument)
+    # Allowances slightly below the highest amount are as good as unlimited, too.
+    is_huge = argument.type == "uint256" and isinstance(argument.value, int)
+    if is_huge and is_unlimited(int(argument.value)) and "unlimited" not in text:
+        return Field(name, argument.type, text, note="more than any token has")
+    return Field(name, argument.type, text)
 
 
 def ether(wei: int) -> str:
     """Return an amount of wei in ether, exactly: `1,234.05`."""
-    return _shifted(wei, 18)
+    return shifted(wei, 18)
 
 
 def gwei(wei: int) -> str:
     """Return an amount of wei in gwei, exactly."""
-    return _shifted(wei, 9)
-
-
-def _shifted(number: int, digits: int) -> str:
-    whole, rest = divmod(number, 10**digits)
-    fraction = f"{rest:0{digits}d}".rstrip("0")
-    return f"{whole:,}" + (f".{fraction}" if fraction else "")
+    return shifted(wei, 9)

@@ -63,12 +63,14 @@ class Field:
 
     value: a single value as text; "null" for a structure that is null; None for other
         structures and arrays, whose values are in `fields`.
+    note: what the value means, such as a date; "" if that is unknown.
     """
 
     name: str
     type: str
     value: str | None
     fields: tuple[Field, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

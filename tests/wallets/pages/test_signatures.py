@@ -9,6 +9,7 @@ from http import HTTPStatus
 import pytest
 from django.test import Client
 
+from nodeapi.addresses import checksummed
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
@@ -137,7 +138,7 @@ def test_transaction_is_shown_in_ether(signing: Person):
     page = page_of(signing, asked_to_send(signing))
     for text in (
         "asks you to send a transaction",
-        "0x" + "b0" * 20,
+        checksummed(b"\xb0" * 20),
         "1.5 ether",
         "at most 0.000315 ether: 21000 gas at 15 gwei, 1 of them",
         "at most <strong>1.500315 ether</strong>",
@@ -151,7 +152,7 @@ def test_function_that_is_known_is_named_with_its_arguments(signing: Person):
     data = bytes.fromhex("095ea7b3") + spender + everything
     page = page_of(signing, asked_to_send(signing, data=data, value=0))
     assert "approve(address,uint256)" in page
-    assert "0x" + "c0" * 20 in page
+    assert checksummed(b"\xc0" * 20) in page
     assert "(unlimited)" in page
     assert "lets another account use your assets" in page
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from evm.transactions import decode_transaction
-from wallets.signing.functions import describe_call
 from wallets.signing.transactions import (
     MAX_DATA_BYTES,
     GasPrices,
@@ -163,48 +162,3 @@ def test_dynamic_fees_need_a_network_with_a_base_fee():
         complete(
             read_transaction({**PLAIN, "maxFeePerGas": "0x1"}), FRONTIER, 1, 21_000
         )
-
-
-def word(value: int) -> str:
-    return f"{value:064x}"
-
-
-def test_known_functions_are_read():
-    call = describe_call(
-        bytes.fromhex("a9059cbb" + word(int(TO, 16)) + word(1_500_000))
-    )
-    assert call is not None
-    assert call.name == "transfer(address,uint256)"
-    assert [(a.name, a.value) for a in call.arguments] == [
-        ("to", TO),
-        ("amount", "1,500,000"),
-    ]
-    allowance = describe_call(bytes.fromhex("095ea7b3" + word(int(TO, 16)) + "ff" * 32))
-    assert allowance is not None
-    assert allowance.arguments[1].value.endswith("(unlimited)")
-    everything = describe_call(bytes.fromhex("a22cb465" + word(int(TO, 16)) + word(1)))
-    assert everything is not None
-    assert everything.arguments[1].value == "true"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        "12345678",
-        "a9059cbb",
-        "a9059cbb" + "ff" * 64,
-        "a9059cbb" + word(1) * 3,
-        "a22cb465" + word(1) + word(2),
-    ],
-)
-def test_what_does_not_fit_the_known_function_has_no_name(data):
-    call = describe_call(bytes.fromhex(data))
-    assert call is not None
-    assert (call.selector, call.name, call.arguments) == ("0x" + data[:8], "", ())
-
-
-def test_arguments_without_fixed_places_are_not_read():
-    call = describe_call(bytes.fromhex("ac9650d8" + word(32)))
-    assert call is not None
-    assert (call.name, call.arguments) == ("multicall(bytes[])", ())
-    assert describe_call(b"\x01\x02\x03") is None

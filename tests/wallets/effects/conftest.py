@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.named_token import import_token_chain
+from tests.support.wallet import Rig
+from wallets.effects.page_node import PageNode
+from wallets.own_node import OwnNode
+from wallets.service import Wallet
+from wallets.upstream import ChainNode
+
+CHAIN_ID = 4243
+SCOPE = f"eip155:{CHAIN_ID}"
+
+
+@pytest.fixture(scope="module")
+def chain(parts: tuple[asyncio.Runner, Wallet]) -> None:
+    import_token_chain("tokens", CHAIN_ID)
+    runner, wallet = parts
+
+    async def refresh() -> None:
+        await wallet.node.directory.refresh()
+
+    runner.run(refresh())
+
+
+@pytest.fixture
+def node(rig: Rig, chain: None) -> ChainNode:
+    """Return this service as the node of a chain with a token."""
+
+    async def make() -> ChainNode:
+        page_node = PageNode(rig.wallet, asyncio.get_running_loop())
+        return (await page_node.nodes([SCOPE]))[SCOPE]
+
+    found = rig.run(make())
+    assert isinstance(found, OwnNode)
+    return found

@@ -1,0 +1,139 @@
+"""Effects of transactions: executed by the service itself, on a chain of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nodeapi.upstreams.errors import UpstreamUnavailable
+from tests.support.named_token import STARTING_TOKENS, TOKEN, call_data
+from tests.support.signing import SIGNER
+from tests.support.wallet import Rig
+from tests.wallets.effects.conftest import CHAIN_ID
+from wallets.effects.movements import ETHER, Allowance, Movement
+from wallets.effects.simulation import (
+    Asset,
+    Change,
+    Effects,
+    simulate,
+    with_balances,
+)
+from wallets.pages.effects import shown
+from wallets.signing.known.phrases import Token, plain
+from wallets.signing.transactions import DYNAMIC_FEE, Transaction
+from wallets.upstream import ChainNode, UpstreamRefused
+
+TO = "0x" + "b0" * 20
+MOST = 2**256 - 1
+
+
+def transaction(
+    to: str | None = TOKEN, data: bytes = b"", value: int = 0, gas: int = 200_000
+) -> Transaction:
+    return Transaction(DYNAMIC_FEE, CHAIN_ID, to, value, data, gas, 10**9, 10**9)
+
+
+def effects(rig: Rig, node: ChainNode, wanted: Transaction) -> Effects:
+    async def both() -> Effects:
+        found = await simulate(node, SIGNER, wanted)
+        return (
+            found if found.failure else await with_balances(node, SIGNER, wanted, found)
+        )
+
+    found: Effects = rig.run(both())
+    return found
+
+
+def test_transfer_of_ether(rig: Rig, node: ChainNode):
+    found = effects(rig, node, transaction(TO, value=10**18, gas=21_000))
+    assert found.block == 1
+    assert found.movements == [Movement(ETHER, SIGNER, TO, 10**18)]
+    assert found.changes == [Change(Asset(ETHER), 10 * 10**18, 9 * 10**18)]
+    page = shown(found, SIGNER)
+    assert list(map(plain, page.changes or [])) == ["−1 ether, then 9 ether"]
+    assert plain(page.movements[0]).startswith("1 ether from this account to 0xB0B0")
+
+
+def test_transfer_of_tokens(rig: Rig, node: ChainNode):
+    data = call_data("transfer(address,uint256)", TO, 1550)
+    found = effects(rig, node, transaction(data=data))
+    assert found.movements == [Movement(TOKEN, SIGNER, TO, 1550)]
+    left = STARTING_TOKENS - 1550
+    assert Change(Asset(TOKEN), STARTING_TOKENS, left) in (found.changes or [])
+    assert found.tokens == {TOKEN: Token("ABC", 2)}
+    page = shown(found, SIGNER)
+    assert plain((page.changes or [])[0]).startswith("−15.5 “ABC” (token 0x7C7C")
+    assert plain((page.changes or [])[0]).endswith("then 984.5")
+    assert page.has_symbols
+
+
+def test_allowance(rig: Rig, node: ChainNode):
+    data = call_data("approve(address,uint256)", TO, MOST)
+    found = effects(rig, node, transaction(data=data))
+    assert found.allowances == [Allowance(TOKEN, SIGNER, TO, MOST)]
+    assert "may move an unlimited amount of “ABC”" in plain(
+        shown(found, SIGNER).allowances[0]
+    )
+
+
+def test_transfer_that_is_only_logged_changes_no_balance(rig: Rig, node: ChainNode):
+    data = call_data("lie(address,uint256)", TO, 1550)
+    found = effects(rig, node, transaction(data=data))
+    assert found.movements == [Movement(TOKEN, SIGNER, TO, 1550)]
+    assert shown(found, SIGNER).changes == []
+
+
+def test_tokens_that_move_without_a_log_are_found(rig: Rig, node: ChainNode):
+    data = call_data("take(address,uint256)", TO, 1550)
+    found = effects(rig, node, transaction(data=data))
+    assert found.movements == []
+    (change,) = shown(found, SIGNER).changes or []
+    assert plain(change).startswith("−15.5 “ABC”")
+
+
+def test_failure_has_its_reason(rig: Rig, node: ChainNode):
+    found = effects(rig, node, transaction(data=call_data("refuse()")))
+    assert found.failure == "execution reverted: not allowed"
+    assert found.is_included
+    assert found.block == 1
+
+
+def test_gas_limit_that_is_too_low_fails(rig: Rig, node: ChainNode):
+    data = call_data("transfer(address,uint256)", TO, 1550)
+    found = effects(rig, node, transaction(data=data, gas=30_000))
+    assert "out of gas" in found.failure
+
+
+def test_transaction_that_no_block_can_include(rig: Rig, node: ChainNode):
+    found = effects(rig, node, transaction(TO, value=11 * 10**18, gas=21_000))
+    assert "insufficient funds" in found.failure
+    assert not found.is_included
+    few = effects(rig, node, transaction(TO, gas=20_000))
+    assert "intrinsic gas too low" in few.failure
+
+
+def test_creation_of_a_contract(rig: Rig, node: ChainNode):
+    found = effects(rig, node, transaction(None, bytes.fromhex("6001600055"), value=5))
+    assert not found.failure
+    (moved,) = found.movements
+    assert (moved.sender, moved.amount) == (SIGNER, 5)
+
+
+def test_chain_that_has_moved_on_has_no_balances(rig: Rig, node: ChainNode):
+    """The two executions are after different blocks, and the second one fails."""
+    wanted = transaction(data=call_data("transfer(address,uint256)", TO, 1))
+    found = effects(rig, node, wanted)
+    failing = replace(wanted, data=call_data("refuse()"))
+    with pytest.raises(UpstreamUnavailable):
+        rig.run(with_balances(node, SIGNER, failing, found))
+
+
+def test_error_that_is_not_the_transactions_is_raised(rig: Rig):
+    class Busy(ChainNode):
+        async def call(self, method: str, *params: Any) -> Any:
+            raise UpstreamRefused(-32005, "too many calls")
+
+    with pytest.raises(UpstreamRefused):
+        rig.run(simulate(Busy(), SIGNER, transaction()))

@@ -1,0 +1,103 @@
+"""Calls of this service's methods by pages, which run in threads.
+
+`with_node` puts a `PageNode` into the scope of the pages' ASGI application. Without it, as
+in tests of single views, nothing is known about the chain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+
+from jsonrpc.errors import RpcError
+from nodeapi.request_id import RequestId
+from nodeapi.upstreams.errors import UpstreamUnavailable
+from postgres.errors import Unavailable
+from wallets.own_node import OwnNode
+from wallets.service import Wallet
+from wallets.upstream import ChainNode, UpstreamRefused
+
+logger = logging.getLogger(__name__)
+
+SCOPE_KEY = "portcullis.wallet_node"
+
+T = TypeVar("T")
+
+
+class PageNode:
+    """Calls this service's methods for code that runs in threads. Nothing is charged."""
+
+    def __init__(self, wallet: Wallet, loop: asyncio.AbstractEventLoop) -> None:
+        self._wallet = wallet
+        self._loop = loop
+
+    def ask(
+        self,
+        scopes: Iterable[str],
+        question: Callable[[Mapping[str, ChainNode]], Awaitable[T]],
+        seconds: float,
+    ) -> T | None:
+        """Return the answer to a question about chains; None if it fails or is late.
+
+        question: gets the nodes of the scopes that are served.
+        """
+        asked = self._ask(list(scopes), question, seconds)
+        future = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        try:
+            return future.result(seconds + 1)
+        except (FutureTimeoutError, CancelledError):
+            future.cancel()
+            return None
+
+    async def _ask(
+        self,
+        scopes: list[str],
+        question: Callable[[Mapping[str, ChainNode]], Awaitable[T]],
+        seconds: float,
+    ) -> T | None:
+        try:
+            async with asyncio.timeout(seconds):
+                return await question(await self.nodes(scopes))
+        except (
+            *(TimeoutError, RpcError, Unavailable),
+            *(UpstreamRefused, UpstreamUnavailable),
+        ) as error:
+            logger.info("a wallet page goes without the chain: %r", error)
+            return None
+
+    async def nodes(self, scopes: list[str]) -> dict[str, ChainNode]:
+        """Return the nodes of the scopes that are served. Raises: RpcError, Unavailable."""
+        wallet, nodes = self._wallet, dict[str, ChainNode]()
+        grant = await wallet.grant()
+        for scope in scopes:
+            network = wallet.network(scope)
+            if network is not None and grant.allows_network(network.id):
+                nodes[scope] = OwnNode(wallet.node, network, grant, RequestId())
+        return nodes
+
+
+def with_node(
+    pages: Callable[..., Awaitable[None]], wallet: Wallet
+) -> Callable[..., Awaitable[None]]:
+    """Return an ASGI application whose pages can call this service's methods."""
+    node: PageNode | None = None
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal node
+        if node is None:  # the event loop is known now
+            node = PageNode(wallet, asyncio.get_running_loop())
+        await pages({**scope, SCOPE_KEY: node}, receive, send)
+
+    return answer
+
+
+def node_of(request: HttpRequest) -> PageNode | None:
+    """Return the node for a page, None if it has none."""
+    scope: dict[str, Any] = getattr(request, "scope", {})
+    return scope.get(SCOPE_KEY)
