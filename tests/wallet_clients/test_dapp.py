@@ -81,7 +81,7 @@ class Dapp:
         photograph(window, "consent")
         inbox = self._context.new_page()
         inbox.goto(f"{window.url.partition('/wallet/')[0]}/wallet/")
-        expect(inbox.get_by_role("link", name="Look at it")).to_be_visible()
+        expect(inbox.get_by_role("link", name="Review")).to_be_visible()
         photograph(inbox, "inbox")
         inbox.close()
         return window

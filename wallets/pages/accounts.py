@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -10,9 +13,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from legible.fields import validate_name
-from wallets.models import Account, Keystore
+from wallets.caip import EIP155
+from wallets.effects.balances import read_balances
+from wallets.effects.page_node import PageNode, node_of
+from wallets.models import Account, ConsentRequest, Keystore
 from wallets.offers import wallet_offer
 from wallets.pages.policy import cause_of, user_of, wallet_page
+from wallets.pages.transactions import ether
+from wallets.pages.words import scope_names
 from wallets.services.accounts import (
     MAX_ACCOUNTS,
     add_account,
@@ -20,6 +28,7 @@ from wallets.services.accounts import (
     remove_account,
     rename_account,
 )
+from wallets.upstream import ChainNode
 
 
 class LabelForm(forms.Form):
@@ -51,6 +60,22 @@ class MoveForm(forms.Form):
     position = forms.IntegerField(min_value=0, max_value=MAX_ACCOUNTS)
 
 
+BALANCE_SECONDS = 3.0
+"""Time limit for reading the balances of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """An account's balance on a network.
+
+    ether: None if it could not be read.
+    """
+
+    network: str
+    scope: str
+    ether: str | None
+
+
 @wallet_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def accounts(request: HttpRequest) -> HttpResponse:
@@ -65,11 +90,13 @@ def accounts(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("wallet:accounts")
     own = list(Account.objects.filter(user=user).select_related("keystore"))
-    names = [
-        [f"{scope}:{account.address}" for scope in _chains(account.namespace)]
-        for account in own
-    ]
-    context = {"accounts": list(zip(own, names, strict=True)), "form": form}
+    lines = _balances(own, node_of(request)) if own else []
+    context = {
+        "accounts": list(zip(own, lines, strict=True)),
+        "form": form,
+        "is_late": any(one.ether is None for line in lines for one in line),
+        "requests": ConsentRequest.objects.pending().filter(dapp__user=user).count(),
+    }
     return render(request, "wallets/accounts.html", context)
 
 
@@ -117,10 +144,30 @@ def _own(request: HttpRequest, pk: int) -> Account:
     return get_object_or_404(Account, pk=pk, user=user_of(request))
 
 
-def _chains(namespace: str) -> list[str]:
-    """Return the scopes of the chains on which an account exists."""
-    return [
+def _balances(accounts: list[Account], node: PageNode | None) -> list[list[Balance]]:
+    """Return the balances of each account on all chains on which it exists."""
+    names = scope_names()
+    scopes = [
         scope
         for scope in wallet_offer(can_sign=False)
-        if scope.startswith(f"{namespace}:")
+        if scope.startswith(f"{EIP155}:")
     ]
+    addresses = [one.address for one in accounts]
+    found: dict[tuple[str, str], int] = {}
+    if node is not None:
+
+        async def read(nodes: Mapping[str, ChainNode]) -> dict[tuple[str, str], int]:
+            return await read_balances(nodes, addresses)
+
+        found = node.ask(scopes, read, BALANCE_SECONDS) or {}
+    return [
+        [
+            Balance(names.get(scope, scope), scope, _ether(found.get((scope, address))))
+            for scope in scopes
+        ]
+        for address in addresses
+    ]
+
+
+def _ether(wei: int | None) -> str | None:
+    return None if wei is None else ether(wei)

@@ -68,7 +68,7 @@ def connections(request: HttpRequest) -> HttpResponse:
         }
         for dapp in page
     ]
-    context = {"page": page, "lines": lines}
+    context = {"page": page, "lines": lines, "has_account": bool(labels)}
     return render(request, "wallets/connections.html", context)
 
 

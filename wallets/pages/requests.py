@@ -18,8 +18,10 @@ from wallets.identity import parse_origin
 from wallets.models import (
     ADD_CHAIN,
     FOR_SESSIONS,
+    Account,
     ConsentRequest,
     ConsentRequestQuerySet,
+    Dapp,
     DappKind,
 )
 from wallets.pages.choices import consent_options, first_choice, read_choice
@@ -56,7 +58,13 @@ def inbox(request: HttpRequest) -> HttpResponse:
         }
         for found in waiting
     ]
-    return render(request, "wallets/inbox.html", {"lines": lines})
+    user = user_of(request)
+    context = {
+        "lines": lines,
+        "has_account": Account.objects.filter(user=user).exists(),
+        "has_dapp": Dapp.objects.filter(user=user).exists(),
+    }
+    return render(request, "wallets/inbox.html", context)
 
 
 @wallet_page

@@ -29,9 +29,9 @@ def test_request_appears_in_the_open_inbox_and_is_approved(context, inhabited: P
     faults: list[str] = []
     page = page_of(context, faults)
     page.goto("/wallet/")
-    expect(page.get_by_text("There are no pending requests")).to_be_visible()
+    expect(page.get_by_text("No pending requests")).to_be_visible()
     request = inhabited.asked("eip155:1", "eip155:137")
-    page.get_by_role("link", name="Look at it").click()  # waits until it is there
+    page.get_by_role("link", name="Review").click()  # waits until it is there
     page.get_by_role("checkbox", name="Polygon").uncheck()
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("status")).to_contain_text(
@@ -55,7 +55,7 @@ def test_inbox_shows_what_comes_and_goes_as_it_is_reported(context, inhabited: P
     )
     page.goto("/wallet/")
     until(page, lambda: words)
-    link = page.get_by_role("link", name="Look at it")
+    link = page.get_by_role("link", name="Review")
     for _ in range(3):
         request = inhabited.asked()
         expect(link).to_be_visible()
@@ -81,14 +81,14 @@ def test_inbox_finds_its_socket_again(context, inhabited: Person, service: Serve
     User.objects.filter(pk=inhabited.user.pk).update(is_active=True)
     expect(warning).to_be_hidden()
     inhabited.asked()
-    expect(page.get_by_role("link", name="Look at it")).to_be_visible()
+    expect(page.get_by_role("link", name="Review")).to_be_visible()
 
 
 def test_list_that_is_up_to_date_keeps_the_focus(context, inhabited: Person):
     inhabited.asked()
     page = page_of(context, [])
     page.goto("/wallet/")
-    link = page.get_by_role("link", name="Look at it")
+    link = page.get_by_role("link", name="Review")
     link.focus()
     with page.expect_response("**/wallet/"):
         announce_user(inhabited.user.pk)

@@ -102,7 +102,7 @@ def look_at(page: Page, asks: str) -> None:
     """Open the one request that waits."""
     page.goto("/wallet/")
     expect(page.get_by_text(asks)).to_be_visible()
-    page.get_by_role("link", name="Look at it").click()
+    page.get_by_role("link", name="Review").click()
 
 
 def sign(page: Page, done: str) -> None:
