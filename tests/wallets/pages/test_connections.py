@@ -76,11 +76,11 @@ def test_list_shows_connected_dapps(person: Person, stranger: Person):
 
 def test_list_costs_the_same_for_many_dapps(person: Person, django_assert_num_queries):
     person.client.get("/wallet/connections")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         person.client.get("/wallet/connections")
     for number in range(20):
         person.pair(f"https://dapp{number}.example")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         person.client.get("/wallet/connections")
 
 
