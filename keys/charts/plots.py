@@ -22,6 +22,16 @@ GAP = 0.16
 _STEPS = 4
 """Approximate number of horizontal lines."""
 
+MAX_LABELLED = 6
+"""Bins with data up to which each value is written into the chart. A chart with so few
+bars or points would otherwise be hard to read."""
+
+_LABEL_GAP = 0.09
+"""Least distance of two labels, as a share of the chart's width."""
+
+_EDGE = 0.1
+"""Share of the chart's width at each side in which labels extend inwards."""
+
 _MINUTE, _HOUR, _DAY = 60 * 10**6, 3600 * 10**6, 86_400 * 10**6
 
 _LONG_STEPS = tuple(
@@ -70,6 +80,20 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """A value that is written into the chart.
+
+    place: percent from the left. top: pixels from the top.
+    anchor: the side on which the text touches its place: start, middle or end.
+    """
+
+    place: str
+    top: str
+    text: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A line of the legend."""
 
@@ -104,6 +128,8 @@ class Plot:
     """Ticks of the value axis, on the left."""
     along: list[Tick]
     """Ticks of the time axis."""
+    labels: list[Label]
+    """Values of the bins, if only a few have data."""
     legend: list[Entry]
     heads: list[str]
     table: list[TableRow]
@@ -150,6 +176,7 @@ def bars(name: str, title: str, window: Window, series: Sequence[Series]) -> Plo
         window=window,
         series=series,
         shapes=shapes,
+        heights=[value or None for value in sums],
         scale=scale,
         write=words.short,
         legend=legend,
@@ -175,13 +202,24 @@ def lines(
         for one, figure in zip(series, figures, strict=True)
     ]
     peak = f"the longest {words.duration(max(known, default=None))}"
+    shapes = [Shape(one.css, _line(scale, one.values)) for one in series]
+    columns = [
+        list(column) for column in zip(*(one.values for one in series), strict=True)
+    ]
+    heights = [
+        max((value for value in column if value is not None), default=None)
+        for column in columns
+    ]
+    if _is_sparse(heights):
+        shapes += [Shape(f"dot {one.css}", _dots(scale, one.values)) for one in series]
     return _plot(
         name=name,
         title=title,
         summary=f"{_stretch(window)}; {peak}.",
         window=window,
         series=series,
-        shapes=[Shape(one.css, _line(scale, one.values)) for one in series],
+        shapes=shapes,
+        heights=heights,
         scale=scale,
         write=words.duration,
         legend=legend,
@@ -258,6 +296,42 @@ def _line(scale: _Scale, values: Sequence[float | None]) -> str:
     return "".join(parts)
 
 
+def _dots(scale: _Scale, values: Sequence[float | None]) -> str:
+    """Return the SVG path of a dot for each value."""
+    return "".join(
+        f"M{number + 0.5} {scale.place(value):.1f}h0"
+        for number, value in enumerate(values)
+        if value is not None
+    )
+
+
+def _is_sparse(heights: Sequence[float | None]) -> bool:
+    """Return whether only a few bins have data."""
+    return 0 < sum(height is not None for height in heights) <= MAX_LABELLED
+
+
+def _labels(
+    scale: _Scale, heights: Sequence[float | None], write: Callable[[float], str]
+) -> Iterator[Label]:
+    """Yield the labels of a sparse chart, those of high values first.
+
+    Values whose labels would overlap others have none.
+    """
+    taken: list[float] = []
+    known = [(height, n) for n, height in enumerate(heights) if height is not None]
+    for height, number in sorted(known, reverse=True):
+        place = (number + 0.5) / len(heights)
+        if all(abs(place - other) >= _LABEL_GAP for other in taken):
+            taken.append(place)
+            anchor = "middle"
+            if place > 1 - _EDGE:
+                place, anchor = (number + 1) / len(heights), "end"
+            elif place < _EDGE:
+                place, anchor = number / len(heights), "start"
+            top = TOP + scale.place(height) - 6
+            yield Label(f"{place:.3%}", f"{top:.1f}", write(height), anchor)
+
+
 def _plot(
     *,
     name: str,
@@ -266,6 +340,7 @@ def _plot(
     window: Window,
     series: Sequence[Series],
     shapes: list[Shape],
+    heights: Sequence[float | None],
     scale: _Scale,
     write: Callable[[float], str],
     legend: list[Entry],
@@ -285,6 +360,7 @@ def _plot(
         is_lines=is_lines,
         across=across,
         along=list(_along(window)),
+        labels=list(_labels(scale, heights, write)) if _is_sparse(heights) else [],
         legend=legend,
         heads=[one.label for one in series],
         table=[_row(window, number, series, cell) for number in range(window.count)],

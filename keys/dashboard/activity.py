@@ -17,8 +17,8 @@ from keys.acting import Acting, acting_of
 from keys.dashboard.access import dashboard_page, own_key
 from keys.models import ApiKey, EventType, KeyEvent, Role
 
-LINES = 50
-"""Lines on a page."""
+LINES = 20
+"""Lines on a page. A phone shows about five at a time."""
 
 MAX_ROWS = 10_000
 """Most rows of a CSV file. It contains the newest events."""

@@ -35,8 +35,8 @@ if TYPE_CHECKING:  # the class is generic for the type checker alone
 else:
     _NetworksField = forms.ModelMultipleChoiceField
 
-KEYS = 50
-"""Maximum number of keys on a page of the list."""
+KEYS = 20
+"""Maximum number of keys on a page of the list. A phone shows about three at a time."""
 
 
 class NameForm(forms.Form):

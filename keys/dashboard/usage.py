@@ -15,7 +15,7 @@ from keys.usage.failures import failures_of
 from keys.usage.panel import Chosen, UnknownChoice, panel
 from keys.usage.ranges import RANGES
 
-FAILED = 20
+FAILED = 10
 """Failed requests on a page. A phone shows about four at a time."""
 
 

@@ -87,6 +87,8 @@ class Panel:
     outcomes: list[tuple[str, str, str]]
     """Outcome, number of calls and share of all calls, as text."""
     plots: list[Plot]
+    closer: Link | None
+    """A link to a shorter range that contains all calls as well."""
     is_empty: bool
     since: datetime
 
@@ -100,6 +102,7 @@ def panel(chosen: Chosen, now: datetime, api_key: ApiKey | None = None) -> Panel
         facts=_facts(found),
         outcomes=_outcomes(found),
         plots=[_volume(chosen, found), _latency(found)] if found.total.calls else [],
+        closer=_closer(chosen, found, now),
         is_empty=not found.total.calls,
         since=found.window.start,
     )
@@ -110,6 +113,19 @@ def _links(chosen: Chosen, name: str) -> list[Link]:
         Link(label, chosen.query(**{name: value}), getattr(chosen, name) == value)
         for value, label in _CHOICES[name].items()
     ]
+
+
+def _closer(chosen: Chosen, found: Usage, now: datetime) -> Link | None:
+    """Return a link to the shortest range that contains all calls, if it is shorter."""
+    if not found.cells:
+        return None
+    first = found.window.moment(min(place for _, place in found.cells))
+    for name, each in RANGES.items():
+        if name == chosen.range:
+            return None
+        if each.window(now).start <= first:
+            return Link(each.label, chosen.query(range=name), False)
+    return None
 
 
 def _facts(found: Usage) -> list[Fact]:

@@ -201,3 +201,32 @@ def test_an_empty_chart_has_axes():
     empty = lines("l", "L", window(), [Series("p50", "a", [None] * 4)], ["–"])
     assert empty.shapes[0].path == ""
     assert empty.along
+
+
+def test_few_values_are_written_into_the_chart() -> None:
+    plot = bars(
+        "v", "Calls", window(24), [Series("ok", "a", [0] * 10 + [7] + [0] * 13)]
+    )
+    (label,) = plot.labels
+    assert (label.text, label.anchor, label.place) == ("7", "middle", "43.750%")
+    assert float(label.top) < TOP + HEIGHT / 8
+    values = [None] * 23 + [1500]
+    plot = lines("l", "Latency", window(24), [Series("p50", "a", values)], [""])
+    (label,) = plot.labels
+    assert (label.text, label.anchor) == (f"1.5{THIN}ms", "end")
+    line, dots = plot.shapes
+    assert (line.css, dots.css) == ("a", "dot a")
+    assert dots.path.startswith("M23.5 ")
+
+
+def test_labels_do_not_overlap() -> None:
+    values = [0] * 10 + [5, 9, 6] + [0] * 11
+    plot = bars("v", "Calls", window(24), [Series("ok", "a", values)])
+    assert [label.text for label in plot.labels] == ["9"]
+
+
+def test_many_values_are_not_written_into_the_chart() -> None:
+    plot = bars("v", "Calls", window(24), [Series("ok", "a", [1] * 24)])
+    assert plot.labels == []
+    plot = lines("l", "L", window(24), [Series("p50", "a", [1.0] * 24)], [""])
+    assert [shape.css for shape in plot.shapes] == ["a"]

@@ -11,6 +11,7 @@ from django.utils import timezone
 from keys.models import ApiKey, DailyUse, KeyFailures
 from keys.services import get_or_create_customer, issue_key
 from keys.usage.daily import today
+from networks.models import Network
 from tests.support.rows import make_network
 from tests.support.usage import add_usage
 
@@ -127,8 +128,24 @@ def test_failed_requests_and_unknown_methods_are_shown_in_pages(
     text = text_of(customer, f"{page(used)}?range=1h")
     assert "Did you mean <code>eth_getBlockByHash</code>?" in text
     assert "<script>x" not in text
-    assert re.findall(r"eth_method(\d+)", text) == [str(n) for n in range(20)]
+    assert re.findall(r"eth_method(\d+)", text) == [str(n) for n in range(10)]
     assert 'href="/docs/errors#InvalidParams">invalid params<' in text
     assert "range=1h&amp;by=method&amp;of=calls&amp;failed=2#failed" in text
-    last = text_of(customer, f"{page(used)}?range=1h&failed=3")
+    last = text_of(customer, f"{page(used)}?range=1h&failed=5")
     assert re.findall(r"eth_method(\d+)", last) == [str(n) for n in range(40, 45)]
+
+
+def test_calls_of_a_short_time_are_offered_in_a_shorter_range(
+    customer: Client, used: ApiKey
+) -> None:
+    text = text_of(customer, f"{page(used)}?range=7d&by=outcome")
+    assert "All of these calls fit into a shorter time span." in text
+    link = 'href="?range=15m&amp;by=outcome&amp;of=calls">Show 15 minutes'
+    hour = link.replace("15m", "1h").replace("15 minutes", "1 hour")
+    day = link.replace("15m", "24h").replace("15 minutes", "24 hours")
+    # The time of calls is known to a bin of three hours.
+    assert any(one in text for one in (link, hour, day))
+    assert "shorter time span" not in text_of(customer, f"{page(used)}?range=15m")
+    add_usage(used, Network.objects.get(), timezone.now() - timedelta(days=6))
+    text = text_of(customer, f"{page(used)}?range=7d")
+    assert "shorter time span" not in text
