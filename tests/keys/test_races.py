@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth import authenticate
@@ -16,17 +17,24 @@ from keys.login import MAX_FAILURES_OF_PAIR
 from keys.models import (
     AccountMail,
     EventType,
+    Invitation,
     KeyEvent,
     LoginFailure,
+    MemberEvent,
+    Membership,
     Plan,
     User,
 )
 from keys.services import (
     SYSTEM,
     Actor,
+    InvitationUseless,
+    accept_invitation,
     get_or_create_customer,
     grant_entitlement,
+    invite,
     issue_key,
+    remove_member,
     switch_customer,
     update_key,
     withdraw_entitlement,
@@ -140,3 +148,31 @@ def test_changes_of_a_key_wait_for_each_other() -> None:
         ["", "first"],
         ["first", "second"],
     ]
+
+
+def test_invitation_is_accepted_once() -> None:
+    account, bob = (
+        User.objects.create_user(f"{name}@example.org") for name in ("account", "bob")
+    )
+    token = invite(account=account, email=bob.email, role="viewer").token
+    accept = partial(accept_invitation, token=token, user=bob, actor=Actor(bob))
+    found = at_once(*[accept] * 4)
+    assert sum(isinstance(one, Membership) for one in found) == 1
+    assert sum(isinstance(one, InvitationUseless) for one in found) == 3
+    assert MemberEvent.objects.filter(type="member.joined").count() == 1
+
+
+def test_owner_who_is_removed_meanwhile_invites_nobody() -> None:
+    account, bob = (
+        User.objects.create_user(f"{name}@example.org") for name in ("account", "bob")
+    )
+    membership = Membership.objects.create(account=account, member=bob, role="owner")
+    with transaction.atomic():
+        remove_member(membership=membership, actor=Actor(account))
+        late = held_up(
+            lambda: invite(
+                account=account, email="x@example.org", role="owner", actor=Actor(bob)
+            )
+        )
+    assert isinstance(outcome(late), ValidationError)
+    assert not Invitation.objects.exists()
