@@ -515,6 +515,7 @@ class NetworkRetired(RpcError):
     network: its slug.
     """
 
+    remedy = "Use another network. The page about networks lists all of them."
     http_status = 410
     code = -32001
     reason = "network_retired"

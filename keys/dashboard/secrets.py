@@ -13,12 +13,14 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
+from keys.acting import acting_of
 from keys.actors import actor_of
 from keys.addresses import base_url, network_url
 from keys.dashboard.access import dashboard_page, opened_networks, own_key, own_version
 from keys.dashboard.api_keys import TypedForm
 from keys.dashboard.snippets import export_line, snippets
 from keys.models import Role
+from keys.policy import with_own_calls
 from keys.services import (
     DEFAULT_OVERLAP,
     OVERLAPS,
@@ -27,7 +29,11 @@ from keys.services import (
     revoke_version,
     roll_key,
 )
+from keys.services.own_keys import create_first_key
 from keys.states import live_versions
+
+FIRST_NAME = "First key"
+"""Name of a key that is created without a form. The customer can rename it."""
 
 _SECONDS = [str(int(overlap.total_seconds())) for overlap in OVERLAPS]
 
@@ -41,6 +47,22 @@ class RollForm(forms.Form):
     )
 
 
+@with_own_calls  # a button makes the first call
+@dashboard_page
+@require_POST
+def first(request: HttpRequest) -> HttpResponse:
+    """Create the first key of an account, and show its secret once."""
+    try:
+        issued = create_first_key(
+            owner=acting_of(request).account, name=FIRST_NAME, actor=actor_of(request)
+        )
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+        return redirect("dashboard:keys")
+    return _show(request, issued)
+
+
+@with_own_calls
 @dashboard_page
 @require_POST
 def reveal(request: HttpRequest, pk: int) -> HttpResponse:
@@ -54,6 +76,7 @@ def reveal(request: HttpRequest, pk: int) -> HttpResponse:
     return _show(request, issued)
 
 
+@with_own_calls
 @dashboard_page(to_look=Role.DEVELOPER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def roll(request: HttpRequest, pk: int) -> HttpResponse:
@@ -118,6 +141,7 @@ def _show(request: HttpRequest, issued: IssuedKey) -> HttpResponse:
         "issued": issued,
         "export": export_line(issued.secret),
         "call": calls[0] if calls else None,
+        "network": networks[0] if networks else None,
         "old": [one for one in live_versions(key) if one.pk != issued.version.pk],
     }
     return render(request, "dashboard/revealed.html", context)

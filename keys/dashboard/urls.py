@@ -34,6 +34,7 @@ urlpatterns = [
         members.withdraw,
         name="withdraw_invitation",
     ),
+    path("keys/first", secrets.first, name="first"),
     path("keys/new", api_keys.create, name="create"),
     path("keys/<int:pk>", api_keys.key, name="key"),
     path("keys/<int:pk>/rename", api_keys.rename, name="rename"),

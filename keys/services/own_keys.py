@@ -12,6 +12,7 @@ from keys.models import ApiKey, User
 from keys.selectors import is_held
 from keys.services.api_keys import create_key, enable_key
 from keys.services.events import Actor, lock
+from keys.services.secrets import IssuedKey, reveal_key
 from networks.models import Network
 
 
@@ -49,6 +50,23 @@ def create_own_key(
         is_issued_by_staff=False,
         actor=actor,
     )
+
+
+@transaction.atomic
+def create_first_key(*, owner: User, name: str, actor: Actor) -> IssuedKey:
+    """Create and reveal the first key of a customer, for all networks.
+
+    Raises: ValidationError as `create_own_key`, and if the customer has a key, so that a
+        page that is reloaded creates no other.
+    """
+    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    if ApiKey.objects.kept().filter(owner=owner).exists():
+        raise ValidationError(
+            "There is a key already. Its secret was shown once: roll the key to get "
+            "another secret."
+        )
+    key = create_own_key(owner=owner, name=name, networks=[], actor=actor)
+    return reveal_key(api_key=key, actor=actor)
 
 
 @transaction.atomic

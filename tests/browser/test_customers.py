@@ -34,6 +34,30 @@ def secret_on(page: Page, live: Live) -> str:
     return secret
 
 
+def test_five_clicks_from_sign_up_to_the_first_call(
+    context: BrowserContext, live: Live
+) -> None:
+    page = context.new_page()
+    page.goto("/account/signup")
+    page.get_by_label("E-mail address").fill("quick@example.org")
+    page.get_by_role("button", name="Send the email").click()  # 1
+    expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
+    page.goto(mailed_path(live, "/account/signup"))  # 2: the link in the mail
+    page.get_by_label("New password", exact=False).first.fill(PASSWORD)
+    page.get_by_label("New password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create the account").click()  # 3
+    page.get_by_role("button", name="Create and reveal the key").click()  # 4
+    page.get_by_role("button", name="Run the call").click()  # 5
+    expect(page.locator("#run-response")).to_contain_text('"result":"0x64"')
+    expect(page.locator("#run-state")).to_contain_text("1 credit")
+    secret = secret_on(page, live)
+
+    page.get_by_role("link", name="Open the console with this key").click()
+    expect(page.get_by_label("API key")).to_have_value(secret)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#status")).to_contain_text("200 OK")
+
+
 def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -> None:
     page = context.new_page()
     page.goto("/")
