@@ -173,6 +173,16 @@ def test_changelog_has_the_form_of_keep_a_changelog():
         assert found == [kind for kind in kinds if kind in found]
 
 
+def test_changelog_of_customers_names_nothing_of_operators():
+    """Settings, commands and targets belong into docs/changes-for-operators.md."""
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    commands = {path.stem for path in ROOT.glob("*/management/commands/[a-z]*.py")}
+    named = set(re.findall(r"`([A-Za-z_]+)", changelog))
+    assert named & (commands | environment_variables()) == set()
+    assert "manage.py" not in changelog
+    assert "`make " not in changelog
+
+
 def test_the_diagram_of_packages_has_every_package():
     diagram = (ROOT / "docs" / "packages.svg").read_text()
     drawn = set(re.findall(r'class="name"[^>]*>([a-z]+)<', diagram))

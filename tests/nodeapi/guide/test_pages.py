@@ -59,7 +59,7 @@ def test_every_method_and_its_credits_are_there() -> None:
 
 def test_changelog_shows_code_as_code() -> None:
     text = page("changelog")
-    assert "<code>audit_state</code> rebuilds" in text
+    assert "<code>eth_simulateV1</code> executes" in text
     assert "`" not in text
 
 
