@@ -100,7 +100,8 @@ def test_key_is_brought_along(person: Person, given):
         ({"private_key": KEY.hex()[1:]}, "not a private key"),
         ({"keystore": {}, "keystore_passphrase": "x"}, "not a keystore of version 3"),
         ({"keystore": "x" * 20_000}, "it is too long"),
-        ({"keystore": "x" * 100_000}, "Give a keystore of at most 16 KiB"),
+        ({"keystore": "x" * 100_000}, "it is too long"),
+        ({"keystore": "x" * 2**21}, "Give a keystore of at most 16 KiB"),
         (
             {"keystore": encrypt(KEY, "theirs", scrypt_n=2, owner=1)},
             "The keystore has another passphrase",
