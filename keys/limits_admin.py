@@ -109,7 +109,7 @@ class KeyLimitsAdmin(SearchByKey, LongList, _KeyLimitsAdmin):
     def has_delete_permission(
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
-        return False  # empty them instead: that is put on record
+        return False  # empty them instead, which the log records
 
     def save_model(
         self,
