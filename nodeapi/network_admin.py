@@ -29,6 +29,7 @@ from nodeapi.deletion.requests import (
     tables_of,
 )
 from nodeapi.explore.reorganisations import recent_reorganisations
+from nodeapi.new_network_form import NewNetworkForm
 from nodeapi.record_sizes import newest_record_sizes
 from nodeapi.status.charts import import_charts
 from nodeapi.status.facts import network_status
@@ -210,6 +211,33 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
             _status_path(network),
             network.slug,
         )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("networks.add_network")
+
+    def add_view(
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show a form of its own, and add the network with block 0 and upstreams."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = NewNetworkForm(request.POST or None, request.FILES or None)
+        network = form.save() if form.is_valid() else None
+        if network is not None:
+            self.log_addition(request, network, "Added.")
+            self.message_user(request, f"{network.name} was added.", messages.SUCCESS)
+            page = reverse("admin:networks_network_change", args=[network.pk])
+            return HttpResponseRedirect(page)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Add network",
+            "opts": self.opts,
+            "form": form,
+        }
+        return TemplateResponse(request, "admin/networks/network/add.html", context)
 
     def get_urls(self) -> list[URLPattern]:
         """Add the status page, and the form that releases a quarantined block."""

@@ -1,0 +1,98 @@
+"""The admin's form that adds a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from legible.fields import validate_name
+from networks.models import Network
+
+MAX_GENESIS_BYTES = 5_000_000
+"""Maximum size of an uploaded genesis.json. Mainnet's has 700,000 bytes."""
+
+
+class NewNetworkForm(forms.Form):
+    """A new network: a built-in or an uploaded genesis, and upstreams."""
+
+    slug = forms.SlugField(
+        max_length=50, help_text="Part of the base address: /SLUG/v3/API_KEY."
+    )
+    name = forms.CharField(max_length=100, validators=[validate_name])
+    public = forms.ChoiceField(label="Built-in network", required=False)
+    genesis = forms.FileField(
+        label="genesis.json", required=False, help_text="geth's, at most 5 MB."
+    )
+    upstreams = forms.CharField(
+        label="URLs of upstreams",
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(
+            attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}
+        ),
+        help_text="One a line: http, https, ws or wss. Headers are set afterwards.",
+    )
+    may_repeat = forms.BooleanField(
+        label="Add a second network with the same chain id and genesis", required=False
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        from evm.public import PUBLIC_NETWORKS  # loads a part of the EVM
+
+        super().__init__(*args, **kwargs)
+        self._public = PUBLIC_NETWORKS
+        titles = [(one.name, one.title) for one in PUBLIC_NETWORKS.values()]
+        public = self.fields["public"]
+        assert isinstance(public, forms.ChoiceField)
+        public.choices = [("", "none, a genesis.json is uploaded"), *titles]
+
+    def clean_slug(self) -> str:
+        """Return the slug. Raises: ValidationError if it is in use."""
+        slug: str = self.cleaned_data["slug"]
+        if Network.objects.filter(slug=slug).exists():
+            raise ValidationError("Another network has this slug.")
+        return slug
+
+    def clean(self) -> dict[str, Any]:
+        """Require one source of the genesis."""
+        cleaned = super().clean() or {}
+        file = cleaned.get("genesis")
+        if bool(cleaned.get("public")) == bool(file):
+            raise ValidationError(
+                "Choose a built-in network, or upload a genesis.json."
+            )
+        if file and file.size > MAX_GENESIS_BYTES:
+            self.add_error("genesis", "The file is larger than 5 MB.")
+        return cleaned
+
+    def save(self) -> Network | None:
+        """Add the network. After an error, the form shows it and None is returned."""
+        from nodeapi.new_network import (  # loads the EVM
+            Addition,
+            NotAdded,
+            add,
+            parse_genesis,
+        )
+
+        cleaned = self.cleaned_data
+        public = self._public.get(cleaned["public"])
+        try:
+            return add(
+                Addition(
+                    slug=cleaned["slug"],
+                    name=cleaned["name"],
+                    genesis=public.genesis()
+                    if public
+                    else parse_genesis(cleaned["genesis"].read()),
+                    genesis_hash=public.genesis_hash if public else b"",
+                    urls=cleaned["upstreams"].split(),
+                    may_repeat=cleaned["may_repeat"],
+                )
+            )
+        except ValidationError as error:
+            self.add_error(None, error.messages)
+        except NotAdded as error:
+            self.add_error(None, str(error))
+        return None
