@@ -30,6 +30,7 @@ NEEDED: dict[str, tuple[Role | None, Role | None]] = {
     "remove_member": (OWNER, OWNER),
     "resend_invitation": (None, OWNER),
     "withdraw_invitation": (None, OWNER),
+    "first": (None, DEVELOPER),
     "create": (DEVELOPER, DEVELOPER),
     "key": (VIEWER, None),
     "rename": (None, DEVELOPER),
