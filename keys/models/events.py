@@ -134,12 +134,3 @@ class KeyEvent(models.Model):
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
         """Events can't be deleted. Raises: TypeError."""
         raise TypeError("events are not deleted")
-
-    @property
-    def author(self) -> str:
-        """The actor's e-mail address, with a member's role. Empty without an actor."""
-        if self.actor is None:
-            return ""
-        return (
-            f"{self.actor} ({self.actor_role})" if self.actor_role else f"{self.actor}"
-        )

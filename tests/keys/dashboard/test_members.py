@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from keys.acting import SESSION_KEY
+from keys.audit_sentences import sentence_of
 from keys.members import accounts_of, role_in
 from keys.models import (
     ApiKey,
@@ -106,7 +107,7 @@ def test_history_names_the_person_and_their_role(customer: Customer) -> None:
     client.post(customer.path("rename"), {"name": "Renamed"}, REMOTE_ADDR="192.0.2.9")
     event = customer.key.events.get(type=EventType.UPDATED)
     assert (event.actor, event.actor_role) == (member(), "developer")
-    assert event.author == "member@example.org (developer)"
+    assert sentence_of(event).before.startswith("member@example.org (developer)")
     seen = text(customer.client.get(customer.path("activity")))
     assert 'member@example.org <span class="badge">developer</span>' in seen
     assert "192.0.2.9" in seen
