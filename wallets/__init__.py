@@ -40,5 +40,6 @@ the consent page, and `watch.subscribe_user` for the inbox.
 A signature has a request of its own kind (`signatures`, `services.signatures`):
 `methods.confirmed` makes it, and `pages.signatures` shows it and signs it with the key
 in the account's keystore (`services.keystores`). `signing` computes signatures and uses
-no Django.
+no Django. `effects` reads from the chain what the pages say about transactions, tokens
+and balances.
 """

@@ -1,7 +1,8 @@
 """Reads, describes and signs what a dapp asks an account's key to sign.
 
 - `messages`: personal_sign. `typed_data`: eth_signTypedData_v4.
-- `transactions`: eth_sendTransaction; `functions` describes contract calls.
+- `known`: typed data of well-known kinds, described in a sentence.
+- `transactions`: eth_sendTransaction.
 - `keys`: private keys, and keystores encrypted with a passphrase.
 
 Each module reads a dapp's input into one value, from which both the page and the
