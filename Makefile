@@ -7,7 +7,7 @@ VENV_PYTHON := .venv/bin/python
 FAST_TESTS := $(addprefix tests/,$(addsuffix .py,$(addprefix config/test_,env setting_types variables services redis lifetime manage serve)) keys)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-versions check lint types migrations documents methods selectors settings audit differential differential-precompiles golden test-consensus test-clients test-wallet-clients test-live build-geth lock bench clean
+.PHONY: help install install-dev run test test-versions check lint types migrations documents methods selectors settings audit differential differential-precompiles golden test-consensus test-clients clients-table test-wallet-clients test-live build-geth lock bench clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
@@ -86,6 +86,10 @@ endef
 
 test-clients: test-wallet-clients ## Test viem, ethers, cast, anvil, curl and web3.py with the service; runs the next target too
 	$(call with_npm,tests/clients)
+
+clients-table: install-dev ## Write the table in docs/clients.md from calls of cast, web3.py, viem and ethers; needs npm
+	@npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund
+	@$(VENV_PYTHON) -m pytest tests/clients/test_method_table.py --write-clients-table
 
 test-wallet-clients: install-dev ## Test published clients and dapps with the wallet, in Node and Chromium
 	$(call with_npm,tests/wallet_clients)

@@ -111,7 +111,7 @@ def service(module_db: None) -> Iterator[Server]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options for the folders of cases of tests/conformance."""
+    """Add the options of tests/conformance and tests/clients."""
     parser.addoption(
         "--execution-apis",
         metavar="DIR",
@@ -121,6 +121,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--geth-tracers",
         metavar="DIR",
         help="folder of cases in the format of go-ethereum's tracer tests",
+    )
+    parser.addoption(
+        "--write-clients-table",
+        action="store_true",
+        help="write the table of docs/clients.md from the run of the clients",
     )
 
 
