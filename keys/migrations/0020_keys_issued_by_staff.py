@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
             name="is_issued_by_staff",
             field=models.BooleanField(
                 default=False,
+                db_default=False,
                 editable=False,
                 help_text="Does not count against the keys that a customer can create.",
             ),

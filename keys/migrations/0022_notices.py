@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='user',
             name='muted_notices',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('quota', "80 % and 100 % of a key's daily quota are used"), ('expiry', 'A key expires in 7 days, and in 1 day'), ('secrets', 'Support revokes or rolls a secret, or deletes a key'), ('tracing', 'Tracing is granted, declined, or about to expire')], max_length=16), blank=True, default=list, editable=False, help_text='Mails about keys that the user has switched off.', size=None),
+            field=django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('quota', "80 % and 100 % of a key's daily quota are used"), ('expiry', 'A key expires in 7 days, and in 1 day'), ('secrets', 'Support revokes or rolls a secret, or deletes a key'), ('tracing', 'Tracing is granted, declined, or about to expire')], max_length=16), blank=True, db_default=[], default=list, editable=False, help_text='Mails about keys that the user has switched off.', size=None),
         ),
         migrations.CreateModel(
             name='Notice',

@@ -51,6 +51,7 @@ class ApiKey(models.Model):
     )
     is_issued_by_staff = models.BooleanField(
         default=False,
+        db_default=False,
         editable=False,
         help_text="Does not count against the keys that a customer can create.",
     )

@@ -54,6 +54,7 @@ class User(AbstractUser):
     muted_notices = ArrayField(
         models.CharField(max_length=16, choices=NoticeKind.choices),
         default=list,
+        db_default=[],
         blank=True,
         editable=False,
         help_text="Mails about keys that the user has switched off.",
