@@ -126,7 +126,7 @@ def _requests() -> Section:
         f"Open requests for tracing ({number})"
         if count
         else "Open requests for tracing",
-        ["Key", "Network", "Tracers", "Reason", "Since (UTC)"],
+        ["Key", "Network", "Tracers", "Reason", "Since"],
         "No pending requests.",
         [
             [
@@ -137,7 +137,7 @@ def _requests() -> Section:
                 Cell(asked.network.slug),
                 Cell(", ".join(asked.tracers) or "all"),
                 Cell(shown(asked.reason), css="long"),
-                Cell(f"{asked.requested_at:%Y-%m-%d %H:%M}"),
+                Cell(f"{asked.requested_at:%Y-%m-%d}"),
             ]
             for asked in (queue.oldest if queue else [])
         ],
@@ -153,7 +153,7 @@ def _troubles() -> Rows:
                 one.network.slug,
                 reverse("admin:networks_network_status", args=[one.network.pk]),
             ),
-            Cell(one.what),
+            Cell(one.what, css="long"),
             Cell(one.detail, css="long"),
         ]
         for one in troubles(timezone.now())[: staff_facts.SHOWN]

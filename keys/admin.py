@@ -264,7 +264,7 @@ class ApiKeyAdmin(LongList, KeyActions):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         keys: QuerySet[ApiKey] = super().get_queryset(request)
-        keys = keys.prefetch_related(*_shown_in_the_list())
+        keys = keys.select_related("owner").prefetch_related(*_shown_in_the_list())
         used = DailyUse.objects.filter(day=today(), api_key=OuterRef("pk"))
         return keys.annotate(spent_today=Subquery(used.values("credits")))
 

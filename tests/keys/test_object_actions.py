@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from keys.models import (
     AccessRequest,
@@ -204,6 +206,25 @@ def test_selector_shows_name_hint_and_owner(staff: Client, issued: IssuedKey) ->
     ]
     form = staff.get(f"/admin/keys/keylimits/add/?api_key={issued.api_key.pk}")
     assert label in form.content.decode()
+
+
+def test_selector_takes_as_many_queries_for_many_keys_as_for_few(
+    staff: Client, issued: IssuedKey
+) -> None:
+    def queries() -> int:
+        field = {"model_name": "keylimits", "field_name": "api_key"}
+        with CaptureQueriesContext(connection) as context:
+            found = staff.get(
+                "/admin/autocomplete/", {"term": "prod", "app_label": "keys", **field}
+            )
+            assert found.json()["results"]
+        return len(context)
+
+    before = queries()
+    for number in range(3):
+        owner = get_or_create_customer(email=f"{number}@example.org")
+        issue_key(owner=owner, name="prod")
+    assert queries() == before
 
 
 def test_token_is_shown_with_a_call(staff: Client) -> None:
