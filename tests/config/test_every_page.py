@@ -25,6 +25,8 @@ ARGUMENTS = {
     "path": "1",
     "slug": "alpha",
     "hash": "0x" + "ab" * 32,
+    "address": "0x" + "ab" * 20,
+    "number": "7",
 }
 """By converter. Nothing is there by these names but the network."""
 

@@ -188,5 +188,5 @@ def test_list_shows_what_each_follower_does(network: Network) -> None:
     make_network("files")
     report(network)
     _, dev, files = output("list_networks").splitlines()
-    assert dev.split()[-2:] == ["1", "following"]
-    assert files.split()[-3:] == ["0", "no", "upstreams"]
+    assert dev.split()[-3:] == ["1", "following", "visible"]
+    assert files.split()[-4:] == ["0", "no", "upstreams", "visible"]
