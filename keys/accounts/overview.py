@@ -18,7 +18,7 @@ class NoticesForm(forms.Form):
     """The mails that a user wants to get."""
 
     wanted = forms.MultipleChoiceField(
-        label="Mails about keys",
+        label="Emails about keys",
         choices=NoticeKind.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
@@ -39,6 +39,6 @@ def overview(request: HttpRequest) -> HttpResponse:
         wanted = form.cleaned_data["wanted"]
         user.muted_notices = [kind for kind in NoticeKind.values if kind not in wanted]
         user.save(update_fields=["muted_notices"])
-        messages.success(request, "Your choice of mails is saved.")
+        messages.success(request, "Your choice of emails is saved.")
         return redirect("account")
     return render(request, "account/overview.html", {"form": form})

@@ -167,7 +167,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 def disable(request: HttpRequest, pk: int) -> HttpResponse:
     """Disable a key until it is enabled again."""
     disable_key(api_key=own_key(request, pk), actor=actor_of(request))
-    messages.success(request, "Disabled. Calls with this key are refused from now on.")
+    messages.success(request, "Disabled. Calls with this key are rejected from now on.")
     return redirect("dashboard:key", pk)
 
 

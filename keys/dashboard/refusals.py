@@ -30,7 +30,7 @@ MENDING = {
     "method_not_entitled": "Request access under Tracing.",
     "network_not_enabled": "Create a key that opens this network.",
     "origin_not_allowed": "Add the origin of your page to the allowlist.",
-    "rate_limited": "Wait for what Retry-After says, and spread your calls.",
+    "rate_limited": "Wait for the time in Retry-After, and distribute calls evenly.",
     "response_too_large": "Ask for less at a time.",
     "too_many_calls": "Wait for answers before you send more calls on a socket.",
     "too_many_executions": "Wait for the answers of calls before you send more of them.",
