@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from django.db import models
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from keys.models.api_keys import ApiKey
+from keys.models.append_only import AppendOnly
 from keys.models.members import Role
 from keys.models.tokens import ApiToken
 from keys.models.users import User
@@ -73,10 +73,10 @@ class KeyEventQuerySet(models.QuerySet["KeyEvent"]):
         return self.exclude(type=EventType.ANNOTATED)
 
 
-class KeyEvent(models.Model):
+class KeyEvent(AppendOnly):
     """One change of a key, written in the transaction of the change and never modified.
 
-    Triggers in the database enforce what `save` and `delete` check here.
+    Triggers in the database enforce what `AppendOnly` checks.
     """
 
     at = models.DateTimeField(default=timezone.now)
@@ -124,13 +124,3 @@ class KeyEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type} at {self.at:%Y-%m-%d %H:%M:%S}"
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Insert a new event. Raises: TypeError for an existing one."""
-        if self.pk is not None:
-            raise TypeError("events are not changed")
-        super().save(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Events can't be deleted. Raises: TypeError."""
-        raise TypeError("events are not deleted")

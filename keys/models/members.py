@@ -6,12 +6,11 @@ of its owners, without a row. Each other member has a row.
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from keys.models.append_only import AppendOnly
 from keys.models.users import User
 from legible.fields import EmailField
 
@@ -101,10 +100,10 @@ class MemberEventType(models.TextChoices):
     LEFT = "member.left", "left"
 
 
-class MemberEvent(models.Model):
+class MemberEvent(AppendOnly):
     """One change of an account's members, written in its transaction, never modified.
 
-    A trigger in the database enforces what `save` and `delete` check here.
+    A trigger in the database enforces what `AppendOnly` checks.
     """
 
     at = models.DateTimeField(default=timezone.now)
@@ -144,16 +143,6 @@ class MemberEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type} at {self.at:%Y-%m-%d %H:%M:%S}"
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Insert a new event. Raises: TypeError for an existing one."""
-        if self.pk is not None:
-            raise TypeError("events are not changed")
-        super().save(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Events can't be deleted. Raises: TypeError."""
-        raise TypeError("events are not deleted")
 
     @property
     def subject(self) -> str:

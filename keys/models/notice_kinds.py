@@ -6,7 +6,7 @@ from django.db import models
 
 
 class NoticeKind(models.TextChoices):
-    """What a notice is about. The values never change."""
+    """The subject of a notice. The values never change."""
 
     QUOTA = "quota", "80 % and 100 % of a key's daily quota are used"
     EXPIRY = "expiry", "A key expires in 7 days, and in 1 day"
