@@ -8,6 +8,7 @@ from typing import Any
 from evm.fork import Fork
 from evm.transactions import CREATE_ADDRESS, Transaction
 from tests.support.executed import SENDER
+from tests.support.random_arguments import text, word
 from tests.support.random_calls import (
     CONTRACTS,
     OTHERS,
@@ -18,14 +19,6 @@ from tests.support.random_calls import (
 _CALLCODE = 0xF2
 _MOVED = b"\xab" * 20
 _PRECOMPILES = [n.to_bytes(20, "big") for n in range(1, 10)]
-
-
-def text(value: bytes) -> str:
-    return "0x" + value.hex()
-
-
-def word(value: int) -> str:
-    return f"0x{value:064x}"
 
 
 class RandomPayloads:
