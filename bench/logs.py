@@ -145,7 +145,7 @@ def _postgres_pid() -> int:
 
 
 def _wait_until_idle(target: Target) -> None:
-    """Wait until a server that nobody asks has finished its own work.
+    """Wait until a server without requests has finished its background work.
 
     geth does not report how far its log index is. Raises: RuntimeError.
     """

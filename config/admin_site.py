@@ -26,10 +26,10 @@ _FORMS = {"add_view", "change_view"}
 
 
 class Selector(AutocompleteJsonView):
-    """Results of a selector, labelled by the model's admin if it has `selector_label`."""
+    """Options of a selection field, labelled by the model admin's `selector_label`."""
 
     def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
-        """Return the id and the label of a result."""
+        """Return the id and the label of an option."""
         found: dict[str, str] = super().serialize_result(  # type: ignore[misc]  # not in the stubs
             obj, to_field_name
         )
@@ -41,14 +41,14 @@ class Site(AdminSite):
     """Runs a form view again if saving failed because of a concurrent change."""
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Show what staff have to do, and the list of models."""
+        """Show open tasks of staff, and the list of models."""
         from config.front_page import sections  # models are not loaded before
 
         context = {"sections": sections(request), **(extra_context or {})}
         return super().index(request, context)
 
     def autocomplete_view(self, request: HttpRequest) -> Any:
-        """Return the results of a selector."""
+        """Return the options of a selection field."""
         return Selector.as_view(admin_site=self)(request)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""The admin's first page: what staff have to do, before the list of models.
+"""The admin's first page: open tasks of staff, before the list of models.
 
 Each section is a short table whose rows link to the page where they are dealt with. A
 user gets the sections that their permissions allow. The queries of a section have a time
@@ -36,7 +36,7 @@ class Cell:
 class Section:
     """A table of the first page.
 
-    nothing: the sentence without rows. more: label and address of the whole list.
+    nothing: shown if there are no rows. more: label and address of the whole list.
     is_late: whether the time limit was reached, so that the rows are unknown.
     """
 

@@ -79,7 +79,7 @@ def resolve_acting(request: HttpRequest, user: User, key: int | None) -> Acting:
 
 
 def acting_of(request: HttpRequest) -> Acting:
-    """Return what a page of the dashboard acts for. `dashboard_page` has found it out."""
+    """Return the account of a dashboard page, which `dashboard_page` has resolved."""
     acting = getattr(request, "acting", None)
     assert isinstance(acting, Acting)
     return acting

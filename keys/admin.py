@@ -277,7 +277,7 @@ class ApiKeyAdmin(LongList, KeyActions):
         return queryset, False
 
     def selector_label(self, obj: ApiKey) -> str:
-        """Return the label of a key in the selectors of other pages."""
+        """Return the label of a key in the selection fields of other pages."""
         return key_label(obj)
 
     @admin.display(description="live secrets")

@@ -25,7 +25,7 @@ MAX_NAMES = 100
 becomes frequent is counted before it is shown."""
 
 KEEP_NAMES_DAYS = 30
-"""An unknown method is forgotten if it is not called for this time."""
+"""An unknown method is removed after this time without a call."""
 
 MAX_KEYS = 500
 """Keys whose failures are kept in memory between two writes. Failures of further keys are

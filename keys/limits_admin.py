@@ -63,7 +63,7 @@ class PlanAdmin(_PlanAdmin):
 
 
 class KeyChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A selector of keys that shows name, hint and owner."""
+    """A selection of keys that shows name, hint and owner."""
 
     def label_from_instance(self, obj: Any) -> str:
         """Return the label of a selected key."""

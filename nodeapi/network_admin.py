@@ -23,9 +23,9 @@ from networks.admin import NetworkAdmin
 from networks.models import Network, NetworkState
 from networks.services import change_state
 from nodeapi.deletion.requests import (
-    lonely_keys,
     reason_against,
     request_deletion,
+    single_network_keys,
     tables_of,
 )
 from nodeapi.explore.reorganisations import recent_reorganisations
@@ -121,7 +121,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         posted = request.POST if "confirmed" in request.POST else None
         form = DeletionForm(network.slug, posted)
         if not form.is_valid():
-            lonely, is_complete = lonely_keys(network)
+            keys, is_complete = single_network_keys(network)
             tables = [one for one in tables_of(network) if one.about]
             return self._ask(
                 request,
@@ -130,7 +130,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
                 "delete_network",
                 reason=reason_against(network),
                 tables=tables,
-                lonely=lonely,
+                single_network_keys=keys,
                 is_complete=is_complete,
             )
         try:

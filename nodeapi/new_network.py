@@ -83,11 +83,11 @@ def add(addition: Addition) -> Network:
     first = verified.block.header.hash
     if addition.genesis_hash and first != addition.genesis_hash:
         raise NotAdded(f"Block 0 is 0x{first.hex()}, which is not that of the network.")
-    twin = twin_of(config.chain_id, first)
-    if twin is not None and not addition.may_repeat:
+    existing = network_of_chain(config.chain_id, first)
+    if existing is not None and not addition.may_repeat:
         raise NotAdded(
-            f"The network {twin.slug} has the same chain id and genesis. Confirm that "
-            "you want a second one."
+            f"The network {existing.slug} has the same chain id and genesis. "
+            "Confirm that you want a second one."
         )
     asyncio.run(_check_upstreams(addition.urls, headers, config.chain_id, first))
     with (
@@ -103,7 +103,7 @@ def add(addition: Addition) -> Network:
         )
 
 
-def twin_of(chain_id: int, genesis_hash: bytes) -> Network | None:
+def network_of_chain(chain_id: int, genesis_hash: bytes) -> Network | None:
     """Return the oldest network with a chain id and genesis, None if there is none."""
     found = Network.objects.filter(chain_id=chain_id, genesis_hash=genesis_hash)
     return found.first()

@@ -134,7 +134,7 @@ class _Source:
         self._directory = directory
         self._arrivals = arrivals
         self._last_arrival: int | None = None
-        """Of the local pool: the last one reported. None before it was read."""
+        """The last reported addition to the local pool; None before the first read."""
         self._network_id = network_id
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._waiting: OrderedDict[str, None] = OrderedDict()

@@ -27,7 +27,7 @@ EVM_WALLET = f"{WALLET}:{EIP155}"
 
 _OF_UPSTREAMS = frozenset({"eth_sendRawTransactionSync"})
 """Methods that only work on networks with upstreams: without them, no block includes a
-transaction, so that its receipt is waited for in vain."""
+transaction, so that waiting for its receipt always times out."""
 
 _TRACERS = {
     "trace_block": frozenset({Tracer.FLAT_CALL}),

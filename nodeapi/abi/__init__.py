@@ -5,7 +5,7 @@
 `manage.py write_selectors` writes `selectors.json`; `selectors` looks them up; `values`
 decodes data; `decoding` decodes calls, results, errors and logs; `text` formats values.
 
-Everything here is pure and bounded: data come from strangers. A decoder reads each byte
+Everything here is pure and bounded, because data is untrusted. A decoder reads each byte
 at most once and returns at most MAX_VALUES values, whatever offsets and lengths say.
 Source: https://docs.soliditylang.org/en/latest/abi-spec.html
 """

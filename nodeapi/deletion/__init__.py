@@ -2,7 +2,7 @@
 
 - `tables`: the tables with rows of a network, and the deletion of a batch of rows.
 - `progress`: the estimated and deleted rows of each table.
-- `requests`: what a deletion deletes, and its start.
+- `requests`: the preview of a deletion, and its start.
 - `job`: the job, which `manage.py follow` runs in a process of its own.
 
 Each batch is a short transaction that deletes rows by a key and stores the progress.

@@ -99,7 +99,7 @@ class _Job:
             new = TableProgress(meta.db_table, str(meta.verbose_name_plural))
             tables.setdefault(meta.db_table, new)
         for _ in range(PASSES):
-            _disable_lonely_keys(self._network_id, deletion.slug)
+            _disable_single_network_keys(self._network_id, deletion.slug)
             if not self._delete_rows(deletion.pk, tables):
                 return False
             if self._delete_network(deletion.pk):
@@ -174,7 +174,7 @@ class _Job:
         return True
 
 
-def _disable_lonely_keys(network_id: int, slug: str) -> None:
+def _disable_single_network_keys(network_id: int, slug: str) -> None:
     """Disable the keys that are valid for this network only.
 
     Without their last network they would be valid for all networks.
@@ -190,9 +190,9 @@ def _disable_lonely_keys(network_id: int, slug: str) -> None:
             return
         after = found[-1].pk
         opened = ApiKey.objects.filter(pk__in=[key.pk for key in found])
-        lonely = opened.annotate(opens=Count("networks")).filter(opens=1)
+        only_here = opened.annotate(opens=Count("networks")).filter(opens=1)
         reason = f"its only network, {slug}, was deleted"
-        for key in lonely.order_by("pk"):
+        for key in only_here.order_by("pk"):
             disable_key(api_key=key, reason=reason)
 
 

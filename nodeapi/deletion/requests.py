@@ -1,4 +1,4 @@
-"""What the deletion of a network deletes, and its start."""
+"""The preview of a network's deletion, and its start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tables_of(network: Network) -> list[TableProgress]:
     return found
 
 
-def lonely_keys(network: Network) -> tuple[int, bool]:
+def single_network_keys(network: Network) -> tuple[int, bool]:
     """Return the number of keys that are valid for this network only.
 
     Returns: the number, and whether all keys of the network were examined.
@@ -48,8 +48,8 @@ def lonely_keys(network: Network) -> tuple[int, bool]:
             " WHERE network_id = %s LIMIT %s) AS one",
             (network.pk, network.pk, KEYS_EXAMINED),
         ).fetchone()
-    lonely, examined = row or (0, 0)
-    return int(lonely), int(examined) < KEYS_EXAMINED
+    found, examined = row or (0, 0)
+    return int(found), int(examined) < KEYS_EXAMINED
 
 
 def reason_against(network: Network) -> str:

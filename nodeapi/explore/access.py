@@ -23,7 +23,7 @@ View = Callable[..., HttpResponse]
 def login_unless_public(view: View) -> View:
     """Redirect anonymous visitors to the login, except on pages of public networks.
 
-    view: its pages are those of one network, whose slug is an argument; or of all.
+    view: shows the network in its argument `slug`, or all networks without one.
     """
 
     @wraps(view)

@@ -67,7 +67,7 @@ class Account:
 
     @property
     def kind(self) -> str:
-        """What the account is, in a word or two."""
+        """The type of the account, such as `contract`."""
         if self.delegate:
             return "delegating account"
         return "contract" if self.code_hash else "account"
@@ -136,7 +136,7 @@ def transactions(network: Network, address: bytes, before: Cursor | None) -> Pag
     missing_below = backfill.values_list("missing_below", flat=True).first()
     number = (network.head_number or 0) if before is None else before.number
     with connection.cursor() as cursor:
-        # Of the cursor's block, perhaps no transaction is left.
+        # All transactions of the cursor's block may be on earlier pages.
         cursor.execute(_APPEARANCES, [network.pk, address, number, PAGE_SIZE + 2])
         blocks = [(row[0], row[1], bytes(row[2])) for row in cursor]
     found = list(islice(_places(blocks, before), PAGE_SIZE + 1))

@@ -5,4 +5,4 @@ from __future__ import annotations
 from django.views.decorators.cache import cache_control
 
 private = cache_control(private=True, no_store=True)
-"""Decorator: nobody stores the page, because it depends on the visitor."""
+"""Decorator: forbids caching, because the page depends on the visitor."""

@@ -30,7 +30,7 @@ SHOWN_CLIENTS = ("curl", "web3py", "viem")
 
 
 class Response(NamedTuple):
-    """What an example prints. name: that of the example."""
+    """The output of an example. name: that of the example."""
 
     name: str
     text: str
@@ -100,7 +100,7 @@ def _called(heads: list[Head]) -> Head | None:
 
 
 def _responses(called: Head) -> list[Response]:
-    """Return what the examples print, in the order of SHOWN_CLIENTS."""
+    """Return the output of the examples, in the order of SHOWN_CLIENTS."""
     result = f'{{"jsonrpc":"2.0","id":1,"result":"{called.result}"}}'
     return [
         Response("curl", result),

@@ -1,4 +1,4 @@
-"""What the home page shows to everyone: heads of networks, plans, and one trace.
+"""Public data of the home page: heads of networks, plans, and one trace.
 
 All of it is computed at most once in a few seconds, whatever the number of visitors.
 """

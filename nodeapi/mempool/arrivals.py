@@ -34,7 +34,7 @@ class Arrival(NamedTuple):
 
 
 class Arrivals:
-    """Reads what is added to local pools. The methods raise Unavailable."""
+    """Reads additions to local pools. The methods raise Unavailable."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

@@ -1,4 +1,4 @@
-"""Networks and upstreams that need staff, for the admin's first page."""
+"""Networks and upstreams that need attention, for the admin's first page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trouble:
 
 
 def troubles(now: datetime) -> list[Trouble]:
-    """Return what is wrong with followed networks and their upstreams.
+    """Return the problems of followed networks and their upstreams.
 
     The number of queries does not depend on the number of networks.
     """

@@ -1,4 +1,4 @@
-"""A queue that serves keys in turn, and the keys for which a worker is not given away."""
+"""A queue that serves keys in turn, and a limit for keys whose executions take long."""
 
 from __future__ import annotations
 

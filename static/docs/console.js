@@ -25,9 +25,9 @@ function link(text, href) {
   return element("a", { href }, text);
 }
 
-// What is kept for the tab.
+// The values that are stored for the tab.
 
-// Returns what was kept, unless another user has logged in meanwhile.
+// Returns the stored values, unless another user has logged in meanwhile.
 function restored() {
   const { user } = form.dataset;
   let found = {};

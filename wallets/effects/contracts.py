@@ -1,6 +1,6 @@
-"""What contracts say about themselves: names and decimals of tokens, hashes of domains.
+"""Values that contracts report: names and decimals of tokens, hashes of domains.
 
-Anybody can deploy a contract with any name. Pages say whose statement a name is.
+A contract can have any name. Pages therefore say that a name comes from the contract.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ page."""
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a known contract and tokens say.
+    """Values that a known contract and tokens report.
 
     is_confirmed: whether the contract returns the hash of the domain that is signed.
     tokens: by address.
@@ -47,7 +47,7 @@ def token_calls(token: str) -> list[dict[str, str]]:
 
 
 def read_token(symbol: Mapping[str, Any], decimals: Mapping[str, Any]) -> Token:
-    """Return what a token's contract says, from the results of two calls."""
+    """Return a token's symbol and decimals from the results of two calls."""
     return Token(_read_symbol(returned(symbol)), _read_decimals(returned(decimals)))
 
 
@@ -59,7 +59,7 @@ def returned(result: Mapping[str, Any]) -> bytes:
 
 
 async def read_facts(node: ChainNode, known: Known) -> Facts:
-    """Read what the contracts of known typed data say, after the newest block.
+    """Read the contracts of known typed data after the newest block.
 
     Raises: UpstreamUnavailable, UpstreamRefused.
     """

@@ -1,6 +1,6 @@
 """Movements of ether and tokens, and allowances, that a simulation's logs report.
 
-A contract can log what it wants: a log says what the contract reports, not what it did.
+A log is the statement of a contract. The contract may have done something else.
 Source: ERC-20, ERC-721, ERC-1155; WETH9 for Deposit and Withdrawal; execution-apis
     src/eth/execute.yaml for the logs of ether
 """
@@ -81,7 +81,7 @@ def read_logs(
 
 
 def _read(log: Mapping[str, Any]) -> Iterator[Movement | Allowance]:
-    """Yield what a log reports. Raises: ValueError, IndexError for malformed ones."""
+    """Yield movements and allowances of a log. Raises: ValueError, IndexError."""
     topics, token = log["topics"], log["address"]
     if not topics:
         return

@@ -42,7 +42,7 @@ _MAX_REASON = 300
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """What an account can have a balance of.
+    """Ether, or a token of which an account can have a balance.
 
     token: as in `Movement`. number: for ERC-1155, else None.
     """
@@ -69,7 +69,7 @@ class Effects:
     is_included: whether a block could include it although it fails.
     movements, allowances: as its logs report them.
     changes: of the sender's balances; None if they could not be read.
-    tokens: what the contracts say about themselves, by address.
+    tokens: symbols and decimals, by address.
     """
 
     block: int | None

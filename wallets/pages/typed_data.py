@@ -16,7 +16,7 @@ from wallets.signing.typed_data import Field, TypedData
 from wallets.upstream import ChainNode
 
 FACTS_SECONDS = 4.0
-"""Time limit for reading what the contracts say."""
+"""Time limit for reading contracts."""
 
 
 def describe_typed_data(
@@ -54,7 +54,7 @@ def describe_typed_data(
 
 
 def _facts(known: Known, scope: str, node: PageNode | None) -> Facts | None:
-    """Return what the contracts say, None if they could not be read in time."""
+    """Return values that contracts report, None if they could not be read in time."""
     if node is None:
         return None
 

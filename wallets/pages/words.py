@@ -66,7 +66,7 @@ def group_words(group: Group, methods: Iterable[str]) -> GroupWords:
 
 
 def _kinds_read(methods: tuple[str, ...]) -> str:
-    """Return what methods read: `blocks and transactions; logs`."""
+    """Return the kinds of data that methods read: `blocks and transactions; logs`."""
     found = [
         kind
         for kind, starts in _READS.items()

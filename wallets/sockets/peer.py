@@ -77,7 +77,7 @@ class Peer:
         self._bucket = limits.Bucket(time.monotonic)
         self._calls: set[asyncio.Task[None]] = set()
         self._cancelled: dict[bytes, asyncio.Event] = {}
-        """Of each call in progress, by its id, the event that cancels it."""
+        """The event that cancels a call in progress, by the id of the call."""
         self._sent_session = NO_SESSION
         """The session as it was last sent to the client."""
         self._subscriptions: dict[str, tuple[DappSubscription, Feed]] = {}

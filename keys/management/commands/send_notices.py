@@ -1,4 +1,4 @@
-"""`manage.py send_notices`: send mails about quotas and expiries, and those that wait."""
+"""`manage.py send_notices`: send mails about quotas and expiries, and queued mails."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from networks.models import Network
 from nodeapi.deletion.job import DeletionFailed, network_of, run_deletion
 from nodeapi.deletion.progress import TableProgress
 from nodeapi.deletion.requests import (
-    lonely_keys,
     reason_against,
     request_deletion,
+    single_network_keys,
     tables_of,
 )
 from server.lifeline import end_with_parent
@@ -80,7 +80,7 @@ class Command(BaseCommand):
             raise CommandError(f"there is no network {slug!r}")
         if reason := reason_against(network):
             raise CommandError(reason)
-        keys, is_complete = lonely_keys(network)
+        keys, is_complete = single_network_keys(network)
         self.stdout.write(_description(network, tables_of(network)))
         more = "" if is_complete else "at least "
         self.stdout.write(f"Keys without another network, disabled: {more}{keys:,}")

@@ -8,7 +8,7 @@ function hexChainId(scope) {
 }
 
 function dappChain(wallet, store, session) {
-  let offering; // the promise of what the wallet offers
+  let offering; // the promise of the scopes that the wallet offers
 
   function granted() {
     return Object.keys(session.scopes).filter((scope) => scope.startsWith(EIP155));

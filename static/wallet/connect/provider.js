@@ -48,7 +48,7 @@ function ethereumProvider({ api, socket, session, subscriptions, store, chain, i
     return provider;
   }
 
-  // Emits what has changed since the last time.
+  // Emits the changes since the last call.
   function report() {
     const before = known;
     known = { accounts: methods.accounts(), scope: chain.known() };

@@ -52,7 +52,7 @@ function renewedSubscriptions(socket, session) {
     return found ? { ...params, request: { ...params.request, params: [found.id] } } : params;
   }
 
-  // Notes what an answered wallet_invokeMethod has opened or ended.
+  // Records the subscription that an answered wallet_invokeMethod has opened or ended.
   function answered(params, { result }) {
     if (!result) return;
     const { scope, request } = params;

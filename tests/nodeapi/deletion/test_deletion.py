@@ -32,8 +32,8 @@ from nodeapi.deletion import job, tables
 from nodeapi.deletion.job import DeletionFailed, run_deletion
 from nodeapi.deletion.progress import TableProgress, decode
 from nodeapi.deletion.requests import (
-    lonely_keys,
     request_deletion,
+    single_network_keys,
     tables_of,
 )
 from nodeapi.models import AbiEntry, Block, ContractAbi, UpstreamStatus
@@ -137,7 +137,7 @@ def test_key_without_another_network_does_not_open_all_networks(
     networks: tuple[Network, Network], keys: list[IssuedKey]
 ) -> None:
     _, gone = networks
-    assert lonely_keys(gone) == (1, True)
+    assert single_network_keys(gone) == (1, True)
     delete(gone)
     states = ApiKey.objects.order_by("id").values_list("name", "is_enabled")
     assert list(states) == [("both", True), ("one", False), ("all", True)]

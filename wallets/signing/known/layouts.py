@@ -19,7 +19,7 @@ FULL = f"{DOMAIN}(string name,string version,uint256 chainId,address verifyingCo
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a description is made from.
+    """The input of a description.
 
     signer: address of the account that signs, in lower case.
     contract: the domain's verifying contract, in lower case.

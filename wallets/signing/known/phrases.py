@@ -39,7 +39,7 @@ Sentence = tuple[Phrase, ...]
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a token's contract says about itself.
+    """Symbol and decimals that a token's contract reports.
 
     symbol: "" if it says none, or one with unusual characters.
     decimals: None if it does not say.
