@@ -62,7 +62,7 @@ def _describe(reading: Reading) -> Summary | None:
     )
     warnings: tuple[Sentence, ...] = ()
     if receiver not in (ZERO_ADDRESS, reading.signer):
-        text = "What is bought goes to {}, not to the account that signs."
+        text = "The bought token goes to {}, not to the account that signs."
         warnings = (sentence(text, address(receiver)),)
     if order["buyAmount"] == 0:
         text = "The order accepts {} in exchange."

@@ -28,6 +28,8 @@ from wallets.signing.known.phrases import (
     until,
 )
 
+_REVOKES = "Revokes the permission of {} to move {} from {}; this can be submitted{}."
+
 
 def other_owner(owner: str, signer: str) -> tuple[Sentence, ...]:
     """Return the warning about data that names another account than the signing one."""
@@ -43,12 +45,11 @@ def _describe_permit(reading: Reading) -> Summary | None:
     owner = of_account(message["owner"], reading.signer)
     deadline = until(message["deadline"], reading.now)
     if amount == 0:
-        text = "Takes back what {} may move of {} from {}; this can be submitted{}."
         name = token_name(token, reading.tokens)
-        main = sentence(text, spender, name, owner, deadline)
+        main = sentence(_REVOKES, spender, name, owner, deadline)
     else:
         text = (
-            "Lets {} move {} from {} to anyone, until you take it back; "
+            "Lets {} move {} from {} to anyone, until you revoke it; "
             "the permit can be submitted{}."
         )
         allowed = allowance_of(amount, token, reading.tokens)
@@ -74,13 +75,12 @@ def _describe_dai(reading: Reading) -> Summary | None:
         deadline, note = (strong(" at any time"),), "no time limit"
     if message["allowed"]:
         text = (
-            "Lets {} move an {} amount of {} from {} to anyone, until you take it back; "
+            "Lets {} move an {} amount of {} from {} to anyone, until you revoke it; "
             "the permit can be submitted{}."
         )
         main = sentence(text, spender, strong("unlimited"), name, holder, deadline)
     else:
-        text = "Takes back what {} may move of {} from {}; this can be submitted{}."
-        main = sentence(text, spender, name, holder, deadline)
+        main = sentence(_REVOKES, spender, name, holder, deadline)
     return Summary(
         main,
         warnings=other_owner(message["holder"], reading.signer),

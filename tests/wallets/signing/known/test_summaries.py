@@ -67,7 +67,7 @@ def test_addresses_of_contracts_have_the_checksum_of_their_documentation():
 def test_permit_names_spender_amount_and_deadline():
     assert said("Permit(address owner") == (
         f"Lets {WHO} move up to 1,500 smallest units of token {WHAT} from this account "
-        f"to anyone, until you take it back; the permit can be submitted until {DATE}."
+        f"to anyone, until you revoke it; the permit can be submitted until {DATE}."
     )
     assert f"up to 15 “ABC” (token {WHAT}) from" in said("Permit(address owner", NAMES)
 
@@ -87,8 +87,10 @@ def test_amount_below_half_of_the_range_is_a_number():
     assert "value" not in found.notes
 
 
-def test_permit_of_nothing_takes_back():
-    assert said("Permit(address owner", value=0).startswith(f"Takes back what {WHO}")
+def test_permit_of_nothing_revokes():
+    assert said("Permit(address owner", value=0).startswith(
+        f"Revokes the permission of {WHO}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_another_owner_is_named_and_warned_about(start, member):
 
 def test_dai_permit_is_unlimited_or_nothing():
     assert "an unlimited amount of token" in said("Permit(address holder")
-    assert said("Permit(address holder", allowed=False).startswith("Takes back")
+    assert said("Permit(address holder", allowed=False).startswith("Revokes")
     assert said("Permit(address holder", expiry=0).endswith("submitted at any time.")
 
 
