@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import psycopg
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from keys.models import ApiKey
 from keys.services import disable_key
@@ -100,7 +100,7 @@ class _Job:
             tables.setdefault(meta.db_table, new)
         for _ in range(PASSES):
             _disable_single_network_keys(self._network_id, deletion.slug)
-            if not self._delete_rows(deletion.pk, tables):
+            if not self._delete_rows(deletion, tables):
                 return False
             if self._delete_network(deletion.pk):
                 logger.info("network %s was deleted", deletion.slug)
@@ -109,9 +109,14 @@ class _Job:
                 table.after, table.is_done = None, False
         raise DeletionFailed(f"rows of network {deletion.slug} keep arriving")
 
-    def _delete_rows(self, deletion_id: int, tables: dict[str, TableProgress]) -> bool:
+    def _delete_rows(
+        self, deletion: NetworkDeletion, tables: dict[str, TableProgress]
+    ) -> bool:
         for rows in all_rows():
             table = tables[rows.model._meta.db_table]
+            if rows.model is ApiKey.networks.through:
+                # Again, because the tables before may have taken hours.
+                _disable_single_network_keys(self._network_id, deletion.slug)
             while not table.is_done:
                 if self._stop.is_set():
                     return False
@@ -125,13 +130,13 @@ class _Job:
                         table.is_done = batch.after is None
                         for name, count in batch.deleted.items():
                             tables[name].deleted += count
-                        self._store(deletion_id, tables)
+                        self._store(deletion.pk, tables)
                 except (
                     psycopg.errors.LockNotAvailable,
                     psycopg.errors.DeadlockDetected,
                 ) as error:
                     logger.info("the batch is repeated: %s", error)
-                    self._reload(deletion_id, tables)
+                    self._reload(deletion.pk, tables)
                 self._report(list(tables.values()))
                 self._stop.wait(time.monotonic() - started)
         return True
@@ -175,10 +180,11 @@ class _Job:
 
 
 def _disable_single_network_keys(network_id: int, slug: str) -> None:
-    """Disable the keys that are valid for this network only.
+    """Disable the keys that are valid only for this network, or others being deleted.
 
     Without their last network they would be valid for all networks.
     """
+    left = Count("networks", filter=Q(networks__deletion=None))
     after = 0
     while True:
         found = list(
@@ -190,7 +196,7 @@ def _disable_single_network_keys(network_id: int, slug: str) -> None:
             return
         after = found[-1].pk
         opened = ApiKey.objects.filter(pk__in=[key.pk for key in found])
-        only_here = opened.annotate(opens=Count("networks")).filter(opens=1)
+        only_here = opened.annotate(left=left).filter(left=0)
         reason = f"its only network, {slug}, was deleted"
         for key in only_here.order_by("pk"):
             disable_key(api_key=key, reason=reason)

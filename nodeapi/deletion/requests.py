@@ -35,7 +35,9 @@ def tables_of(network: Network) -> list[TableProgress]:
 
 
 def single_network_keys(network: Network) -> tuple[int, bool]:
-    """Return the number of keys that are valid for this network only.
+    """Return the number of keys that are valid only for this network.
+
+    Other networks that are being deleted do not count.
 
     Returns: the number, and whether all keys of the network were examined.
     """
@@ -43,7 +45,9 @@ def single_network_keys(network: Network) -> tuple[int, bool]:
         row = connection.execute(
             "SELECT count(*) FILTER (WHERE NOT EXISTS ("
             " SELECT 1 FROM keys_apikey_networks AS other"
-            " WHERE other.apikey_id = one.apikey_id AND other.network_id <> %s)),"
+            " WHERE other.apikey_id = one.apikey_id AND other.network_id <> %s"
+            " AND NOT EXISTS (SELECT 1 FROM networks_networkdeletion AS deletion"
+            " WHERE deletion.network_id = other.network_id))),"
             " count(*) FROM (SELECT apikey_id FROM keys_apikey_networks"
             " WHERE network_id = %s LIMIT %s) AS one",
             (network.pk, network.pk, KEYS_EXAMINED),

@@ -22,7 +22,7 @@ from keys.models import (
     UsageTotal,
     User,
 )
-from keys.services import IssuedKey, issue_key, request_access
+from keys.services import IssuedKey, issue_key, request_access, update_key
 from keys.usage.daily import today
 from networks.models import Network, NetworkDeletion, NetworkState
 from networks.services import add_upstream, change_state, configure_network
@@ -143,6 +143,42 @@ def test_key_without_another_network_does_not_open_all_networks(
     assert list(states) == [("both", True), ("one", False), ("all", True)]
     event = keys[1].api_key.events.get(type="key.disabled")
     assert event.data == {"reason": "its only network, gone, was deleted"}
+
+
+def test_key_of_networks_that_are_deleted_together_does_not_open_all_networks(
+    networks: tuple[Network, Network], keys: list[IssuedKey]
+) -> None:
+    first, second = networks
+    change_state(network=first, state=NetworkState.RETIRED)
+    request_deletion(first)
+    assert single_network_keys(second) == (2, True)
+    request_deletion(second)
+
+    def report(progress: list[TableProgress]) -> None:
+        """Run the whole deletion of the second network during that of the first."""
+        if Network.objects.filter(pk=second.pk).exists():
+            assert run_deletion(second.pk, threading.Event())
+
+    assert run_deletion(first.pk, threading.Event(), report)
+    states = ApiKey.objects.order_by("id").values_list("name", "is_enabled")
+    assert list(states) == [("both", False), ("one", False), ("all", True)]
+
+
+def test_key_that_is_restricted_during_the_deletion_does_not_open_all_networks(
+    networks: tuple[Network, Network], keys: list[IssuedKey]
+) -> None:
+    _, gone = networks
+    request_deletion(gone)
+
+    def report(progress: list[TableProgress]) -> None:
+        blocks = next(one for one in progress if one.table == "nodeapi_block")
+        if not blocks.is_done:
+            update_key(api_key=keys[0].api_key, networks=[gone])
+
+    assert run_deletion(gone.pk, threading.Event(), report)
+    assert not keys[0].api_key.networks.exists()
+    keys[0].api_key.refresh_from_db()
+    assert not keys[0].api_key.is_enabled
 
 
 def test_record_names_the_deleted_rows(
