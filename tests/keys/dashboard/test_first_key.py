@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from keys.models import ApiKey, User
+from keys.models import ApiKey, Membership, Role, User
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +35,18 @@ def test_page_that_is_reloaded_creates_no_other_key(client: Client) -> None:
     again = client.post("/dashboard/keys/first", follow=True)
     assert "There is a key already." in again.content.decode()
     assert ApiKey.objects.get().versions.count() == 1
+
+
+def test_key_is_of_the_account_whose_page_was_shown(client: Client) -> None:
+    member = User.objects.get()
+    account = User.objects.create_user("account@example.org")
+    Membership.objects.create(account=account, member=member, role=Role.DEVELOPER)
+    page = client.get("/dashboard/").content.decode()
+    (form,) = re.findall(r'action="/dashboard/keys/first">.*?</form>', page, re.DOTALL)
+    fields = dict(re.findall(r'name="(\w+)" value="(\w+)"', form))
+    client.post("/dashboard/account", {"account": account.pk})  # in another window
+    client.post("/dashboard/keys/first", fields)
+    assert ApiKey.objects.get().owner == member
 
 
 def test_staff_may_create_all_keys(client: Client, settings: Any) -> None:
