@@ -147,24 +147,36 @@ def transaction(request: HttpRequest, slug: str, name: bytes) -> HttpResponse:
     name: its hash. `?block=0x…` selects one of the blocks that contain it.
     """
     network, tracers = admitted(request, slug)
+    wanted = _wanted_block(request)
     try:
         with room():
-            return _transaction(request, network, name, tracers)
+            page = _transaction(request, network, name, wanted, tracers)
     except Busy:
         return render(
             request, "explore/busy.html", status=HTTPStatus.SERVICE_UNAVAILABLE
         )
+    if page is not None:
+        return page
+    if wanted is not None:
+        raise Http404
+    # Without the room, because upstreams may take seconds.
+    return _pending(request, network, name)
 
 
 def _transaction(
-    request: HttpRequest, network: Network, name: bytes, tracers: frozenset[str]
-) -> HttpResponse:
-    wanted = _wanted_block(request)
+    request: HttpRequest,
+    network: Network,
+    name: bytes,
+    wanted: bytes | None,
+    tracers: frozenset[str],
+) -> HttpResponse | None:
+    """Return the page of a transaction, None if no block contains it.
+
+    wanted: the hash of one of its blocks, or None.
+    """
     found = rows.find_transaction(network, name, wanted)
     if found is None:
-        if wanted is not None:
-            raise Http404
-        return _pending(request, network, name)
+        return None
     recorded, is_canonical = found.recorded, found.block.is_canonical
     tags = tags_of(network)
     abis = Abis(network, request.user)

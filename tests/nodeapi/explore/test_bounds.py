@@ -7,11 +7,15 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from django.http import Http404
+from django.test import RequestFactory
 
 from evm.tracers.record import TOO_LARGE, pack
-from nodeapi.explore import recorded
+from keys.models import User
+from nodeapi.explore import recorded, views
 from nodeapi.explore.calls import MAX_CALLS
 from nodeapi.explore.flame import MAX_ROWS
+from nodeapi.explore.pending import SCOPE_KEY
 from nodeapi.models import TransactionRecord
 from tests.nodeapi.explore.pages import (
     DEEP,
@@ -89,3 +93,21 @@ def test_only_a_few_long_records_are_in_memory_at_once(staff, monkeypatch):
         response = staff.get(transaction_path(REVERTED))
     assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
     assert text(staff.get(transaction_path(REVERTED)))
+
+
+class OtherPages:
+    """Loads as many other pages as possible while upstreams look for a transaction."""
+
+    def transaction(self, network_id: int, name: bytes) -> None:
+        with recorded.room(), recorded.room():
+            pass
+
+
+def test_other_pages_do_not_wait_for_the_upstreams_of_one(staff, monkeypatch):
+    monkeypatch.setattr(recorded, "WAIT_SECONDS", 0.01)
+    name = bytes.fromhex("56" * 32)
+    request: Any = RequestFactory().get(f"/explore/hard/tx/0x{name.hex()}")
+    request.user = User.objects.get(email="staff@example.org")
+    request.scope = {SCOPE_KEY: OtherPages()}
+    with pytest.raises(Http404):
+        views.transaction(request, slug="hard", name=name)
