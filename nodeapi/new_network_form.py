@@ -10,8 +10,9 @@ from django.core.exceptions import ValidationError
 from legible.fields import validate_name
 from networks.models import Network
 
-MAX_GENESIS_BYTES = 5_000_000
-"""Maximum size of an uploaded genesis.json. Mainnet's has 700,000 bytes."""
+MAX_GENESIS_BYTES = 1_000_000
+"""Maximum size of an uploaded genesis.json. Mainnet's has 700,000 bytes. A file in a request
+of more than FILE_UPLOAD_MAX_MEMORY_SIZE does not reach the form."""
 
 
 class NewNetworkForm(forms.Form):
@@ -23,7 +24,7 @@ class NewNetworkForm(forms.Form):
     name = forms.CharField(max_length=100, validators=[validate_name])
     public = forms.ChoiceField(label="Built-in network", required=False)
     genesis = forms.FileField(
-        label="genesis.json", required=False, help_text="geth's, at most 5 MB."
+        label="genesis.json", required=False, help_text="geth's, at most 1 MB."
     )
     upstreams = forms.CharField(
         label="URLs of upstreams",
@@ -61,10 +62,11 @@ class NewNetworkForm(forms.Form):
         file = cleaned.get("genesis")
         if bool(cleaned.get("public")) == bool(file):
             raise ValidationError(
-                "Choose a built-in network, or upload a genesis.json."
+                "Choose a built-in network, or upload a genesis.json of at most 1 MB. "
+                "manage.py add_network takes longer ones."
             )
         if file and file.size > MAX_GENESIS_BYTES:
-            self.add_error("genesis", "The file is larger than 5 MB.")
+            self.add_error("genesis", "The file is larger than 1 MB.")
         return cleaned
 
     def save(self) -> Network | None:

@@ -62,8 +62,9 @@ def test_mistakes_are_shown_and_nothing_is_stored(
     assert "v3 is part of every base address" in post(
         staff, sample.genesis(), slug="v3"
     )
+    assert "of at most 1 MB" in post(staff, b" " * 2**21)
     monkeypatch.setattr(new_network_form, "MAX_GENESIS_BYTES", 10)
-    assert "larger than 5 MB" in post(staff, sample.genesis())
+    assert "larger than 1 MB" in post(staff, sample.genesis())
     assert not Network.objects.exists()
 
 
