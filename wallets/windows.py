@@ -33,7 +33,10 @@ class WindowPolicy:
 
 def _is_window(address: str) -> bool:
     """Return whether a path with its query is that of a window."""
-    path, query = urlsplit(address)[2:4]
+    try:
+        path, query = urlsplit(address)[2:4]
+    except ValueError:  # the `next` of a login can be any text
+        return False
     if path == reverse("wallet:connect"):
         return True
     return path.startswith(reverse("wallet:inbox")) and LED_BY in parse_qs(query)

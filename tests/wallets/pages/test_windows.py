@@ -41,6 +41,7 @@ def test_login_keeps_the_opener_if_it_leads_back_to_a_window(person: Person):
         "/account/login",
         "/account/login?next=/wallet/",
         "/account/login?next=/dashboard/?of=x",
+        "/account/login?next=//[",
         "/dashboard/?of=https://p.example",
         "/?of=https://p.example",
     ],
