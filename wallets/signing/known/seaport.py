@@ -67,7 +67,7 @@ def _describe(reading: Reading) -> Summary | None:
         until(order["endTime"], reading.now),
     )
     warnings = other_owner(order["offerer"], reading.signer)
-    if offer and not any(one["recipient"] == order["offerer"] for one in wanted):
+    if offer and not any(_is_gain(one, order["offerer"]) for one in wanted):
         text = "In exchange, {} receives {}."
         warnings = (*warnings, sentence(text, owner, strong("nothing")))
     start, end = order["startTime"], order["endTime"]
@@ -77,6 +77,12 @@ def _describe(reading: Reading) -> Summary | None:
         for number, item in enumerate(order[name]):
             notes[f"{name}/{number}/itemType"] = _TYPES[item["itemType"]]
     return Summary(main, warnings=warnings, notes=notes)
+
+
+def _is_gain(item: Mapping[str, Any], offerer: str) -> bool:
+    """Return whether an item of the consideration gives the offerer anything."""
+    amounts = item["startAmount"], item["endAmount"]
+    return bool(item["recipient"] == offerer and any(amounts))
 
 
 _TYPES = ("ether", "ERC-20", "ERC-721", "ERC-1155", "any ERC-721", "any ERC-1155")

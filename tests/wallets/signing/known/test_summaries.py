@@ -179,7 +179,8 @@ def test_seaport_order_says_what_is_given_and_got():
 
 def test_seaport_order_that_gives_things_away_is_warned_about():
     elsewhere = [{**WANTED, "recipient": SPENDER}]
-    for consideration in ([], elsewhere):
+    nothing = [{**WANTED, "startAmount": 0, "endAmount": 0}]
+    for consideration in ([], elsewhere, nothing):
         found = summary(sample("OrderComponents", consideration=consideration))
         assert plain(found.warnings[0]) == "In exchange, this account receives nothing."
 
