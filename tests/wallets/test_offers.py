@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from keys.services import grant_entitlement
-from networks.models import Network
+from networks.models import Network, NetworkState
 from networks.services import configure_network
 from nodeapi.methods import registry
 from tests.support.wallet import served_chains
 from wallets import internal_key
 from wallets.offers import wallet_offer
-from wallets.pages.words import pooling_scopes
+from wallets.pages.words import pooling_scopes, scope_names
 from wallets.permissions import Group, group_of
 
 FLAT = {"trace_block", "trace_filter", "trace_get", "trace_transaction"}
@@ -46,6 +46,17 @@ def test_waiting_for_receipts_is_offered_where_blocks_include_transactions(
     assert "eip155:1" not in pooling_scopes()
     network.upstreams.update(is_enabled=False)
     assert "eth_sendRawTransactionSync" not in methods()
+
+
+def test_name_is_that_of_the_network_that_the_wallet_uses(network: Network):
+    Network.objects.filter(pk=network.pk).update(state=NetworkState.HIDDEN)
+    newer = Network.objects.get(pk=network.pk)
+    newer.pk, newer.slug, newer.name = None, "newer", "The newer one"
+    newer.state = NetworkState.VISIBLE
+    newer.save(force_insert=True)
+    assert scope_names()["eip155:1"] == "The newer one"
+    Network.objects.filter(pk=newer.pk).update(state=NetworkState.HIDDEN)
+    assert scope_names()["eip155:1"] == (network.name or network.slug)
 
 
 def test_traces_are_offered_as_far_as_a_tracer_makes_them(network: Network):

@@ -144,14 +144,15 @@ def pooling_scopes() -> frozenset[str]:
 def scope_names() -> Mapping[str, str]:
     """Return the names of the scopes that the wallet serves.
 
-    Of two networks with the same chain id the older one is the chain, as in
-    `wallets.offers`.
+    Of two networks with the same chain id the oldest visible one is the chain, as in
+    `Wallet.network`, and without a visible one the oldest.
     """
     names = {
         WALLET: "The wallet itself",
         f"{WALLET}:{EIP155}": "The wallet itself, for EVM networks",
     }
-    for network in Network.objects.exclude(head_number=None):
+    served = Network.objects.exclude(head_number=None)
+    for network in sorted(served, key=lambda one: not one.is_visible):
         names.setdefault(evm_scope(network.chain_id), network.name or network.slug)
     return names
 
