@@ -69,6 +69,7 @@ class Effects:
     is_included: whether a block could include it although it fails.
     movements, allowances: as its logs report them.
     changes: of the sender's balances; None if they could not be read.
+    unread: number of assets that moved, whose balances are not among `changes`.
     tokens: symbols and decimals, by address.
     """
 
@@ -78,6 +79,7 @@ class Effects:
     movements: Sequence[Movement] = ()
     allowances: Sequence[Allowance] = ()
     changes: Sequence[Change] | None = None
+    unread: int = 0
     tokens: Mapping[str, Token] | None = None
 
 
@@ -110,7 +112,8 @@ async def with_balances(
 
     Raises: UpstreamUnavailable, UpstreamRefused if they could not be read.
     """
-    assets = _assets(sender, transaction, effects)
+    moved = _moved(sender, effects)
+    assets = _assets(transaction, moved)
     named = dict.fromkeys(_contracts(effects, assets))
     contracts = list(named)[:MAX_ASSETS]
     reads = [_balance_call(sender, asset) for asset in assets]
@@ -135,7 +138,9 @@ async def with_balances(
         words = [returned(result) for result in results]
         if all(len(word) == 32 for word in words):
             changes.append(Change(asset, *map(int.from_bytes, words)))
-    return replace(effects, changes=changes, tokens=tokens)
+    read = {change.asset for change in changes}
+    unread = sum(asset not in read for asset in moved)
+    return replace(effects, changes=changes, unread=unread, tokens=tokens)
 
 
 def _call(sender: str, transaction: Transaction) -> dict[str, Any]:
@@ -153,16 +158,26 @@ def _call(sender: str, transaction: Transaction) -> dict[str, Any]:
     return call
 
 
-def _assets(sender: str, transaction: Transaction, effects: Effects) -> list[Asset]:
+def _moved(sender: str, effects: Effects) -> list[Asset]:
+    """Return ether and the tokens that moved from or to the sender, each once.
+
+    What has left the account comes first, because any contract can report movements of
+    further tokens to it.
+    """
+    own = [one for one in effects.movements if sender in (one.sender, one.receiver)]
+    found = [Asset(ETHER)]
+    for movement in sorted(own, key=lambda one: one.sender != sender):
+        number = None if movement.is_single else movement.number
+        found.append(Asset(movement.token, number))
+    return list(dict.fromkeys(found))
+
+
+def _assets(transaction: Transaction, moved: Sequence[Asset]) -> list[Asset]:
     """Return the assets whose balances may change, ether first, at most MAX_ASSETS.
 
     The called contract may be a token that logs nothing.
     """
-    found = [Asset(ETHER)]
-    for movement in effects.movements:
-        if sender in (movement.sender, movement.receiver):
-            number = None if movement.is_single else movement.number
-            found.append(Asset(movement.token, number))
+    found = [*moved]
     if transaction.to is not None and transaction.data:
         found.append(Asset(transaction.to))
     return list(dict.fromkeys(found))[:MAX_ASSETS]

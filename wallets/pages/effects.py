@@ -46,6 +46,7 @@ class ShownEffects:
 
     block: as in `Effects`. failure: why the transaction would fail, "" if it would not.
     changes: the balances of the account, None if they are unknown.
+    unread: number of tokens that moved, whose balances are unknown.
     hidden: number of movements and allowances that are not shown.
     has_symbols: whether names of tokens are shown.
     """
@@ -54,6 +55,7 @@ class ShownEffects:
     failure: str
     is_included: bool
     changes: list[Sentence] | None
+    unread: int
     movements: list[Sentence]
     allowances: list[Sentence]
     hidden: int
@@ -88,9 +90,10 @@ def effects_of(
 def shown(effects: Effects, sender: str) -> ShownEffects:
     """Describe effects for the account that sends the transaction."""
     tokens = effects.tokens or {}
-    # What concerns the account comes first.
+    # What leaves the account comes first, then what it receives.
     moved = sorted(
-        effects.movements, key=lambda one: sender not in (one.sender, one.receiver)
+        effects.movements,
+        key=lambda one: (one.sender != sender, one.receiver != sender),
     )
     given = [one for one in effects.allowances if one.owner == sender]
     lines = [_movement(one, sender, tokens) for one in moved[:MAX_LINES]]
@@ -104,6 +107,7 @@ def shown(effects: Effects, sender: str) -> ShownEffects:
         failure=printable(effects.failure),
         is_included=effects.is_included,
         changes=changes,
+        unread=effects.unread,
         movements=lines,
         allowances=allowances,
         hidden=len(moved) + len(given) - len(lines) - len(allowances),

@@ -14,13 +14,14 @@ from tests.support.wallet import Rig
 from tests.wallets.effects.conftest import CHAIN_ID
 from wallets.effects.movements import ETHER, Allowance, Movement
 from wallets.effects.simulation import (
+    MAX_ASSETS,
     Asset,
     Change,
     Effects,
     simulate,
     with_balances,
 )
-from wallets.pages.effects import shown
+from wallets.pages.effects import MAX_LINES, shown
 from wallets.signing.known.phrases import Token, plain
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction
 from wallets.upstream import ChainNode, UpstreamRefused
@@ -137,3 +138,50 @@ def test_error_that_is_not_the_transactions_is_raised(rig: Rig):
 
     with pytest.raises(UpstreamRefused):
         rig.run(simulate(Busy(), SIGNER, transaction()))
+
+
+class Reporting(ChainNode):
+    """A node whose simulation reports movements, and balances of the first tokens."""
+
+    def __init__(self, movements: list[Movement]) -> None:
+        self.movements = movements
+
+    async def call(self, method: str, *params: Any) -> Any:
+        blocks = params[0]["blockStateCalls"]
+        failed = {"status": "0x0", "returnData": "0x", "logs": []}
+        return [
+            {
+                "number": "0x2",
+                "calls": [
+                    {**failed, "status": "0x1", "returnData": "0x" + "00" * 32}
+                    if call["to"] not in {one.token for one in self.movements[1:]}
+                    else failed
+                    for call in block["calls"]
+                ],
+            }
+            for block in blocks
+        ]
+
+
+def test_movements_that_hide_another_one_are_warned_about(rig: Rig):
+    """A contract reports many tokens for the account, and takes another one."""
+    tokens = [f"0x{number:040x}" for number in range(1, 41)]
+    movements = [Movement(token, TO, SIGNER, 1) for token in tokens]
+    movements.append(Movement(TOKEN, SIGNER, TO, 1550))
+    found = Effects(1, movements=movements)
+    node = Reporting([movements[-1]])
+    read = rig.run(with_balances(node, SIGNER, transaction(TO, b"1234"), found))
+    assert [change.asset.token for change in read.changes][:2] == [ETHER, TOKEN]
+    assert len(read.changes) == MAX_ASSETS
+    assert read.unread == len(tokens) + 2 - MAX_ASSETS
+    page = shown(read, SIGNER)
+    assert "from this account to 0xB0B0" in plain(page.movements[0])
+    assert (page.unread, page.hidden) == (read.unread, len(movements) - MAX_LINES)
+
+
+def test_token_without_a_balance_is_counted_as_unread(rig: Rig):
+    movements = [Movement(token, TO, SIGNER, 1) for token in (TOKEN, "0x" + "99" * 20)]
+    found = Effects(1, movements=movements)
+    wanted = transaction(TO, b"1234")
+    read = rig.run(with_balances(Reporting(movements), SIGNER, wanted, found))
+    assert read.unread == 1
