@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
 from wallets.own_node import OwnNode
 from wallets.service import Wallet
+from wallets.signing.turns import TooBusy, Turns
 from wallets.upstream import ChainNode, UpstreamRefused
 
 logger = logging.getLogger(__name__)
@@ -29,13 +30,38 @@ SCOPE_KEY = "portcullis.wallet_node"
 
 T = TypeVar("T")
 
+MAX_ASKING = 2
+"""Questions of pages that are answered at a time in one process. A page that waits for an
+answer takes one of the few places of all pages (`config.pages.AT_ONCE`)."""
+
+MAX_WAITING = 2
+"""Pages that wait until their question can be asked."""
+
+TURN_SECONDS = 5.0
+"""Longest wait until a question can be asked."""
+
 
 class PageNode:
-    """Calls this service's methods for code that runs in threads. Nothing is charged."""
+    """Calls this service's methods for code that runs in threads. Nothing is charged.
 
-    def __init__(self, wallet: Wallet, loop: asyncio.AbstractEventLoop) -> None:
+    owner: the user whose page asks; turns are shared fairly among owners.
+    """
+
+    def __init__(
+        self,
+        wallet: Wallet,
+        loop: asyncio.AbstractEventLoop,
+        turns: Turns | None = None,
+        owner: Hashable = None,
+    ) -> None:
         self._wallet = wallet
         self._loop = loop
+        self._turns = turns or Turns(MAX_ASKING, MAX_WAITING)
+        self._owner = owner
+
+    def of(self, owner: Hashable) -> PageNode:
+        """Return this node for the pages of a user."""
+        return PageNode(self._wallet, self._loop, self._turns, owner)
 
     def ask(
         self,
@@ -43,16 +69,22 @@ class PageNode:
         question: Callable[[Mapping[str, ChainNode]], Awaitable[T]],
         seconds: float,
     ) -> T | None:
-        """Return the answer to a question about chains; None if it fails or is late.
+        """Return the answer to a question about chains.
 
+        None if it fails or is late, or if too many pages ask at the same time.
         question: gets the nodes of the scopes that are served.
         """
-        asked = self._ask(list(scopes), question, seconds)
-        future = asyncio.run_coroutine_threadsafe(asked, self._loop)
         try:
-            return future.result(seconds + 1)
-        except (FutureTimeoutError, CancelledError):
-            future.cancel()
+            with self._turns.turn(self._owner, TURN_SECONDS):
+                asked = self._ask(list(scopes), question, seconds)
+                future = asyncio.run_coroutine_threadsafe(asked, self._loop)
+                try:
+                    return future.result(seconds + 1)
+                except (FutureTimeoutError, CancelledError):
+                    future.cancel()
+                    return None
+        except TooBusy:
+            logger.info("a wallet page goes without the chain: too many pages ask")
             return None
 
     async def _ask(
@@ -98,6 +130,7 @@ def with_node(
 
 
 def node_of(request: HttpRequest) -> PageNode | None:
-    """Return the node for a page, None if it has none."""
+    """Return the node for the page of a user, None if it has none."""
     scope: dict[str, Any] = getattr(request, "scope", {})
-    return scope.get(SCOPE_KEY)
+    node: PageNode | None = scope.get(SCOPE_KEY)
+    return None if node is None else node.of(request.user.pk)

@@ -1,0 +1,67 @@
+"""Pages that wait for the chain, while the other pages of the process are served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+
+import pytest
+
+from config.pages import AT_ONCE
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
+from wallets.effects.page_node import MAX_ASKING, MAX_WAITING, PageNode
+from wallets.service import Wallet
+from wallets.upstream import ChainNode
+
+
+class _Ungranted(Wallet):
+    """A wallet whose grant is known without its event loop."""
+
+    def __init__(self) -> None: ...
+
+    async def grant(self) -> None:  # type: ignore[override]
+        return None
+
+
+@pytest.fixture
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def test_slow_questions_of_a_user_leave_places_for_other_pages(
+    loop: asyncio.AbstractEventLoop,
+):
+    node = PageNode(_Ungranted(), loop)
+    finished = asyncio.Event()
+    asked: list[Mapping[str, ChainNode]] = []
+
+    async def slow(nodes: Mapping[str, ChainNode]) -> str:
+        asked.append(nodes)
+        await finished.wait()
+        return "late"
+
+    async def quick(_: Mapping[str, ChainNode]) -> str:
+        return "now"
+
+    def ask_slowly() -> str | None:
+        return node.of("many").ask([], slow, PATIENCE_SECONDS)
+
+    refused = AT_ONCE - MAX_ASKING - MAX_WAITING
+    with ThreadPoolExecutor(AT_ONCE + 1) as pages:
+        try:
+            many = [pages.submit(ask_slowly) for _ in range(AT_ONCE)]
+            wait_until(lambda: sum(one.done() for one in many) >= refused)
+            assert len(asked) == MAX_ASKING
+            other = pages.submit(node.of("one").ask, [], quick, PATIENCE_SECONDS)
+        finally:
+            loop.call_soon_threadsafe(finished.set)
+        assert other.result(PATIENCE_SECONDS) == "now"
+    assert refused >= AT_ONCE / 2
