@@ -19,6 +19,7 @@ from jsonrpc.errors import RpcError
 from nodeapi.request_id import RequestId
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
+from wallets.errors import WalletError
 from wallets.own_node import OwnNode
 from wallets.service import Wallet
 from wallets.signing.turns import TooBusy, Turns
@@ -97,14 +98,18 @@ class PageNode:
             async with asyncio.timeout(seconds):
                 return await question(await self.nodes(scopes))
         except (
-            *(TimeoutError, RpcError, Unavailable),
+            *(TimeoutError, RpcError, Unavailable, WalletError),
             *(UpstreamRefused, UpstreamUnavailable),
         ) as error:
             logger.info("a wallet page goes without the chain: %r", error)
             return None
 
     async def nodes(self, scopes: list[str]) -> dict[str, ChainNode]:
-        """Return the nodes of the scopes that are served. Raises: RpcError, Unavailable."""
+        """Return the nodes of the scopes that are served.
+
+        Raises: RpcError, Unavailable; InternalError when staff have revoked the wallet's
+            API key.
+        """
         wallet, nodes = self._wallet, dict[str, ChainNode]()
         grant = await wallet.grant()
         for scope in scopes:

@@ -10,8 +10,10 @@ from threading import Thread
 import pytest
 
 from config.pages import AT_ONCE
+from keys.grants import Grant
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 from wallets.effects.page_node import MAX_ASKING, MAX_WAITING, PageNode
+from wallets.errors import InternalError
 from wallets.service import Wallet
 from wallets.upstream import ChainNode
 
@@ -23,6 +25,15 @@ class _Ungranted(Wallet):
 
     async def grant(self) -> None:  # type: ignore[override]
         return None
+
+
+class _Revoked(Wallet):
+    """A wallet whose API key staff have revoked."""
+
+    def __init__(self) -> None: ...
+
+    async def grant(self) -> Grant:
+        raise InternalError
 
 
 @pytest.fixture
@@ -65,3 +76,12 @@ def test_slow_questions_of_a_user_leave_places_for_other_pages(
             loop.call_soon_threadsafe(finished.set)
         assert other.result(PATIENCE_SECONDS) == "now"
     assert refused >= AT_ONCE / 2
+
+
+def test_pages_go_without_the_chain_when_the_wallets_key_is_revoked(
+    loop: asyncio.AbstractEventLoop,
+):
+    async def read(nodes: Mapping[str, ChainNode]) -> int:
+        return len(nodes)
+
+    assert PageNode(_Revoked(), loop).ask([], read, PATIENCE_SECONDS) is None
