@@ -6,7 +6,16 @@
 function postMessageBridge(api, provider) {
   const MULTICHAIN = "metamask-multichain-provider";
   const ETHEREUM = "metamask-provider";
+  const EXTENSIONS = ["io.metamask", "io.metamask.flask", "io.metamask.mobile"];
   const client = {};
+  let isTaken = false; // whether MetaMask's extension serves its channel for EIP-1193
+
+  // The extension's own provider uses that channel. It would take answers and events of this
+  // wallet for the extension's.
+  function notice({ detail }) {
+    const isOther = detail?.provider !== provider;
+    if (isOther && EXTENSIONS.includes(detail?.info?.rdns)) isTaken = true;
+  }
 
   function post(name, data) {
     const frame = { jsonrpc: "2.0", ...data };
@@ -30,19 +39,22 @@ function postMessageBridge(api, provider) {
     const isOurs = source === window && origin === location.origin;
     if (!isOurs || data?.target !== "metamask-contentscript") return;
     const { name, data: frame } = data.data ?? {};
-    if (!Object.hasOwn(answers, name)) return;
+    if (!Object.hasOwn(answers, name) || (isTaken && name === ETHEREUM)) return;
     if (frame?.id === undefined || typeof frame.method !== "string") return;
     post(name, { id: frame.id, ...(await answers[name](frame)) });
   }
 
+  function report(method, params) {
+    if (!isTaken) post(ETHEREUM, { method, params });
+  }
+
+  addEventListener("eip6963:announceProvider", notice);
+  dispatchEvent(new Event("eip6963:requestProvider")); // the extension answers at once
   addEventListener("message", pass);
   api.listen(client, (notification) => post(MULTICHAIN, notification));
-  provider.on("accountsChanged", (accounts) => {
-    post(ETHEREUM, { method: "metamask_accountsChanged", params: accounts });
-  });
+  provider.on("accountsChanged", (accounts) => report("metamask_accountsChanged", accounts));
   provider.on("chainChanged", (chainId) => {
-    const params = { chainId, networkVersion: BigInt(chainId).toString() };
-    post(ETHEREUM, { method: "metamask_chainChanged", params });
+    report("metamask_chainChanged", { chainId, networkVersion: BigInt(chainId).toString() });
   });
-  provider.on("message", ({ type, data }) => post(ETHEREUM, { method: type, params: data }));
+  provider.on("message", ({ type, data }) => report(type, data));
 }

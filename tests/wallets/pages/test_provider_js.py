@@ -313,3 +313,25 @@ def test_channel_of_the_bridge_is_served_by_the_provider(stage: Stage):
     assert heard == [
         {"jsonrpc": "2.0", "method": "metamask_accountsChanged", "params": []}
     ]
+
+
+ANNOUNCE_METAMASK = """() => {
+    const info = { uuid: crypto.randomUUID(), name: "MetaMask", icon: "data:,",
+                   rdns: "io.metamask" };
+    const detail = Object.freeze({ info, provider: {} });
+    dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+}"""
+
+
+def test_channel_of_metamasks_extension_is_left_to_it(stage: Stage):
+    connected(stage)
+    assert ask_ethereum(stage, 1, "eth_accounts")["result"] == [A1]
+    stage.page.evaluate(ANNOUNCE_METAMASK)
+    stage.page.evaluate("heardByEthereum.length = 0")
+    frame = {"jsonrpc": "2.0", "id": 2, "method": "eth_accounts"}
+    stage.page.evaluate("frame => ask(frame, 'metamask-provider')", frame)
+    result(stage, "wallet_revokePermissions", {"eth_accounts": {}})
+    assert events(stage, "accountsChanged")[-1] == []
+    stage.page.evaluate("frame => ask(frame)", {**frame, "method": "wallet_getSession"})
+    stage.until(lambda: stage.page.evaluate("heard.some(({ id }) => id === 2)"))
+    assert stage.page.evaluate("heardByEthereum") == []
