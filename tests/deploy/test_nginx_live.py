@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -129,6 +130,11 @@ def test_who_comes_past_the_proxy_can_claim_nothing(services: list[Live]) -> Non
             assert ask(http, key, "eth_chainId").status_code == status
 
 
+def _without_origin(node: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with the path of `see` only: nginx has another host name."""
+    return {**node, "see": urlsplit(node["see"]).path} if "see" in node else node
+
+
 def test_long_body_is_refused_as_the_service_does_it(
     services: list[Live], proxy: Proxy
 ) -> None:
@@ -142,7 +148,10 @@ def test_long_body_is_refused_as_the_service_does_it(
         longest = json.dumps(request("eth_chainId")).encode().ljust(TOO_LONG - 1)
         fits = http.post(f"/v3/{key}", content=longest, headers=JSON_HEADERS)
     assert (direct.status_code, there.status_code) == (413, 413)
-    assert there.json() == direct.json()
+    ours, nginxs = (
+        json.loads(each.text, object_hook=_without_origin) for each in (direct, there)
+    )
+    assert nginxs == ours
     for name in ("content-type", "cache-control", "access-control-allow-origin"):
         assert there.headers[name] == direct.headers[name]
     assert fits.json()["result"]
