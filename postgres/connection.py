@@ -15,7 +15,7 @@ import psycopg
 from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus
 from psycopg.pq.abc import PGresult
 
-from postgres.errors import TimedOut, Unavailable
+from postgres.errors import ConnectionFailed, TimedOut, Unavailable
 from postgres.outages import UNAVAILABLE
 from postgres.statement import Statement
 
@@ -94,7 +94,7 @@ class Connection:
     ) -> Connection:
         """Connect within `connect_timeout` seconds.
 
-        Raises: Unavailable.
+        Raises: ConnectionFailed.
         """
         timeout_ms = max(1, int(query_timeout * 1000))
         given = psycopg.conninfo.conninfo_to_dict(conninfo).get("options") or ""
@@ -113,7 +113,7 @@ class Connection:
         # ValueError: invalid host name.
         except (psycopg.Error, OSError, TimeoutError, ValueError) as error:
             text = str(error).strip() or type(error).__name__
-            raise Unavailable(f"cannot connect: {text.splitlines()[0]}") from error
+            raise ConnectionFailed(f"cannot connect: {text.splitlines()[0]}") from error
 
     def execute(
         self, statement: Statement, parameters: Sequence[bytes], done: Done
@@ -250,7 +250,7 @@ class Connection:
         lines = reason.strip().splitlines() or ["connection lost"]
         # The owner first, so that a query sent by the callback uses another connection.
         self._on_lost(self)
-        self._report(None, Unavailable(lines[0]))
+        self._report(None, ConnectionFailed(lines[0]))
 
 
 async def _widen(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:

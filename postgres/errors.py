@@ -10,5 +10,9 @@ class Unavailable(Exception):
     """
 
 
+class ConnectionFailed(Unavailable):
+    """Raised when the server can't be reached, or a connection to it was lost."""
+
+
 class TimedOut(Unavailable):
     """Raised when the server has cancelled a statement that took too long."""

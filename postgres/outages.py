@@ -19,7 +19,7 @@ from typing import Final
 
 import psycopg
 
-from postgres.errors import TimedOut, Unavailable
+from postgres.errors import ConnectionFailed
 
 WINDOW_SECONDS = 60.0
 
@@ -57,8 +57,8 @@ def outage_in(error: BaseException | None) -> BaseException | None:
 
 
 def _is_outage(error: BaseException) -> bool:
-    if isinstance(error, Unavailable):
-        return not isinstance(error, TimedOut)
+    if isinstance(error, ConnectionFailed):
+        return True
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
     return error.sqlstate is None or error.sqlstate.startswith(_OUTAGE_STATES)

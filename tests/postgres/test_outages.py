@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from postgres.errors import TimedOut, Unavailable
+from postgres.errors import ConnectionFailed, TimedOut, Unavailable
 from postgres.outages import (
     AVAILABLE,
     UNAVAILABLE,
@@ -148,7 +148,8 @@ def test_process_reports_by_itself_if_the_file_can_not_be_opened(
         (psycopg.InterfaceError("the connection is closed"), True),
         (psycopg.errors.AdminShutdown("terminating connection"), True),
         (psycopg.errors.TooManyConnections("sorry, too many clients already"), True),
-        (Unavailable("down"), True),
+        (ConnectionFailed("down"), True),
+        (Unavailable("the code is missing"), False),
         (TimedOut("canceling statement"), False),
         (psycopg.errors.QueryCanceled("canceling statement"), False),
         (psycopg.errors.DeadlockDetected("deadlock detected"), False),
