@@ -112,7 +112,7 @@ class UsageView(ManagementView):
         "group_by": Filter(
             "groups", _groups, str, f"Some of {', '.join(GROUPS)}, with commas."
         ),
-        "interval": one_of("interval", list(INTERVALS), "A sum for each, of UTC."),
+        "interval": one_of("interval", list(INTERVALS), "A sum for each, in UTC."),
         "resolution": one_of(
             "resolution", list(RESOLUTIONS), "Of the rows that are added up; see above."
         ),

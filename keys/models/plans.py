@@ -26,13 +26,13 @@ class LimitFields(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(MIN_BURST), MaxValueValidator(MAX_BURST)],
-        help_text="Credits that may be spent at once; empty: two seconds of the rate.",
+        help_text="Credits in a burst; empty: two seconds of the rate.",
     )
     credits_per_day = models.PositiveBigIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Per day of UTC.",
+        help_text="Resets at 00:00 UTC.",
     )
 
     class Meta:
