@@ -81,12 +81,10 @@ def test_a_call_costs_credits_for_its_gas_also_from_the_cache(live: Live) -> Non
         wait_until(lambda: credits_of(secret) == expected)
 
 
-def test_a_call_that_takes_too_long_costs_as_much_as_the_largest(
-    module_db: None,
-) -> None:
-    with live_service(env={"NODEAPI_CALL_TIMEOUT": "0.2"}) as live:
-        secret = live.new_key()
-        with live.api("tasks", secret) as api:
+def test_a_call_that_takes_too_long_costs_as_much_as_the_largest(live: Live) -> None:
+    with live_service(env={"NODEAPI_CALL_TIMEOUT": "0.2"}) as hasty:
+        secret = hasty.new_key()
+        with hasty.api("tasks", secret) as api:
             _, message = api.error("eth_call", asked(LOOP))
             assert message == "execution aborted (timeout = 200ms)"
         expected = PRICE + credits_for_gas(50_000_000)
