@@ -17,7 +17,7 @@ from legible.text import visible
 SHOWN_CHARACTERS = 200
 """Maximum length of a text within a sentence."""
 
-NOBODY = "The service"
+SERVICE = "The service"
 """The actor of events without a user: the command line, or the service itself."""
 
 _UNSHOWN = ("request", "version")
@@ -81,7 +81,7 @@ def _actor(event: KeyEvent) -> str:
     if event.type == EventType.USED_AFTER_REVOCATION:
         return "A client"
     if event.actor is None:
-        return NOBODY
+        return SERVICE
     name = shown(event.actor.get_full_name() or event.actor.email)
     if event.actor_role:
         name = f"{name} ({event.actor_role})"

@@ -81,7 +81,7 @@ def _watch(
 
 
 class _Watched:
-    """A server, and what was logged about it."""
+    """A server, and the last message that was logged about it."""
 
     def __init__(self, server: EmbeddedServer) -> None:
         self.server = server

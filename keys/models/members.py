@@ -146,5 +146,5 @@ class MemberEvent(AppendOnly):
 
     @property
     def subject(self) -> str:
-        """The e-mail address of the person whom the change concerns."""
+        """The e-mail address of the member or invited person that was changed."""
         return self.member.email if self.member else self.email

@@ -66,7 +66,7 @@ def check_if_due() -> None:
 
 
 def run() -> tuple[int, int]:
-    """Queue and send what is due; return the numbers of queued and of sent notices.
+    """Queue due notices and send them; return how many were queued and how many sent.
 
     It can be interrupted, repeated and run concurrently.
     """

@@ -33,7 +33,7 @@ class Definitions:
         return self._found.get((Kind.ERROR, selector), ())
 
     def events(self, topic0: bytes) -> tuple[Definition, ...]:
-        """Return the events with a topic 0. They differ in what is indexed."""
+        """Return the events with a topic 0. They differ in their indexed parameters."""
         return self._found.get((Kind.EVENT, topic0), ())
 
 

@@ -38,7 +38,7 @@ class Abis:
     def read(self, keys: Iterable[bytes]) -> None:
         """Read the definitions with these selectors and topics from the database.
 
-        It replaces what was read before.
+        Those of an earlier call are dropped.
         """
         visible = Q(abi__owner=None)
         if self._owner is not None:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
             "--owner",
             required=True,
             metavar="EMAIL",
-            help="e-mail address of the staff user for whom the program acts",
+            help="e-mail address of the staff user in whose name the program acts",
         )
         parser.add_argument("--name", required=True, help="name of the program")
         parser.add_argument(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Command(BackfillCommand):
     help = (
         "Index the logs of blocks that were imported before eth_getLogs existed. "
-        "The newest blocks come first. The service and imports can run meanwhile. "
+        "The newest blocks come first. The service and imports can run at the same time. "
         "Repeat it after an interruption."
     )
     remaining = LogBackfill
