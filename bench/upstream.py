@@ -45,11 +45,12 @@ class _Server:
         self._node.show_blocks(*decoded)
         head = self._node.head_document()
         now = time.monotonic()
-        for client, names in self._subscribers.items():
+        for client, names in list(self._subscribers.items()):
             for name in names:
                 params = {"subscription": name, "result": head}
                 message = {"method": "eth_subscription", "params": params}
-                await client.send(json.dumps({"jsonrpc": "2.0", **message}))
+                with suppress(ConnectionClosed):  # a follower may leave at any time
+                    await client.send(json.dumps({"jsonrpc": "2.0", **message}))
         return now
 
     async def serve_socket(self, client: ServerConnection) -> None:
