@@ -56,6 +56,8 @@ PRINTED = 100
 FLAT_MINUTES = 30
 """Shorter tests have no requirement for memory: caches are still being filled."""
 MOST_GROWTH = 1.1
+CACHE_BYTES = 32 * 2**20
+"""Small, so that the cache is full in the first third, and later growth is a leak."""
 
 
 class Soak:
@@ -69,6 +71,8 @@ class Soak:
         self._postgres, self._redis = PostgresServer(folder), RedisServer(folder)
         self._disturbed_until = float("inf")
         self._is_node_down = False
+        self._showing = asyncio.Lock()
+        """The upstream's process answers one line at a time."""
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.recoveries: list[float] = []
@@ -152,10 +156,11 @@ class Soak:
                 self.counts["reorganisations"] += 1
             else:
                 blocks = self._chain.grow()
-            if not self._is_node_down:
-                with suppress(OSError, RuntimeError, ValueError):  # it was just killed
-                    raw = [block.raw for block in blocks]
-                    await asyncio.to_thread(self._node.show, raw)
+            async with self._showing:
+                if not self._is_node_down:
+                    with suppress(OSError, RuntimeError, ValueError):  # just killed
+                        raw = [block.raw for block in blocks]
+                        await asyncio.to_thread(self._node.show, raw)
 
     # Failures
 
@@ -171,9 +176,10 @@ class Soak:
             await asyncio.sleep(DOWN_SECONDS)
             port = int(self._node.url.rpartition(":")[2])
             self._node = await asyncio.to_thread(Upstream, self._genesis_path, port)
-            raw = [each.raw for each in self._chain.line[1:]]
-            self._is_node_down = False
-            await asyncio.to_thread(self._node.show, raw)
+            async with self._showing:
+                raw = [each.raw for each in self._chain.line[1:]]
+                self._is_node_down = False
+                await asyncio.to_thread(self._node.show, raw)
         else:
             server = self._redis if name == "Redis" else self._postgres
             os.kill(self._pid(name), signal.SIGKILL)
@@ -352,7 +358,8 @@ def soak(folder: Path, minutes: float) -> list[Row]:
         stack.callback(run.close)
         make_network(SLUG, genesis_path, run.node)
         process = stack.enter_context(follower(SLUG))
-        target = stack.enter_context(serving("soak", SERVICE))
+        environ = {"NODEAPI_CACHE_BYTES": str(CACHE_BYTES)}
+        target = stack.enter_context(serving("soak", SERVICE, environ=environ))
         pids = [*target.pids, process.pid]
         asyncio.run(run.run(target.port, new_key(), pids, minutes))
         return run.rows()
