@@ -47,7 +47,6 @@ _PLAIN_FIELDS = {
 _NUMBER_FIELDS = {
     "difficulty": "difficulty",
     "totalDifficulty": "total difficulty",
-    "size": "size in bytes",
     "blobGasUsed": "blob gas used",
     "excessBlobGas": "excess blob gas",
 }
@@ -143,28 +142,40 @@ def ends(document: bytes) -> tuple[bytes, bytes]:
     return document[:HEAD_BYTES], document[start : start + TAIL_BYTES]
 
 
-def header_fields(head: bytes) -> list[tuple[str, str]]:
-    """Return names and values of a block's members, for a table.
+def block_facts(head: bytes) -> list[tuple[str, str]]:
+    """Return names and values of what people look for first in a block.
 
     head: the block object up to its transactions.
     """
-    members: dict[str, Any] = orjson.loads(head + b"[]}")
+    members = _members(head)
     gas_used, gas_limit = (int(members[key], 16) for key in ("gasUsed", "gasLimit"))
     part = gas_used / gas_limit if gas_limit else 0
-    fields = [("gas used", f"{gas_used:,} of {gas_limit:,} ({part:.1%})")]
+    facts = [("gas used", f"{gas_used:,} of {gas_limit:,} ({part:.1%})")]
     if "baseFeePerGas" in members:
         base_fee = int(members["baseFeePerGas"], 16)
-        fields.append(("base fee per gas", words.gwei(base_fee)))
-    for key, name in _NUMBER_FIELDS.items():
-        if key in members:
-            fields.append((name, words.number(int(members[key], 16))))
-    for key, name in _PLAIN_FIELDS.items():
-        if key in members:
-            fields.append((name, members[key]))
+        facts.append(("base fee per gas", words.gwei(base_fee)))
+    facts.append(("size in bytes", words.number(int(members["size"], 16))))
+    if "withdrawals" in members:
+        facts.append(("withdrawals", words.number(len(members["withdrawals"]))))
+    return facts
+
+
+def header_fields(head: bytes) -> list[tuple[str, str]]:
+    """Return names and values of a block's other members.
+
+    head: the block object up to its transactions.
+    """
+    members = _members(head)
+    fields = [
+        (name, words.number(int(members[key], 16)))
+        for key, name in _NUMBER_FIELDS.items()
+        if key in members
+    ]
+    fields += [
+        (name, members[key]) for key, name in _PLAIN_FIELDS.items() if key in members
+    ]
     if members["uncles"]:
         fields.append(("uncles", ", ".join(members["uncles"])))
-    if "withdrawals" in members:
-        fields.append(("withdrawals", words.number(len(members["withdrawals"]))))
     return fields
 
 
@@ -174,6 +185,12 @@ def fee_recipient(head: bytes) -> str:
     head: the block object up to its transactions.
     """
     return _address(_member(head, "miner"))
+
+
+def _members(head: bytes) -> dict[str, Any]:
+    """Return a block's members up to its transactions."""
+    members: dict[str, Any] = orjson.loads(head + b"[]}")
+    return members
 
 
 def _address(text: str) -> str:

@@ -31,7 +31,7 @@ from nodeapi.explore.reorganisations import (
 )
 from nodeapi.explore.responses import private
 from nodeapi.explore.states import State, Tags, tags_of
-from nodeapi.explore.summaries import fee_recipient, header_fields
+from nodeapi.explore.summaries import block_facts, fee_recipient, header_fields
 from nodeapi.explore.transfers import token_transfers
 from nodeapi.explore.words import moment
 from nodeapi.models import Block
@@ -127,6 +127,7 @@ def _block(request: HttpRequest, network: Network, found: Block | None) -> HttpR
         "parent_hash": _hex(found.parent_hash),
         "moment": moment(found.timestamp),
         "miner": fee_recipient(head),
+        "facts": block_facts(head),
         "fields": header_fields(head),
         "parent": parent,
         "children": children,
