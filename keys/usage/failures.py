@@ -16,6 +16,9 @@ from networks.models import Network
 MAX_UNKNOWN = 20
 """Most unknown methods shown, the most frequent ones."""
 
+REVERT_CODE = 3
+"""Code of the error of a reverted call, as in geth."""
+
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
@@ -35,6 +38,8 @@ class FailedCall:
     @property
     def reason(self) -> str:
         """The error in words: rate_limited, or "invalid params" without a reason."""
+        if self.code == REVERT_CODE:
+            return "execution reverted"
         if not self.error[:1].isupper():
             return self.error
         return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.error).lower()

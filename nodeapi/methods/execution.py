@@ -19,7 +19,7 @@ from nodeapi import conf
 from nodeapi.methods.context import Context
 from nodeapi.ports import Answer, TaskName
 from nodeapi.tracing.answers import TaskAnswer
-from nodeapi.tracing.errors import TaskError, TaskResultTooLarge, TaskTimeout
+from nodeapi.tracing.errors import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.tracing.jobs import TaskJob
 
 GAS_PER_CREDIT = 500_000
@@ -115,7 +115,7 @@ def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
         gas_used = found.gas_used
     else:
         gas_used = 0
-        if isinstance(error, TaskError | TaskResultTooLarge):
+        if isinstance(error, ExecutionFailed | TaskResultTooLarge):
             gas_used = error.gas_used
         elif isinstance(error, TaskTimeout):
             gas_used = conf.call_gas() or GAS_OF_TIMEOUT
@@ -129,7 +129,7 @@ def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
 def _written(answer: Later[TaskAnswer]) -> bytes | None:
     """Return an outcome as it is cached; None for one that is not cached."""
     error = answer.error
-    if isinstance(error, TaskError) and error.is_lasting:
+    if isinstance(error, ExecutionFailed) and error.is_lasting:
         rest = orjson.dumps([error.code, error.message, error.data])
         return _GAS.pack(_FAILED, error.gas_used) + rest
     if error is not None:
@@ -149,5 +149,5 @@ def _read(outcome: bytes) -> Later[TaskAnswer]:
     rest = outcome[_GAS.size :]
     if kind == _FAILED:
         code, message, data = orjson.loads(rest)
-        return Later.failed(TaskError(code, message, data, gas_used))
+        return Later.failed(ExecutionFailed(code, message, data, gas_used))
     return Later(TaskAnswer(rest, gas_used))

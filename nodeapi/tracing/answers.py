@@ -12,7 +12,7 @@ from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.stream import Stream
 from nodeapi.tracing import wire
 from nodeapi.tracing.errors import (
-    TaskError,
+    ExecutionFailed,
     TaskResultTooLarge,
     TaskTimeout,
 )
@@ -137,7 +137,7 @@ def failure_of(
     """Return the error of a task's outcome. limit: of results, in bytes."""
     if kind == wire.FAILED:
         code, message, data, is_lasting = orjson.loads(rest)
-        return TaskError(code, message, data, gas_used, is_lasting=is_lasting)
+        return ExecutionFailed(code, message, data, gas_used, is_lasting=is_lasting)
     if kind == wire.TIMED_OUT:
         return TaskTimeout(timeout)
     if kind == wire.TOO_LARGE:

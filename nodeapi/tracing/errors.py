@@ -48,8 +48,8 @@ class TraceResultTooLarge(RpcError):
         )
 
 
-class TaskError(RpcError):
-    """Raised when a task fails because of the call's arguments.
+class ExecutionFailed(RpcError):
+    """Raised when a call cannot be executed, fails, or is reverted.
 
     code, message, data: of the error object. data None: without `data`.
     gas_used: gas that was executed until then.

@@ -23,6 +23,7 @@ from keys.services import (
 from keys.usage.failures import MAX_UNKNOWN, failures_of
 from networks.models import Network
 from nodeapi.service import database_conninfo
+from nodeapi.tracing.errors import ExecutionFailed
 from tests.support.live import live_service, request
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.waiting import wait_until
@@ -90,6 +91,21 @@ def test_latest_calls_of_all_processes_are_kept(
     ]
     assert [call.at.timestamp() - NOW for call in found] == [2, 1, 0]
     assert "secret" not in str(KeyFailures.objects.values())
+
+
+def test_reverted_calls_are_distinguished_from_other_failed_executions(
+    clock: Clock, key: ApiKey, network: Network
+) -> None:
+    collected = Failures(clock)
+    collected.note(
+        key.pk, network.pk, "eth_call", ExecutionFailed(-32000, "out of gas")
+    )
+    clock.now += 1
+    collected.note(key.pk, network.pk, "eth_call", ExecutionFailed(3, "reverted"))
+    written(collected)
+    found = failures_of(key).latest
+    assert [call.reason for call in found] == ["execution reverted", "execution failed"]
+    assert {call.error for call in found} == {"ExecutionFailed"}
 
 
 def test_number_of_calls_kept_is_limited(

@@ -21,7 +21,7 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.tracing.alarm import Alarm
 from nodeapi.tracing.context import TaskTimedOut
 from nodeapi.tracing.errors import (
-    TaskError,
+    ExecutionFailed,
     TaskResultTooLarge,
     TaskTimeout,
     TooManyExecutions,
@@ -137,7 +137,7 @@ def test_equal_tasks_share_an_execution_and_each_may_be_cancelled(network: int) 
 
 def test_a_revert_is_an_error_with_its_data(network: int) -> None:
     async def test(pool: TracePool) -> None:
-        with pytest.raises(TaskError) as caught:
+        with pytest.raises(ExecutionFailed) as caught:
             await pool.run(call(network, REVERT), "key")
         error = caught.value
         assert (error.code, error.message) == (3, "execution reverted")
@@ -148,7 +148,7 @@ def test_a_revert_is_an_error_with_its_data(network: int) -> None:
 
 def test_the_data_of_a_revert_is_limited_and_its_gas_is_counted(network: int) -> None:
     async def test(pool: TracePool) -> None:
-        with pytest.raises(TaskError) as caught:
+        with pytest.raises(ExecutionFailed) as caught:
             await pool.run(call(network, LONG_REVERT, 1000), "key")
         assert caught.value.data == "0x" + "00" * 1000
         with pytest.raises(TaskResultTooLarge, match="more than 262144 bytes") as found:
@@ -173,7 +173,9 @@ def test_a_creation_fails_if_the_senders_nonces_are_used_up(network: int) -> Non
 
     async def test(pool: TracePool) -> None:
         for task in ("call", "estimate"):
-            with pytest.raises(TaskError, match=r"^nonce uint64 overflow$") as caught:
+            with pytest.raises(
+                ExecutionFailed, match=r"^nonce uint64 overflow$"
+            ) as caught:
                 await pool.run(replace(creation, task=task), "key")
             assert caught.value.gas_used >= 53_000
         assert (await pool.run(plain, "key")).result == word(0)
@@ -263,7 +265,7 @@ def test_tasks_survive_any_number_of_others_that_cost_a_worker(network: int) -> 
     async def test(pool: TracePool) -> None:
         # The worker keeps the contract's rows, so that it executes the first one at once.
         warm = call(network, LOOP, gas_cap=30_000, timeout=9.0)
-        with pytest.raises(TaskError, match="out of gas"):
+        with pytest.raises(ExecutionFailed, match="out of gas"):
             await pool.run(warm, "key")
         endless = [call(network, LOOP, n, gas_cap=2**60, timeout=9.0) for n in range(3)]
         asked = [pool.run(job, "key") for job in (*endless, call(network, SLOT, 1))]
@@ -346,7 +348,9 @@ def test_large_calls_count_as_several(network: int) -> None:
 
 def test_an_unknown_block_is_geths_error(network: int) -> None:
     async def test(pool: TracePool) -> None:
-        with pytest.raises(TaskError, match=r"^header for hash not found$") as caught:
+        with pytest.raises(
+            ExecutionFailed, match=r"^header for hash not found$"
+        ) as caught:
             await pool.run(call(network, SLOT, block_hash=bytes(32)), "key")
         assert not caught.value.is_lasting
 
