@@ -123,8 +123,7 @@ def _refuse_call(frame: Any, items: list[int]) -> None:
         depth=message.depth + 1,
         error=DEPTH if too_deep else BALANCE,
     )
-    if frame.state.fork.has_delegations:
-        frame.watcher.add_delegate(frame.state, to)
+    frame.watcher.add_delegate(frame.state, to)
     frame.watcher.enter(call)
     frame.watcher.exit(call)
 

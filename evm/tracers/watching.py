@@ -123,6 +123,9 @@ class Watcher:
 
     def add_delegate(self, state: Any, address: bytes) -> None:
         """Record the access of an account's delegate, if it has one."""
+        # A simulated call may have authorizations under a fork without delegations.
+        if not state.fork.has_delegations:
+            return
         delegate = delegate_of(state.get_code(address))
         if delegate is not None:
             self.accounts.add(delegate)

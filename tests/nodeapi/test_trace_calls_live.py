@@ -139,6 +139,21 @@ def test_a_block_before_london_is_not_merged_by_an_override(api: Api) -> None:
     assert "error" not in found
 
 
+def test_delegates_are_looked_up_only_under_forks_that_have_them(api: Api) -> None:
+    delegate = "0x" + "de" * 20
+    state = {CONTRACT: {"code": "0xef0100" + delegate[2:]}}
+    signed = {"chainId": "0x0", "address": CALLER, "nonce": "0x0", "yParity": "0x0"}
+    signed |= {"r": "0x1", "s": "0x1"}
+    call = {"from": CALLER, "to": CONTRACT, "authorizationList": [signed]}
+    options = {
+        "tracer": "prestateTracer",
+        "tracerConfig": {"includeEmpty": True},
+        "stateOverrides": state,
+    }
+    assert delegate in api.result("debug_traceCall", call, "latest", options)
+    assert delegate not in api.result("debug_traceCall", call, "0x1", options)
+
+
 def test_a_long_result_is_sent_whole(api: Api) -> None:
     # Counts 20,000 down: PUSH2, JUMPDEST, PUSH1 1, SWAP1, SUB, DUP1, PUSH1 3, JUMPI.
     overrides = {CONTRACT: {"code": "0x614e205b60019003806003570000"}}
