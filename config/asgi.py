@@ -41,7 +41,17 @@ from wallets.sockets.inbox import Inboxes  # noqa: E402
 node = build_service()
 wallet = build_wallet(node)
 endpoint = build_endpoint(node)
-node_hub = NodeHub(node, endpoint, answer_bytes=conf.max_batch_response_bytes())
+log = RequestLog(
+    "all" if settings.REQUEST_LOG == "all" else "problems",
+    slow_seconds=settings.REQUEST_LOG_SLOW_SECONDS,
+    as_json=settings.LOG_FORMAT == "json",
+)
+node_hub = NodeHub(
+    node,
+    endpoint,
+    answer_bytes=conf.max_batch_response_bytes(),
+    log=None if settings.REQUEST_LOG == "off" else log,
+)
 hub = Hub(wallet)
 inboxes = Inboxes(wallet.watch)
 # Channels routes to ASGI applications, where Django's types expect views.
@@ -56,11 +66,6 @@ sockets = URLRouter(
 pages = with_node(with_pending(Pages(), node.relay, node.directory), wallet)
 health = Health(node.connections, node.subscriber, settings.REDIS_URL)
 chains = ChainMetrics(node.connections)
-log = RequestLog(
-    "all" if settings.REQUEST_LOG == "all" else "problems",
-    slow_seconds=settings.REQUEST_LOG_SLOW_SECONDS,
-    as_json=settings.LOG_FORMAT == "json",
-)
 catch_everything()
 application = Gateway(
     endpoint if settings.REQUEST_LOG == "off" else log.around_node(endpoint),

@@ -1,4 +1,4 @@
-"""The request log: one line for each request, with its key, result and duration.
+"""The request log: one line for each request or frame, with its key, result and duration.
 
 A line contains the key's hint and the names of existing methods, but no parameters and
 no results. Lines are written in groups, because a logging call for each would cost more
@@ -25,6 +25,7 @@ from jsonrpc.errors import RpcError
 from keys.metering import UNKNOWN_METHOD
 from nodeapi.methods.context import Context
 from nodeapi.request_id import RequestId
+from nodeapi.sockets.frame_log import Line
 from server.asgi import Receive, Scope, Send
 from server.request import Handler, Pending, Request
 
@@ -46,7 +47,7 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 class _Entry:
     """The data of a line. The endpoint adds to it through `Request.note`.
 
-    headers: by name in lower case.
+    method: HTTP's, "" for a frame of a WebSocket. headers: by name in lower case.
     """
 
     __slots__ = (
@@ -85,11 +86,33 @@ class _Entry:
         self.request_id = request_id
         self.error = error
 
+    @property
+    def is_frame(self) -> bool:
+        """Whether it is the line of a frame, which has no status."""
+        return not self.method
+
     def first_error(self) -> RpcError | None:
         """Return the request's error, or that of its first call that failed."""
         if self.error is not None:
             return self.error
         return next((error for _, error in self.record if error is not None), None)
+
+
+class _Frame(_Entry):
+    """The data of the line of one frame of a socket, or of a rejected handshake."""
+
+    __slots__ = ("_write",)
+
+    def __init__(
+        self, headers: Mapping[bytes, bytes], write: Callable[[_Entry], None]
+    ) -> None:
+        super().__init__("", "", headers)
+        self._write = write
+
+    def end(self, size: int) -> None:
+        """Write the line. size: bytes of the response."""
+        self.size = size
+        self._write(self)
 
 
 class RequestLog:
@@ -113,6 +136,10 @@ class RequestLog:
     def around_pages(self, application: Application) -> Application:
         """Return the ASGI application with its requests logged."""
         return partial(self._serve, application)
+
+    def begin(self, headers: Mapping[bytes, bytes]) -> Line:
+        """Begin the line of a frame on a node's socket. headers: of its handshake."""
+        return _Frame(headers, self._write)
 
     async def start(self) -> None:
         """Do nothing. The first line starts the timer."""
@@ -195,8 +222,8 @@ class RequestLog:
         error = entry.first_error()
         has_problem = (
             error is not None
-            or entry.status is None
-            or entry.status >= 400
+            or (entry.status is None and not entry.is_frame)
+            or (entry.status is not None and entry.status >= 400)
             or seconds >= self._slow_seconds
         )
         if not has_problem and not self._is_for_all:
@@ -245,7 +272,10 @@ def _fields(entry: _Entry, error: RpcError | None) -> dict[str, Any]:
         fields["calls"] = len(names)
     elif entry.error is None:
         fields["page"] = f"{entry.method} {_route(entry.path)}"
-    fields["status"] = entry.status
+    if entry.is_frame:
+        fields["transport"] = "websocket"
+    else:
+        fields["status"] = entry.status
     if error is not None:
         fields["code"] = error.code
         if error.reason:

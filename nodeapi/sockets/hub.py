@@ -23,6 +23,7 @@ from nodeapi.responses import ANY_ORIGIN, RESPONSE_HEADERS, header_lines
 from nodeapi.service import Service
 from nodeapi.sockets import limits
 from nodeapi.sockets.close_codes import REVOKED, SLOW_READER
+from nodeapi.sockets.frame_log import FrameLog, NoFrameLog
 from nodeapi.sockets.handshake import Rejected
 from nodeapi.sockets.peer import Caller, NodeSubscription, Peer
 from nodeapi.sockets.wire import Wire
@@ -110,12 +111,19 @@ class Hub:
     """The customers' sockets in one process, and the audience of their subscriptions.
 
     endpoint: shares its authorization and its dispatchers with the sockets.
+    log: has a line for each frame.
     """
 
     def __init__(
-        self, service: Service, endpoint: Endpoint, *, answer_bytes: int
+        self,
+        service: Service,
+        endpoint: Endpoint,
+        *,
+        answer_bytes: int,
+        log: FrameLog | None = None,
     ) -> None:
         self.service = service
+        self.log = log or NoFrameLog()
         self.access = endpoint.access
         self.calls = endpoint.calls
         self.answer_bytes = answer_bytes
@@ -163,6 +171,7 @@ class Hub:
         Raises: Rejected, with the response that `/v3` would give.
         """
         request_id = RequestId(headers.get(b"x-request-id"))
+        line = self.log.begin(headers)
         try:
             slug, key = read_path(path.replace("/ws/v3", "/v3", 1), headers)
             if not key:
@@ -173,6 +182,8 @@ class Hub:
             return self._join(caller, grant, wire, Share(process, client))
         except Exception as cause:
             error = self.access.refusal(cause, client, request_id)
+            line.refused(request_id, error)
+            line.end(0)
             raise _rejected(error, request_id, site_of(headers)) from None
 
     def leave(self, peer: Peer) -> None:

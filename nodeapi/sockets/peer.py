@@ -39,6 +39,7 @@ from nodeapi.ports import Filters, Limiter, Meter, Relay, Store, Tracing
 from nodeapi.request_id import RequestId
 from nodeapi.sockets import limits
 from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
+from nodeapi.sockets.frame_log import FrameLog, Line
 from nodeapi.sockets.subscription import Subscription
 from nodeapi.sockets.writer import STALLED_BYTES, FrameWriter
 from nodeapi.syncing import SyncingFeed
@@ -113,6 +114,10 @@ class Hub(Audience, Protocol):
     @property
     def calls(self) -> Calls:
         """Answers calls."""
+
+    @property
+    def log(self) -> FrameLog:
+        """Has a line for each frame."""
 
     @property
     def long_answers(self) -> asyncio.Semaphore:
@@ -244,14 +249,14 @@ class Peer:
 
     def receive(self, frame: bytes) -> None:
         """Answer a frame."""
+        notifier = _FrameNotifier(self, self._hub.log.begin(self.caller.headers))
         is_full = self._calls >= limits.MAX_CALLS
         if is_full or self.call_bytes + len(frame) > limits.MAX_CALL_BYTES:
             error = TooManyCalls(limits.MAX_CALLS, limits.MAX_CALL_BYTES)
-            self.writer.send(self._hub.calls.refuse(frame, error, self._site).body)
+            self._send_error(frame, notifier, error)
             self._note_refusal("", error)
             return
         self._count(1, len(frame))
-        notifier = _FrameNotifier(self)
         answer = self.resolved().then(partial(self._respond, frame, notifier))
         answer.when_done(partial(self._take, frame, notifier))
 
@@ -275,6 +280,7 @@ class Peer:
             headers=self.caller.headers,
         )
         notifier.is_authorized = True
+        notifier.line.admitted(context)
         return self._hub.calls.respond(frame, context, self._gone.wait)
 
     def _take(
@@ -285,13 +291,15 @@ class Peer:
         if error is not None:
             self._count(-1, -len(frame))
             notifier.end()
-            if not isinstance(error, asyncio.CancelledError):
+            if isinstance(error, asyncio.CancelledError):
+                notifier.line.end(0)
+            else:
                 self._refuse(frame, notifier, error)
             return
         answer = answered.result()
         if isinstance(answer, Stream):
             task = asyncio.get_running_loop().create_task(
-                self._send_long(frame, answer)
+                self._send_long(frame, notifier, answer)
             )
             self._long.add(task)
             task.add_done_callback(self._long.discard)
@@ -300,6 +308,7 @@ class Peer:
         body = answer.body if isinstance(answer, Reply) else bytes(answer)
         if body:
             self.writer.send(body)
+        notifier.line.end(len(body))
         notifier.begin(body)
 
     def _refuse(
@@ -307,27 +316,37 @@ class Peer:
     ) -> None:
         """Answer a frame whose key was refused, or whose calls have crashed."""
         error = self._hub.access.refusal(cause, self.caller.client, notifier.request_id)
-        self.writer.send(self._hub.calls.refuse(frame, error, self._site).body)
+        self._send_error(frame, notifier, error)
         is_ours = error.code == InternalError.code
         if not notifier.is_authorized and not is_ours:
             self.end_if_refused(error)
 
-    async def _send_long(self, frame: bytes, stream: Stream) -> None:
+    def _send_error(
+        self, frame: bytes, notifier: _FrameNotifier, error: RpcError
+    ) -> None:
+        """Answer a whole frame with an error, and log it."""
+        body = self._hub.calls.refuse(frame, error, self._site).body
+        self.writer.send(body)
+        notifier.line.refused(notifier.request_id, error)
+        notifier.line.end(len(body))
+
+    async def _send_long(
+        self, frame: bytes, notifier: _FrameNotifier, stream: Stream
+    ) -> None:
         """Send a long result when the client has read the earlier ones."""
         try:
             async with self._turn:
                 while self.writer.waiting_bytes > STALLED_BYTES and self.writer.is_open:
                     await asyncio.sleep(DRAIN_SECONDS)
                 async with self._hub.long_answers:
-                    if self.writer.is_open:
-                        self.writer.send(await self._read(stream))
+                    body = await self._read(stream) if self.writer.is_open else b""
+                    self.writer.send(body)
+                    notifier.line.end(len(body))
         except RpcError as error:
-            self.writer.send(self._hub.calls.refuse(frame, error, self._site).body)
+            self._send_error(frame, notifier, error)
         except Exception:
             logger.exception("a long result was not read")
-            self.writer.send(
-                self._hub.calls.refuse(frame, InternalError(), self._site).body
-            )
+            self._send_error(frame, notifier, InternalError())
         finally:
             self._count(-1, -len(frame))
             await stream.aclose()
@@ -487,12 +506,13 @@ class Peer:
 class _FrameNotifier:
     """The socket of the calls of one frame; implements `nodeapi.ports.Notifier`.
 
-    is_authorized: the frame's key was accepted.
+    is_authorized: the frame's key was accepted. line: of the request log.
     """
 
-    __slots__ = ("_opened", "_peer", "is_authorized", "request_id")
+    __slots__ = ("_opened", "_peer", "is_authorized", "line", "request_id")
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Peer, line: Line) -> None:
+        self.line = line
         self._peer = peer
         self._opened: list[NodeSubscription] = []
         self.request_id = RequestId()

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 from django.test import Client
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from config import request_log
 from jsonrpc.later import Later
@@ -65,6 +67,42 @@ def test_every_request_has_its_line(network):
     assert (refused["status"], refused["reason"]) == (401, "key_invalid")
     assert "key" not in refused
     assert page["page"].startswith("GET /explore/<")
+
+
+def test_every_frame_of_a_socket_has_its_line(network):
+    env = {"LOG_FORMAT": "json", "REQUEST_LOG": "all"}
+    calls = [request("eth_chainId"), request("eth_nothing")]
+    with live_service(env=env) as live:
+        secret = live.new_key()
+        base = live.base_url.replace("http://", "ws://")
+        with connect(f"{base}/ws/v3/{secret}", proxy=None) as socket:
+            socket.send(json.dumps(request("eth_chainId")))
+            answer = socket.recv()
+            socket.send(json.dumps(calls))
+            socket.recv()
+        with pytest.raises(InvalidStatus):
+            connect(f"{base}/ws/v3/nk_wrong", proxy=None)
+        single, batch, refused = lines(live, 3)
+    assert single["key"] == f"{secret[:7]}…{secret[-4:]}"
+    assert (single["network"], single["transport"]) == ("logged", "websocket")
+    assert (single["methods"], single["calls"]) == (["eth_chainId"], 1)
+    assert single["bytes"] == len(answer)
+    assert not {"status", "page", "code"} & set(single)
+    assert (batch["methods"], batch["code"]) == (["eth_chainId", "(unknown)"], -32601)
+    assert single["request_id"] != batch["request_id"]
+    assert (refused["transport"], refused["reason"]) == ("websocket", "key_invalid")
+
+
+def test_log_of_problems_has_the_frames_with_errors(network):
+    env = {"LOG_FORMAT": "json", "REQUEST_LOG": "problems"}
+    with live_service(env=env) as live:
+        base = live.base_url.replace("http://", "ws://")
+        with connect(f"{base}/ws/v3/{live.new_key()}", proxy=None) as socket:
+            for method in ("eth_chainId", "eth_nothing"):
+                socket.send(json.dumps(request(method)))
+                socket.recv()
+        found = lines(live, 1)
+    assert [line["methods"] for line in found] == [["(unknown)"]]
 
 
 def test_requests_whose_heads_are_known_have_their_lines_too(network):
