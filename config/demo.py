@@ -90,7 +90,8 @@ def follow_upstreams(urls: Sequence[str], genesis: Path | None) -> None:
     if network is None:
         if genesis is None:
             raise CommandError("the first start with an upstream needs a genesis.json")
-        options = [f"--upstream={url}" for url in urls]
+        # The upstreams may serve the sample chain itself.
+        options = ["--second", *(f"--upstream={url}" for url in urls)]
         call_command("add_network", LIVE_NETWORK, f"--genesis={genesis}", *options)
         return
     if genesis is not None:

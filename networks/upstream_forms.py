@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from networks.models import Upstream
-from networks.validators import validate_headers
+from networks.validators import parse_headers, validate_headers
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone
     _UpstreamForm = forms.ModelForm[Upstream]
@@ -66,18 +66,11 @@ class UpstreamForm(_UpstreamForm):
 
         Raises: ValidationError. The message contains no header's value.
         """
-        headers: dict[str, str] = {}
-        lines = self.cleaned_data["headers"].splitlines()
-        for number, line in enumerate(filter(str.strip, lines), start=1):
-            name, colon, value = (part.strip() for part in line.partition(":"))
-            if not colon:
-                raise ValidationError(f"Line {number} of the headers has no colon.")
-            if name in headers:
-                raise ValidationError(f"The header {name} occurs twice.")
+        headers = parse_headers(self.cleaned_data["headers"].splitlines())
+        for name, value in headers.items():
             if value == HIDDEN:
                 if name not in self._stored:
                     raise ValidationError(f"The header {name} has no stored value.")
-                value = self._stored[name]
-            headers[name] = value
+                headers[name] = self._stored[name]
         validate_headers(headers)
         return headers

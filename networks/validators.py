@@ -6,7 +6,7 @@ Source: https://www.rfc-editor.org/rfc/rfc9110.html#section-5
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,6 +54,25 @@ def validate_upstream_url(value: str) -> None:
         raise _bad_url("its host or port is malformed" if host else "it has no host")
     if parts.fragment:
         raise _bad_url("it has a fragment (#…)")
+
+
+def parse_headers(lines: Iterable[str]) -> dict[str, str]:
+    """Parse lines such as `Authorization: Bearer …`, without the empty ones.
+
+    Raises: ValidationError for a line without a colon, and for a repeated name. Neither
+        message contains a value.
+    """
+    headers: dict[str, str] = {}
+    for number, line in enumerate(filter(str.strip, lines), start=1):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon:
+            raise ValidationError(
+                f"Header {number} has no colon: NAME: VALUE is expected."
+            )
+        if name in headers:
+            raise ValidationError(f"The header {name} occurs twice.")
+        headers[name] = value
+    return headers
 
 
 def validate_headers(value: Any) -> None:

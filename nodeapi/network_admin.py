@@ -225,8 +225,11 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = NewNetworkForm(request.POST or None, request.FILES or None)
-        network = form.save() if form.is_valid() else None
-        if network is not None:
+        added = form.save() if form.is_valid() else None
+        if added is not None:
+            network = added.network
+            for warning in added.warnings:
+                self.message_user(request, warning, messages.WARNING)
             self.log_addition(request, network, "Added.")
             self.message_user(request, f"{network.name} was added.", messages.SUCCESS)
             page = reverse("admin:networks_network_change", args=[network.pk])

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from legible.fields import validate_name
 from networks.models import Network
+from networks.upstream_forms import HeadersField
+from networks.validators import parse_headers, validate_headers
+
+if TYPE_CHECKING:
+    from nodeapi.new_network import Added
 
 MAX_GENESIS_BYTES = 1_000_000
 """Maximum size of an uploaded genesis.json. Mainnet's has 700,000 bytes. A file in a request
@@ -33,7 +38,25 @@ class NewNetworkForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text="One a line: http, https, ws or wss. Headers are set afterwards.",
+        help_text="One a line: http, https, ws or wss.",
+    )
+    headers = HeadersField(
+        required=False,
+        max_length=100_000,
+        widget=forms.Textarea(
+            attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}
+        ),
+        help_text="Of each request to these upstreams, one a line, such as "
+        "Authorization: Bearer ….",
+    )
+    agree = forms.IntegerField(
+        label="Upstreams that have to agree on the head", initial=1, required=False
+    )
+    host_names = forms.CharField(
+        required=False,
+        max_length=10_000,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+        help_text="One a line. /v3 of these hosts is this network.",
     )
     may_repeat = forms.BooleanField(
         label="Add a second network with the same chain id and genesis", required=False
@@ -56,6 +79,17 @@ class NewNetworkForm(forms.Form):
             raise ValidationError("Another network has this slug.")
         return slug
 
+    def clean_headers(self) -> dict[str, str]:
+        """Parse the lines into headers. Raises: ValidationError without any value."""
+        headers = parse_headers(self.cleaned_data["headers"].splitlines())
+        validate_headers(headers)
+        return headers
+
+    def clean_agree(self) -> int:
+        """Return the number, 1 for an empty field."""
+        agree: int | None = self.cleaned_data["agree"]
+        return 1 if agree is None else agree
+
     def clean(self) -> dict[str, Any]:
         """Require one source of the genesis."""
         cleaned = super().clean() or {}
@@ -69,11 +103,12 @@ class NewNetworkForm(forms.Form):
             self.add_error("genesis", "The file is larger than 1 MB.")
         return cleaned
 
-    def save(self) -> Network | None:
+    def save(self) -> Added | None:
         """Add the network. After an error, the form shows it and None is returned."""
         from nodeapi.new_network import (  # loads the EVM
             Addition,
             NotAdded,
+            SameChain,
             add,
             parse_genesis,
         )
@@ -81,20 +116,29 @@ class NewNetworkForm(forms.Form):
         cleaned = self.cleaned_data
         public = self._public.get(cleaned["public"])
         try:
-            return add(
-                Addition(
-                    slug=cleaned["slug"],
-                    name=cleaned["name"],
-                    genesis=public.genesis()
-                    if public
-                    else parse_genesis(cleaned["genesis"].read()),
-                    genesis_hash=public.genesis_hash if public else b"",
-                    urls=cleaned["upstreams"].split(),
-                    may_repeat=cleaned["may_repeat"],
-                )
+            genesis = (
+                public.genesis() if public else parse_genesis(cleaned["genesis"].read())
             )
+        except ValueError as error:
+            self.add_error("genesis", f"The file is invalid: {error}.")
+            return None
+        addition = Addition(
+            slug=cleaned["slug"],
+            name=cleaned["name"],
+            genesis=genesis,
+            genesis_hash=public.genesis_hash if public else b"",
+            urls=cleaned["upstreams"].split(),
+            headers=cleaned["headers"],
+            agree=cleaned["agree"],
+            host_names=cleaned["host_names"].split(),
+            may_repeat=cleaned["may_repeat"],
+        )
+        try:
+            return add(addition)
         except ValidationError as error:
             self.add_error(None, error.messages)
+        except SameChain as error:
+            self.add_error("may_repeat", f"Confirm a second network: {error}.")
         except NotAdded as error:
-            self.add_error(None, str(error))
+            self.add_error(None, f"Not added: {error}.")
         return None

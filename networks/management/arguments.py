@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
 from networks.models import Network, all_tracers
+from networks.validators import parse_headers
 
 
 def read_headers(lines: Iterable[str]) -> dict[str, str]:
@@ -15,15 +17,10 @@ def read_headers(lines: Iterable[str]) -> dict[str, str]:
     Raises: CommandError for a line without a colon, and for a repeated name. Neither
         message contains a value.
     """
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon:
-            raise CommandError("--header: NAME: VALUE is expected, with a colon")
-        if name in headers:
-            raise CommandError(f"--header: {name} is given twice")
-        headers[name] = value
-    return headers
+    try:
+        return parse_headers(lines)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
 
 
 def read_networks(slugs: Iterable[str]) -> list[Network]:

@@ -160,7 +160,7 @@ def test_staff_without_the_permission_see_no_upstreams(network: Network) -> None
     [
         ({"url": "ftp://a/SECRET"}, "begin with http://"),
         ({"url": A}, "listed twice"),
-        ({"url": B, "headers": "SECRET"}, "Line 1 of the headers has no colon"),
+        ({"url": B, "headers": "SECRET"}, "Header 1 has no colon"),
         ({"url": B, "headers": "X: SECRET\nX: SECRET"}, "X occurs twice"),
         ({"url": B, "headers": f"X: {HIDDEN}"}, "X has no stored value"),
         ({"url": B, "headers": "Host: SECRET"}, "set by the client itself"),

@@ -133,7 +133,7 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
         (["alpha", "--upstream", "https:///SECRET"], "it has no host"),
         (["alpha", "--upstream", "http://a", "--upstream", "http://a"], "twice"),
         (["alpha", "--header", "X: 1"], "goes with --upstream"),
-        (["alpha", "--upstream", "http://a", "--header", "SECRET"], "with a colon"),
+        (["alpha", "--upstream", "http://a", "--header", "SECRET"], "has no colon"),
         (["alpha", "--upstream", "http://a", "--header", "Host: b"], "client itself"),
         (["alpha", "--upstream", "http://a", "--agree", "2"], "only 1 is enabled"),
         (["alpha", "--agree", "0"], "greater than or equal to 1"),

@@ -26,10 +26,7 @@ UNUSED = "http://127.0.0.1:9/SECRET"
 
 @pytest.fixture(scope="module")
 def block_0() -> str:
-    """Return the hash of the sample chain's block 0."""
-    from evm.blocks import decode_block
-
-    return "0x" + decode_block(sample.raw_blocks()[0]).header.parent_hash.hex()
+    return sample.genesis_hash()
 
 
 @pytest.fixture
@@ -146,7 +143,7 @@ def test_other_fork_schedule_of_an_upstream_is_reported(node: UpstreamNode) -> N
         (["--upstream", UNUSED, "--upstream", UNUSED], "listed twice"),
         (["--upstream", UNUSED, "--agree", "2"], "only 1 is enabled"),
         (["--agree", "0"], "greater than or equal to 1"),
-        (["--upstream", UNUSED, "--header", "SECRET"], "with a colon"),
+        (["--upstream", UNUSED, "--header", "SECRET"], "has no colon"),
         (["--upstream", UNUSED, "--header", "Host: SECRET"], "set by the client"),
         (["--upstream", UNUSED], "http://127.0.0.1:9/… does not answer: ConnectError"),
         (["--host", "a.example:80"], "without port"),
@@ -155,6 +152,18 @@ def test_other_fork_schedule_of_an_upstream_is_reported(node: UpstreamNode) -> N
 )
 def test_mistakes_are_reported_in_one_line(arguments: list[str], message: str) -> None:
     assert message in refusal(*arguments)
+
+
+def test_second_network_of_a_chain_has_to_be_asked_for() -> None:
+    add()
+    arguments = "twin", "--genesis", str(sample.GENESIS_FILE)
+    with pytest.raises(CommandError) as error:
+        call_command("add_network", *arguments)
+    assert str(error.value) == (
+        "the network dev has the same chain id and genesis; --second adds another one"
+    )
+    call_command("add_network", *arguments, "--second")
+    assert set(Network.objects.values_list("slug", flat=True)) == {"dev", "twin"}
 
 
 def test_genesis_or_a_public_name_is_needed() -> None:

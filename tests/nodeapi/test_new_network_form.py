@@ -13,6 +13,7 @@ from keys.models import User
 from networks.models import Network, NetworkState
 from nodeapi import new_network_form
 from tests.support import sample
+from tests.support.upstream_node import refuse, running_node
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,15 +51,51 @@ def test_second_network_with_the_same_genesis_is_confirmed(staff: Client) -> Non
     assert Network.objects.count() == 2
 
 
+def test_network_is_added_with_hosts_upstreams_headers_and_agreement(
+    staff: Client,
+) -> None:
+    with running_node() as one, running_node() as other:
+        for node in (one, other):
+            node.chain_id = sample.genesis()["config"]["chainId"]
+            node.answers["eth_getBlockByNumber"] = {"hash": sample.genesis_hash()}
+            node.answers["eth_config"] = refuse(-32601, "the method does not exist")
+        fields = {
+            "upstreams": f"{one.url}\n{other.url}",
+            "headers": "Authorization: Bearer SECRET\n\nX-Team: 1",
+            "agree": "2",
+            "host_names": "A.example\nb.example",
+        }
+        shown = post(staff, sample.genesis(), **fields)
+        assert "New was added" in shown
+        assert "SECRET" not in shown
+        assert other.headers["Authorization"] == "Bearer SECRET"
+    network = Network.objects.get()
+    assert network.agree == 2
+    names = network.host_names.values_list("name", flat=True)
+    assert set(names) == {"a.example", "b.example"}
+    headers = {"Authorization": "Bearer SECRET", "X-Team": "1"}
+    assert [each.headers for each in network.upstreams.all()] == [headers, headers]
+
+
 def test_mistakes_are_shown_and_nothing_is_stored(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Choose a built-in network, or upload" in post(staff)
-    assert "The file is not JSON" in post(staff, b"{")
+    assert "The file is invalid: " in post(staff, b"{")
     assert "is a JSON object" in post(staff, b"[]")
     url = "http://127.0.0.1:9/SECRET"
     refused = post(staff, sample.genesis(), upstreams=url)
     assert "http://127.0.0.1:9/… does not answer" in refused
+    for fields, message in (
+        ({"headers": "SECRET"}, "Header 1 has no colon"),
+        ({"headers": "Host: SECRET"}, "set by the client itself"),
+        ({"upstreams": url, "agree": "2"}, "only 1 is enabled"),
+        ({"agree": "0"}, "greater than or equal to 1"),
+        ({"host_names": "a.example:80"}, "without port"),
+    ):
+        refused = post(staff, sample.genesis(), **fields)
+        assert message in refused
+        assert "Bearer SECRET" not in refused
     assert "v3 is part of every base address" in post(
         staff, sample.genesis(), slug="v3"
     )

@@ -23,3 +23,10 @@ def raw_blocks() -> list[bytes]:
     """Return the RLP of the chain's blocks, from block 1 on."""
     with CHAIN_FILE.open("rb") as stream:
         return list(read_items(stream))
+
+
+def genesis_hash() -> str:
+    """Return the hash of block 0, with 0x."""
+    from evm.blocks import decode_block  # loads the EVM
+
+    return f"0x{decode_block(raw_blocks()[0]).header.parent_hash.hex()}"

@@ -119,12 +119,7 @@ def test_a_block_of_another_chain_is_refused(write: Any) -> None:
     other = replace(block, header=replace(block.header, parent_hash=b"\x11" * 32))
     message = refusal(write("other.rlp", encode_block(other)))
     assert f"unknown parent 0x{'11' * 32}" in message
-    assert f"block 0 of this network is {genesis_hash()}" in message
-
-
-def genesis_hash() -> str:
-    """Return the hash of the sample chain's block 0."""
-    return f"0x{decode_block(sample.raw_blocks()[0]).header.parent_hash.hex()}"
+    assert f"block 0 of this network is {sample.genesis_hash()}" in message
 
 
 def first_block(**changes: Any) -> EvmBlock:
@@ -139,7 +134,7 @@ def test_a_file_with_another_block_0_is_refused_with_both_hashes(write: Any) -> 
     message = refusal(write("other.rlp", encode_block(other)))
     assert message == (
         f"block 0 (0x{other.header.hash.hex()}): genesis: "
-        f"block 0 of this network is {genesis_hash()}"
+        f"block 0 of this network is {sample.genesis_hash()}"
     )
 
 
