@@ -40,6 +40,8 @@ from config.embedded.redis import RedisServer
 SLUG = "soak"
 FIRST_BLOCKS = 30
 CLIENTS = 4
+CALL_INTERVAL_SECONDS = 0.02
+"""Minimum time between two calls of a client: the load is bounded for hours."""
 
 REORGANISE_AT, KILL_AT = 20, 40
 """Seconds of each minute."""
@@ -235,7 +237,9 @@ class Soak:
     async def _ask(self, client: httpx.AsyncClient) -> None:
         """Make calls, one after the other, and check their results."""
         chance = random.Random(id(asyncio.current_task()))
+        asked_at = 0.0
         while True:
+            await _until(asked_at + CALL_INTERVAL_SECONDS)
             question = Question(self._chain, chance)
             asked_at = time.monotonic()
             try:
