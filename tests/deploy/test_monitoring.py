@@ -144,6 +144,7 @@ def test_the_dashboard_loads_unchanged():
     assert DASHBOARD.get("id") is None
     (source, *_) = DASHBOARD["templating"]["list"]
     assert (source["name"], source["type"]) == ("datasource", "datasource")
+    assert source["current"].keys() == {"text", "value"}
     every = DASHBOARD["panels"]
     assert len({panel["id"] for panel in every}) == len(every)
     for panel in panels():
@@ -152,6 +153,8 @@ def test_the_dashboard_loads_unchanged():
         assert panel["datasource"]["uid"] == "${datasource}"
         references = [target["refId"] for target in panel["targets"]]
         assert len(set(references)) == len(references)
+        # A member that the schemas of Grafana 10 to 13 require.
+        assert panel["type"] == "stat" or "calcs" in panel["options"]["legend"]
     taken = [
         (x, y)
         for panel in every
