@@ -1,17 +1,18 @@
-"""The periodic job that queues timed notices and sends those that wait."""
+"""The job that sends queued notices, and queues timed ones periodically."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 
 from channels.db import database_sync_to_async
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
-from keys.notices.queue import prune, send_waiting
+from keys.notices.queue import listen, prune, send_waiting, unlisten
 from keys.notices.timed import queue_timed
 
 logger = logging.getLogger(__name__)
@@ -28,32 +29,56 @@ _CLAIM = """
 
 
 class NoticeJob:
-    """Runs the job in a thread while a web process runs."""
+    """Sends notices in threads while a web process runs."""
 
     def __init__(self) -> None:
-        self._running: asyncio.Task[None] | None = None
+        self._queued = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin to check periodically."""
-        self._running = asyncio.create_task(self._run())
+        """Begin to send what this process queues, and to check periodically."""
+        self._loop = asyncio.get_running_loop()
+        listen(self._wake)
+        self._running = [
+            asyncio.create_task(self._send()),
+            asyncio.create_task(self._check()),
+        ]
 
     async def stop(self) -> None:
         """Stop. A mail that is being sent is completed by its thread."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        if self._running:
+            unlisten(self._wake)
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _run(self) -> None:
-        check = database_sync_to_async(check_if_due, thread_sensitive=False)
+    def _wake(self) -> None:
+        """Let queued notices be sent. Called by the threads of requests."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._queued.set)
+
+    async def _send(self) -> None:
+        while True:
+            await self._queued.wait()
+            self._queued.clear()
+            await _in_thread(send_waiting)
+
+    async def _check(self) -> None:
         while True:
             # Processes that start together do not check at the same moment.
             await asyncio.sleep(CHECK_SECONDS * random.uniform(0.2, 1))
-            try:
-                await check()
-            except DatabaseError as error:
-                logger.info("notices were not checked: %s", error)
-            except Exception:
-                logger.exception("notices were not checked")
+            await _in_thread(check_if_due)
+
+
+async def _in_thread(work: Callable[[], object]) -> None:
+    """Run a function that uses the database in a thread, and log its failure."""
+    try:
+        await database_sync_to_async(work, thread_sensitive=False)()
+    except DatabaseError as error:
+        logger.info("notices were not sent: %s", error)
+    except Exception:
+        logger.exception("notices were not sent")
 
 
 def check_if_due() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -42,6 +41,8 @@ MAX_FAILURES = 3
 BATCH = 500
 """Most notices sent in one run."""
 
+_listeners: list[Callable[[], None]] = []
+
 _INTERNAL = ".invalid"
 """Top-level domain of users who get no mail (RFC 2606)."""
 
@@ -55,16 +56,17 @@ def queue(
     template: str,
     context: Mapping[str, Any],
     until: datetime | None = None,
-    is_sent_at_once: bool = True,
+    is_timed: bool = False,
 ) -> int:
     """Queue a mail to the users of a key's account, and return the number of new ones.
 
     mark: the occasion; there is one notice for each kind, key, occasion and user.
     until: when the notice becomes pointless; LIFETIME at most.
-    is_sent_at_once: send it after the commit. Otherwise the periodic job does.
+    is_timed: the periodic job has found the occasion, and sends the mail itself. An
+        occasion without recipients is recorded too, so that the job finds it once.
     """
     users = recipients(api_key, kind)
-    if not users:
+    if not users and not is_timed:
         return 0
     now = timezone.now()
     links = {
@@ -74,12 +76,9 @@ def queue(
     }
     text = render_to_string(template, {**links, **context})
     count = 0
-    for user in users:
-        recent = user.notices.filter(created_at__gt=now - timedelta(days=1))
-        if recent.count() >= MAX_A_DAY:
-            logger.warning("user %s gets no more mails about keys today", user.pk)
-            continue
-        notice, is_new = Notice.objects.get_or_create(
+    for user in users or [api_key.owner]:
+        is_sent = bool(users) and not _has_enough(user, now)
+        _, is_new = Notice.objects.get_or_create(
             api_key=api_key,
             kind=kind,
             mark=mark,
@@ -87,13 +86,40 @@ def queue(
             defaults={
                 "subject": subject[:200],
                 "text": text,
-                "until": min(until or now + LIFETIME, now + LIFETIME),
+                "created_at": now,
+                "until": min(until or now + LIFETIME, now + LIFETIME)
+                if is_sent
+                else now,
             },
         )
-        count += is_new
-        if is_new and is_sent_at_once:
-            transaction.on_commit(partial(send, notice.pk), robust=True)
+        count += is_new and is_sent
+    if count and not is_timed:
+        transaction.on_commit(_announce, robust=True)
     return count
+
+
+def _has_enough(user: User, now: datetime) -> bool:
+    """Return whether a user gets no more mails for now."""
+    recent = user.notices.filter(created_at__gt=now - timedelta(days=1))
+    has_enough = recent.filter(until__gt=F("created_at")).count() >= MAX_A_DAY
+    if has_enough:
+        logger.warning("user %s gets no more mails about keys today", user.pk)
+    return has_enough
+
+
+def listen(listener: Callable[[], None]) -> None:
+    """Register a function that is called after commits that have queued mails."""
+    _listeners.append(listener)
+
+
+def unlisten(listener: Callable[[], None]) -> None:
+    """Remove a function that `listen` has registered."""
+    _listeners.remove(listener)
+
+
+def _announce() -> None:
+    for listener in list(_listeners):
+        listener()
 
 
 def recipients(api_key: ApiKey, kind: NoticeKind) -> list[User]:

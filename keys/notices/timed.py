@@ -55,7 +55,8 @@ def _queue_quotas(now: datetime) -> int:
     midnight = datetime.combine(now.astimezone(UTC).date(), datetime.min.time(), UTC)
     count = 0
     for percent in (100, 80):
-        for use in _used(midnight, percent)[:BATCH]:
+        uses = list(_used(midnight, percent)[:BATCH])
+        for use in uses:
             count += queue(
                 api_key=use.api_key,
                 kind=NoticeKind.QUOTA,
@@ -71,8 +72,10 @@ def _queue_quotas(now: datetime) -> int:
                     ),
                 },
                 until=midnight + _DAY,
-                is_sent_at_once=False,
+                is_timed=True,
             )
+        if len(uses) == BATCH:
+            break  # keys that have used 100 % may be left, and have no notice of 80 %
     return count
 
 
@@ -143,7 +146,7 @@ def _queue_keys(now: datetime) -> int:
                     or api_key.expires_at > end,
                 },
                 until=end,
-                is_sent_at_once=False,
+                is_timed=True,
             )
     return count
 
@@ -178,7 +181,7 @@ def _queue_grants(now: datetime) -> int:
                     ),
                 },
                 until=end,
-                is_sent_at_once=False,
+                is_timed=True,
             )
     return count
 

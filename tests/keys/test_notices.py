@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 import pytest
 from django.core import mail
 from django.core.management import call_command
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
+from django.db.models import F
 from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from keys.models import (
@@ -26,6 +28,7 @@ from keys.models import (
     User,
 )
 from keys.notices import queue as queueing
+from keys.notices import timed
 from keys.notices.job import check_if_due, run
 from keys.notices.queue import KEEP, send_waiting
 from keys.notices.timed import queue_timed
@@ -208,6 +211,7 @@ def test_replaced_secret_that_expires_is_not_reported(
 def test_grant_that_expires_is_reported_before(key: ApiKey, alpha: Network) -> None:
     end = timezone.now() + timedelta(days=30)
     grant_entitlement(api_key=key, network=alpha, expires_at=end)
+    send_waiting()
     assert subjects() == ["Tracing on alpha: granted"]
     assert f"until {end:%Y-%m-%d %H:%M} UTC, with all tracers" in mail.outbox[0].body
     for days in (8, 6.9, 6, 0.9, 0.5):
@@ -223,6 +227,7 @@ def test_grant_that_expires_is_reported_before(key: ApiKey, alpha: Network) -> N
 
 def test_what_staff_do_to_secrets_is_reported(issued: IssuedKey, staff: Actor) -> None:
     rolled = roll_key(api_key=issued.api_key, actor=staff)
+    send_waiting()
     assert subjects() == ["Indexer: rolled by support"]
     body = mail.outbox[0].body
     assert rolled.version.hint in body
@@ -230,9 +235,11 @@ def test_what_staff_do_to_secrets_is_reported(issued: IssuedKey, staff: Actor) -
     assert "will be valid until" in body
     assert rolled.secret not in body
     revoke_version(version=rolled.version, reason="leaked on a forum", actor=staff)
+    send_waiting()
     assert subjects()[1] == "Indexer: a secret was revoked by support"
     assert "leaked on a forum" in mail.outbox[1].body
     delete_key(api_key=issued.api_key, actor=staff)
+    send_waiting()
     assert subjects()[2] == "Indexer: deleted by support"
     assert len(mail.outbox) == 3
 
@@ -256,6 +263,7 @@ def test_members_who_can_act_get_mails_too(
         member = User.objects.create_user(f"a-{role}@example.org")
         Membership.objects.create(account=owner, member=member, role=role)
     revoke_version(version=issued.version, reason="leaked", actor=staff)
+    send_waiting()
     assert {message.to[0] for message in mail.outbox} == {
         "owner@example.org",
         "a-owner@example.org",
@@ -269,6 +277,7 @@ def test_nothing_is_sent_for_a_change_that_is_rolled_back(
     with pytest.raises(RuntimeError), transaction.atomic():
         revoke_version(version=issued.version, reason="leaked", actor=staff)
         raise RuntimeError
+    send_waiting()
     assert subjects() == []
     assert not Notice.objects.exists()
 
@@ -288,6 +297,27 @@ def test_mail_is_sent_later_if_the_mail_server_is_unavailable(
     run()
     run()
     assert subjects() == ["Indexer: a secret was revoked by support"]
+
+
+def test_change_by_staff_is_announced_after_its_commit(
+    issued: IssuedKey, staff: Actor
+) -> None:
+    announced: list[int] = []
+
+    def listener() -> None:
+        announced.append(Notice.objects.filter(sent_at=None).count())
+
+    queueing.listen(listener)
+    try:
+        with transaction.atomic():
+            revoke_version(version=issued.version, reason="leaked", actor=staff)
+            assert announced == []
+        assert announced == [1]
+    finally:
+        queueing.unlisten(listener)
+    assert subjects() == []  # no mail is sent by the thread of the request
+    delete_key(api_key=issued.api_key, actor=staff)
+    assert announced == [1]
 
 
 def test_mail_that_came_too_late_is_not_sent(issued: IssuedKey, staff: Actor) -> None:
@@ -377,7 +407,65 @@ def test_number_of_mails_a_day_is_limited(
         KeyVersion.objects.filter(pk=rolled.version.pk).update(
             revoked_at=timezone.now()
         )
+    send_waiting()
     assert len(subjects()) == 2
+
+
+def test_mails_beyond_the_limit_are_not_looked_at_again(
+    key: ApiKey, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queueing, "MAX_A_DAY", 1)
+    other = issue_key(owner=owner, name="Other").api_key
+    for one in (key, other):
+        set_limits(api_key=one, credits_per_day=1000)
+        use(one, 1000)
+    assert run() == (1, 1)
+    with CaptureQueriesContext(connection) as queries:
+        assert run() == (0, 0)
+    assert not any('INSERT INTO "keys_notice"' in one["sql"] for one in queries)
+    # What was not sent does not count against the mails of the next day.
+    day = timedelta(days=1)
+    Notice.objects.filter(sent_at=None).update(until=F("created_at"))
+    Notice.objects.exclude(sent_at=None).update(created_at=timezone.now() - day)
+    roll_key(api_key=key)
+    assert send_waiting() == 1
+
+
+def test_occasions_without_recipients_are_found_once(
+    issued: IssuedKey,
+    owner: User,
+    alpha: Network,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner.muted_notices = list(NoticeKind)
+    owner.save()
+    monkeypatch.setattr(timed, "BATCH", 1)
+    set_limits(api_key=issued.api_key, credits_per_day=1000)
+    use(issued.api_key, 1000)
+    end = expire(issued, timedelta(days=3))
+    grant_entitlement(api_key=issued.api_key, network=alpha, expires_at=end)
+    Entitlement.objects.update(granted_at=timezone.now() - timedelta(days=90))
+    # The key of somebody who wants mails is not in the first batch.
+    other = issue_key(owner=User.objects.create_user("wants@example.org"), name="B")
+    set_limits(api_key=other.api_key, credits_per_day=1000)
+    use(other.api_key, 1000)
+    asked: list[NoticeKind] = []
+    recipients = queueing.recipients
+
+    def count(api_key: ApiKey, kind: NoticeKind) -> list[User]:
+        asked.append(kind)
+        return recipients(api_key, kind)
+
+    monkeypatch.setattr(queueing, "recipients", count)
+    assert run() == (0, 0)
+    assert sorted(asked) == ["expiry", "quota", "tracing"]
+    asked.clear()
+    assert run() == (1, 1)
+    assert asked == ["quota"]
+    asked.clear()
+    assert run() == (0, 0)
+    assert asked == []
+    assert [message.to for message in mail.outbox] == [["wants@example.org"]]
 
 
 def test_issued_key_and_internal_users_get_no_mail(alpha: Network) -> None:
@@ -406,6 +494,7 @@ def test_users_choose_their_mails(
     assert "Your choice of emails is saved." in answer.content.decode()
     assert answer.content.decode().count(" checked") == 2
     revoke_version(version=issued.version, reason="leaked", actor=staff)
+    send_waiting()
     assert subjects() == []
     set_limits(api_key=issued.api_key, credits_per_day=1000)
     use(issued.api_key, 1000)

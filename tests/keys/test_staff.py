@@ -27,6 +27,7 @@ from keys.models import (
     LoginFailure,
     User,
 )
+from keys.notices.queue import send_waiting
 from keys.services import (
     Actor,
     IssuedKey,
@@ -342,6 +343,7 @@ def test_support_decides_on_no_request(client: Client, issued: IssuedKey) -> Non
     member(client, "support")
     act(client, REQUESTS, asked, "approve", answer="here you are")
     assert AccessRequest.objects.get().status == "pending"
+    send_waiting()
     assert not mail.outbox
 
 

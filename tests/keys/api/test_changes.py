@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from threading import Event
 from typing import Any
@@ -25,6 +24,7 @@ from keys.models import (
     RepeatedRequest,
     User,
 )
+from keys.notices.queue import send_waiting
 from keys.services import (
     create_key,
     get_or_create_customer,
@@ -208,21 +208,16 @@ def test_limits_come_of_the_plan_and_of_own_terms(
 
 
 def test_request_for_access_is_decided(
-    program: Program,
-    api_key: ApiKey,
-    alpha: Network,
-    django_capture_on_commit_callbacks: Callable[..., Any],
+    program: Program, api_key: ApiKey, alpha: Network
 ) -> None:
     wish = request_access(api_key=api_key, network=alpha, reason="debugging")
     waiting = program.result("GET", "access-requests?status=pending")["results"]
     assert [one["id"] for one in waiting] == [wish.pk]
     path = f"access-requests/{wish.pk}"
-    with django_capture_on_commit_callbacks(execute=True):
-        approved = program.result(
-            "POST", f"{path}/approve", {"tracers": ["callTracer"]}
-        )
+    approved = program.result("POST", f"{path}/approve", {"tracers": ["callTracer"]})
     assert approved["status"] == AccessStatus.APPROVED
     assert Entitlement.objects.get().tracers == ["callTracer"]
+    send_waiting()
     assert mail.outbox[0].to == ["customer@example.org"]
     told = program.problem("POST", f"{path}/decline", {"answer": "no"})
     assert told["status"] == 409
