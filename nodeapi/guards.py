@@ -12,10 +12,14 @@ from typing import Any
 from evm.simulation.arguments import CallArguments
 from jsonrpc.params import Schema
 from jsonrpc.registry import Method, MethodRegistry
-from nodeapi import schemas
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
+from nodeapi.schemas.calls import CALL
+from nodeapi.schemas.logs import LOG_CRITERIA
+from nodeapi.schemas.parity import CALLS_WITH_TYPES
+from nodeapi.schemas.state import POSITIONS_BY_ADDRESS
+from nodeapi.schemas.values import ADDRESS
 
 _CREATION = b""
 """The recipient of a call that creates a contract. It is in no allowlist."""
@@ -31,11 +35,11 @@ def _searched(criteria: LogCriteria) -> list[bytes]:
 
 
 _ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
-    (schemas.ADDRESS, lambda address: [address]),
-    (schemas.POSITIONS_BY_ADDRESS, lambda positions: positions),
-    (schemas.CALL, lambda call: [_recipient(call)]),
-    (schemas.CALLS_WITH_TYPES, lambda calls: [_recipient(call) for call, _ in calls]),
-    (schemas.LOG_CRITERIA, _searched),
+    (ADDRESS, lambda address: [address]),
+    (POSITIONS_BY_ADDRESS, lambda positions: positions),
+    (CALL, lambda call: [_recipient(call)]),
+    (CALLS_WITH_TYPES, lambda calls: [_recipient(call) for call, _ in calls]),
+    (LOG_CRITERIA, _searched),
 ]
 """Schemas of parameters that name contracts, each with a function that returns their
 addresses from a decoded argument."""

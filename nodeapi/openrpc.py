@@ -17,7 +17,7 @@ from jsonrpc.errors import (
 )
 from jsonrpc.params import Param
 from jsonrpc.registry import Method, MethodRegistry
-from nodeapi import schemas
+from nodeapi.schemas.building import COMPONENTS
 from nodeapi.version import VERSION
 
 _OF_EVERY_METHOD: tuple[type[RpcError], ...] = (
@@ -62,7 +62,7 @@ def document(
         **described,
         "methods": [_method(method, servers) for method in registry],
         "components": {
-            "schemas": schemas.COMPONENTS,
+            "schemas": COMPONENTS,
             "errors": {kind.__name__: _error(kind) for kind in error_classes()},
         },
     }

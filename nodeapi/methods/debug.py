@@ -8,7 +8,6 @@ from __future__ import annotations
 from evm import rlp
 from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import (
     BlockReference,
     block_number,
@@ -22,24 +21,29 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.ports import Answer, MaybeAnswer
+from nodeapi.schemas.blocks import BAD_BLOCKS
+from nodeapi.schemas.building import named
+from nodeapi.schemas.receipts import RAW_RECEIPTS_OR_NULL
+from nodeapi.schemas.traces import BLOCK_TRACES, TRACE_OPTIONS, TRACER_RESULT
+from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, BLOCK_PARAMETER, DATA, HASH32
 
 _OPTIONS = Param(
     "options",
     trace_options,
-    schemas.TRACE_OPTIONS,
+    TRACE_OPTIONS,
     required=False,
     default=DEFAULT,
     summary="Which tracer, and what it is to show; the struct logger by default.",
     reads_text=True,
 )
-_BLOCK = Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)
-_TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
+_BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)
+_TRANSACTION_HASH = Param("transactionHash", hash32, HASH32)
 
 
 @registry.method(
     "debug_traceBlockByHash",
-    params=[Param("blockHash", hash32, schemas.HASH32), _OPTIONS],
-    result=schemas.named("traces", schemas.BLOCK_TRACES),
+    params=[Param("blockHash", hash32, HASH32), _OPTIONS],
+    result=named("traces", BLOCK_TRACES),
     summary="Returns the traces of all transactions of the block with a hash.",
     credits=20,
     capability=TRACE,
@@ -54,8 +58,8 @@ def trace_block_by_hash(
 
 @registry.method(
     "debug_traceBlockByNumber",
-    params=[Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG), _OPTIONS],
-    result=schemas.named("traces", schemas.BLOCK_TRACES),
+    params=[Param("block", block_number, BLOCK_NUMBER_OR_TAG), _OPTIONS],
+    result=named("traces", BLOCK_TRACES),
     summary="Returns the traces of all transactions of the block with a number or tag.",
     credits=20,
     capability=TRACE,
@@ -79,7 +83,7 @@ def trace_block_by_number(
 @registry.method(
     "debug_traceTransaction",
     params=[_TRANSACTION_HASH, _OPTIONS],
-    result=schemas.named("trace", schemas.TRACE),
+    result=named("trace", TRACER_RESULT),
     summary="Returns the trace of the transaction with a hash.",
     credits=10,
     capability=TRACE,
@@ -96,7 +100,7 @@ def trace_transaction(
     "debug_getRawBlock",
     params=[_BLOCK],
     encode=data,
-    result=schemas.named("block", schemas.DATA),
+    result=named("block", DATA),
     summary="Returns the RLP of a block.",
 )
 def get_raw_block(context: Context, block: BlockReference) -> Later[bytes]:
@@ -111,7 +115,7 @@ def get_raw_block(context: Context, block: BlockReference) -> Later[bytes]:
     "debug_getRawHeader",
     params=[_BLOCK],
     encode=data,
-    result=schemas.named("header", schemas.DATA),
+    result=named("header", DATA),
     summary="Returns the RLP of a block's header.",
 )
 def get_raw_header(context: Context, block: BlockReference) -> Later[bytes]:
@@ -126,7 +130,7 @@ def get_raw_header(context: Context, block: BlockReference) -> Later[bytes]:
 @registry.method(
     "debug_getRawReceipts",
     params=[_BLOCK],
-    result=schemas.named("receipts", schemas.RAW_RECEIPTS_OR_NULL),
+    result=named("receipts", RAW_RECEIPTS_OR_NULL),
     summary="Returns the receipts of a block as EIP-2718 encodes them, null when no "
     "block has the number.",
     credits=10,
@@ -151,7 +155,7 @@ def get_raw_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     "debug_getRawTransaction",
     params=[_TRANSACTION_HASH],
     encode=data,
-    result=schemas.named("transaction", schemas.DATA),
+    result=named("transaction", DATA),
     summary="Returns the transaction with a hash as EIP-2718 encodes it.",
 )
 def get_raw_transaction(context: Context, transaction_hash: bytes) -> Later[bytes]:
@@ -163,7 +167,7 @@ def get_raw_transaction(context: Context, transaction_hash: bytes) -> Later[byte
 
 @registry.method(
     "debug_getBadBlocks",
-    result=schemas.named("blocks", schemas.BAD_BLOCKS),
+    result=named("blocks", BAD_BLOCKS),
     summary="Returns an empty list: invalid blocks are not kept.",
 )
 def get_bad_blocks(context: Context) -> bytes:

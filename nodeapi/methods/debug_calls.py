@@ -14,7 +14,7 @@ from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.source import Text
 from jsonrpc.text import kind
-from nodeapi import conf, schemas
+from nodeapi import conf
 from nodeapi.call_arguments import (
     decode_block_overrides,
     decode_state_overrides,
@@ -33,6 +33,14 @@ from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.traces import (
+    BLOCK_TRACES,
+    CALL_TRACE_OPTIONS,
+    TRACE_OPTIONS,
+    TRACER_RESULT,
+)
+from nodeapi.schemas.values import BLOCK_PARAMETER, DATA
 from nodeapi.tracing.jobs import tracer_to_json
 
 _GO_TYPE = "tracers.TraceCallConfig"
@@ -88,11 +96,11 @@ def _is_ours(name: str) -> bool:
     "debug_traceCall",
     params=[
         CALL,
-        Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER),
+        Param("block", block_number_or_hash, BLOCK_PARAMETER),
         Param(
             "options",
             call_trace_options,
-            schemas.CALL_TRACE_OPTIONS,
+            CALL_TRACE_OPTIONS,
             required=False,
             default=CallTraceOptions(),
             summary="Which tracer, the struct logger by default; overrides; and with "
@@ -100,7 +108,7 @@ def _is_ours(name: str) -> bool:
             reads_text=True,
         ),
     ],
-    result=schemas.named("trace", schemas.TRACE),
+    result=named("trace", TRACER_RESULT),
     summary="Executes a call after a block, and returns its trace. The price rises by 1 "
     "credit for each further 500,000 gas that it uses.",
     credits=20,
@@ -141,28 +149,28 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
         return block.hash
     if block.tag == "pending":
         raise PendingNotTraceable
-    named = block.tag or block.number or 0
-    found = await context.store.canonical_hash(context.network.id, named)
+    number = block.tag or block.number or 0
+    found = await context.store.canonical_hash(context.network.id, number)
     if found is None:
-        raise BlockNotFound(named)
+        raise BlockNotFound(number)
     return found
 
 
 @registry.method(
     "debug_traceBlock",
     params=[
-        Param("rawBlock", any_data, schemas.DATA, summary="The block's RLP."),
+        Param("rawBlock", any_data, DATA, summary="The block's RLP."),
         Param(
             "options",
             trace_options,
-            schemas.TRACE_OPTIONS,
+            TRACE_OPTIONS,
             required=False,
             default=DEFAULT,
             summary="Which tracer; the struct logger by default.",
             reads_text=True,
         ),
     ],
-    result=schemas.named("traces", schemas.BLOCK_TRACES),
+    result=named("traces", BLOCK_TRACES),
     summary="Executes a block that is given as RLP, and returns the traces of its "
     "transactions. Its parent has to be stored.",
     credits=20,

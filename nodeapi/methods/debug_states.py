@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
-from nodeapi import conf, schemas
+from nodeapi import conf
 from nodeapi.encoding import (
     BlockReference,
     address,
@@ -25,6 +25,18 @@ from nodeapi.methods.execution import run_task
 from nodeapi.methods.go_json import integer
 from nodeapi.methods.trace_options import trace_config
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.state import STORAGE_RANGE
+from nodeapi.schemas.traces import TRACE_OPTIONS
+from nodeapi.schemas.values import (
+    ADDRESS,
+    ADDRESSES_OR_NULL,
+    BLOCK_PARAMETER,
+    DATA,
+    HASH32,
+    HASHES_OR_NULL,
+    INTEGER,
+)
 
 _MAX_INT = 2**63 - 1
 _MAX_UINT64 = 2**64 - 1
@@ -50,13 +62,13 @@ def _uint64(value: Any) -> int:
 @registry.method(
     "debug_storageRangeAt",
     params=[
-        Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER),
-        Param("transactionPosition", _int, schemas.INTEGER),
-        Param("address", address, schemas.ADDRESS),
-        Param("startKey", any_data, schemas.DATA),
-        Param("maxResults", _int, schemas.INTEGER),
+        Param("block", block_number_or_hash, BLOCK_PARAMETER),
+        Param("transactionPosition", _int, INTEGER),
+        Param("address", address, ADDRESS),
+        Param("startKey", any_data, DATA),
+        Param("maxResults", _int, INTEGER),
     ],
-    result=schemas.named("range", schemas.STORAGE_RANGE),
+    result=named("range", STORAGE_RANGE),
     summary="Returns the storage of an account before a transaction of a block, in the "
     "order of the hashes of its slots.",
     credits=20,
@@ -107,16 +119,16 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
 @registry.method(
     "debug_intermediateRoots",
     params=[
-        Param("blockHash", hash32, schemas.HASH32),
+        Param("blockHash", hash32, HASH32),
         Param(
             "options",
             trace_config,
-            schemas.TRACE_OPTIONS,
+            TRACE_OPTIONS,
             required=False,
             reads_text=True,
         ),
     ],
-    result=schemas.named("roots", schemas.HASHES_OR_NULL),
+    result=named("roots", HASHES_OR_NULL),
     summary="Returns the state root after each transaction of a block, null without any.",
     credits=20,
     capability=TRACE,
@@ -141,10 +153,10 @@ async def intermediate_roots(
 @registry.method(
     "debug_getModifiedAccountsByNumber",
     params=[
-        Param("startNumber", _uint64, schemas.INTEGER),
-        Param("endNumber", _uint64, schemas.INTEGER, required=False),
+        Param("startNumber", _uint64, INTEGER),
+        Param("endNumber", _uint64, INTEGER, required=False),
     ],
-    result=schemas.named("addresses", schemas.ADDRESSES_OR_NULL),
+    result=named("addresses", ADDRESSES_OR_NULL),
     summary="Returns the accounts that a block changed, or that differ after two blocks, "
     "null without any.",
     credits=20,
@@ -169,10 +181,10 @@ async def get_modified_accounts_by_number(
 @registry.method(
     "debug_getModifiedAccountsByHash",
     params=[
-        Param("startHash", hash32, schemas.HASH32),
-        Param("endHash", hash32, schemas.HASH32, required=False),
+        Param("startHash", hash32, HASH32),
+        Param("endHash", hash32, HASH32, required=False),
     ],
-    result=schemas.named("addresses", schemas.ADDRESSES_OR_NULL),
+    result=named("addresses", ADDRESSES_OR_NULL),
     summary="Returns the same as debug_getModifiedAccountsByNumber for canonical blocks "
     "with certain hashes.",
     credits=20,

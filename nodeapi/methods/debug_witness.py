@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import BlockReference, block_number_or_hash
 from nodeapi.errors import BlockNotFound
 from nodeapi.methods import traces
@@ -15,6 +14,9 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.proofs import WITNESS
+from nodeapi.schemas.values import BLOCK_PARAMETER
 
 TIMEOUT_SECONDS = 60.0
 """Time for the computation of the parent's tries and for the execution."""
@@ -22,8 +24,8 @@ TIMEOUT_SECONDS = 60.0
 
 @registry.method(
     "debug_executionWitness",
-    params=[Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)],
-    result=schemas.named("witness", schemas.WITNESS),
+    params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
+    result=named("witness", WITNESS),
     summary="Returns the headers, contract code and trie nodes that the execution of a "
     "block reads.",
     credits=20,

@@ -8,11 +8,13 @@ from __future__ import annotations
 import orjson
 
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import hash32
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.numbers import number_or_tag
+from nodeapi.schemas.blocks import HEADER_OR_NULL
+from nodeapi.schemas.building import named
+from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, HASH32
 
 _BODY_MEMBERS = ("size", "transactions", "uncles", "withdrawals")
 """Members of a block object that are not part of its header."""
@@ -20,8 +22,8 @@ _BODY_MEMBERS = ("size", "transactions", "uncles", "withdrawals")
 
 @registry.method(
     "erigon_getHeaderByNumber",
-    params=[Param("block", number_or_tag, schemas.BLOCK_NUMBER_OR_TAG)],
-    result=schemas.named("header", schemas.HEADER_OR_NULL),
+    params=[Param("block", number_or_tag, BLOCK_NUMBER_OR_TAG)],
+    result=named("header", HEADER_OR_NULL),
     summary="Returns the header of the block with a number or tag, null when there is "
     "none.",
 )
@@ -37,8 +39,8 @@ async def get_header_by_number(
 
 @registry.method(
     "erigon_getHeaderByHash",
-    params=[Param("blockHash", hash32, schemas.HASH32)],
-    result=schemas.named("header", schemas.HEADER_OR_NULL),
+    params=[Param("blockHash", hash32, HASH32)],
+    result=named("header", HEADER_OR_NULL),
     summary="Returns the header of the block with a hash, null when there is none.",
 )
 async def get_header_by_hash(context: Context, block_hash: bytes) -> bytes | None:

@@ -7,7 +7,6 @@ from functools import partial
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import (
     LATEST,
     BlockReference,
@@ -28,18 +27,31 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.pending import PendingBlock
 from nodeapi.ports import MAX_SLOTS, Document
+from nodeapi.schemas.blocks import BLOCK_OR_NULL
+from nodeapi.schemas.building import named
+from nodeapi.schemas.network import SYNCING
+from nodeapi.schemas.state import POSITIONS_BY_ADDRESS, STORAGE_POSITION
+from nodeapi.schemas.transactions import TRANSACTION_OR_NULL
+from nodeapi.schemas.values import (
+    ADDRESS,
+    BLOCK_NUMBER_OR_TAG,
+    BLOCK_PARAMETER,
+    BOOLEAN,
+    HASH32,
+    QUANTITY,
+)
 
-_BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
+_BLOCK_HASH = Param("blockHash", hash32, HASH32)
 _FULL = Param(
     "fullTransactions",
     boolean,
-    schemas.BOOLEAN,
+    BOOLEAN,
     summary="true: transactions as objects; false: their hashes.",
 )
 _BLOCK = Param(
     "block",
     block_number_or_hash,
-    schemas.BLOCK_PARAMETER,
+    BLOCK_PARAMETER,
     required=False,
     default=LATEST,
     summary="After which block; latest when it is left out. The state at pending is "
@@ -49,7 +61,7 @@ _BLOCK = Param(
 
 @registry.method(
     "eth_chainId",
-    result=schemas.named("chainId", schemas.QUANTITY),
+    result=named("chainId", QUANTITY),
     encode=quantity,
     summary="Returns the chain id of the network.",
 )
@@ -60,7 +72,7 @@ def chain_id(context: Context) -> int:
 
 @registry.method(
     "eth_blockNumber",
-    result=schemas.named("blockNumber", schemas.QUANTITY),
+    result=named("blockNumber", QUANTITY),
     encode=quantity,
     summary="Returns the number of the newest block.",
 )
@@ -71,7 +83,7 @@ def get_block_number(context: Context) -> Later[int]:
 
 @registry.method(
     "eth_syncing",
-    result=schemas.named("syncing", schemas.SYNCING),
+    result=named("syncing", SYNCING),
     summary="Returns false, or an object while the network is behind its upstream nodes.",
 )
 def syncing(context: Context) -> bytes | Later[bytes]:
@@ -84,7 +96,7 @@ def syncing(context: Context) -> bytes | Later[bytes]:
 @registry.method(
     "eth_getBlockByHash",
     params=[_BLOCK_HASH, _FULL],
-    result=schemas.named("block", schemas.BLOCK_OR_NULL),
+    result=named("block", BLOCK_OR_NULL),
     summary="Returns the block with a hash, null when there is none.",
 )
 def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Document:
@@ -97,8 +109,8 @@ def get_block_by_hash(context: Context, block_hash: bytes, full: bool) -> Docume
 
 @registry.method(
     "eth_getBlockByNumber",
-    params=[Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG), _FULL],
-    result=schemas.named("block", schemas.BLOCK_OR_NULL),
+    params=[Param("block", block_number, BLOCK_NUMBER_OR_TAG), _FULL],
+    result=named("block", BLOCK_OR_NULL),
     summary="Returns the block with a number or tag, null when there is none. pending is "
     "an upstream node's pending block, or latest on a network without upstreams.",
 )
@@ -123,8 +135,8 @@ def _pending_document(full: bool, block: PendingBlock | None) -> bytes | None:
 
 @registry.method(
     "eth_getTransactionByBlockHashAndIndex",
-    params=[_BLOCK_HASH, Param("transactionIndex", index, schemas.QUANTITY)],
-    result=schemas.named("transaction", schemas.TRANSACTION_OR_NULL),
+    params=[_BLOCK_HASH, Param("transactionIndex", index, QUANTITY)],
+    result=named("transaction", TRANSACTION_OR_NULL),
     summary="Returns the transaction at a position in a block, null when there is none.",
 )
 def get_transaction_by_block_hash_and_index(
@@ -139,12 +151,12 @@ def get_transaction_by_block_hash_and_index(
 @registry.method(
     "eth_getStorageAt",
     params=[
-        Param("address", address, schemas.ADDRESS),
-        Param("storagePosition", text, schemas.STORAGE_POSITION),
+        Param("address", address, ADDRESS),
+        Param("storagePosition", text, STORAGE_POSITION),
         _BLOCK,
     ],
     encode=data,
-    result=schemas.named("value", schemas.HASH32),
+    result=named("value", HASH32),
     summary="Returns the value at a storage position of an address.",
 )
 def get_storage_at(
@@ -172,10 +184,10 @@ def _refuse_position(
 @registry.method(
     "eth_getStorageValues",
     params=[
-        Param("positions", slots_by_address, schemas.POSITIONS_BY_ADDRESS),
+        Param("positions", slots_by_address, POSITIONS_BY_ADDRESS),
         _BLOCK,
     ],
-    result=schemas.named("values", schemas.POSITIONS_BY_ADDRESS),
+    result=named("values", POSITIONS_BY_ADDRESS),
     summary="Returns the values at many storage positions after one block.",
     credits=10,
 )

@@ -16,7 +16,7 @@ from evm.simulation.fees import needs_tip
 from evm.simulation.overrides import BlockOverrides, StateOverrides
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import conf, schemas
+from nodeapi import conf
 from nodeapi.call_arguments import (
     decode_block_overrides,
     decode_call,
@@ -30,6 +30,9 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import digest_of, run_task
 from nodeapi.ports import Answer
+from nodeapi.schemas import calls
+from nodeapi.schemas.building import named
+from nodeapi.schemas.values import BLOCK_PARAMETER, DATA, QUANTITY
 
 _asked: dict[tuple[bytes, int], AskedCall] = {}
 """Calls by their JSON and the gas cap. Callers send the same ones again and again, and decoding takes
@@ -79,14 +82,14 @@ def _decode_asked(value: Any) -> AskedCall:
 CALL = Param(
     "call",
     decode_call,
-    schemas.CALL,
+    calls.CALL,
     summary="The call. Missing fields have defaults; without fees, gas costs nothing.",
 )
 _ASKED_CALL = replace(CALL, decoder=asked_call)
 BLOCK = Param(
     "block",
     block_number_or_hash,
-    schemas.BLOCK_PARAMETER,
+    BLOCK_PARAMETER,
     required=False,
     default=LATEST,
     summary="After which block; latest when it is left out.",
@@ -94,14 +97,14 @@ BLOCK = Param(
 STATE_OVERRIDES = Param(
     "stateOverrides",
     decode_state_overrides,
-    schemas.STATE_OVERRIDES,
+    calls.STATE_OVERRIDES,
     required=False,
     summary="Accounts with other values, by address.",
 )
 BLOCK_OVERRIDES = Param(
     "blockOverrides",
     decode_block_overrides,
-    schemas.BLOCK_OVERRIDES,
+    calls.BLOCK_OVERRIDES,
     required=False,
     summary="Other properties of the block.",
 )
@@ -110,7 +113,7 @@ BLOCK_OVERRIDES = Param(
 @registry.method(
     "eth_call",
     params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
-    result=schemas.named("returnData", schemas.DATA),
+    result=named("returnData", DATA),
     summary="Executes a call after a block, and returns its return data. The price rises "
     "by 1 credit for each further 500,000 gas that it uses.",
     credits=2,
@@ -129,7 +132,7 @@ def call(
 @registry.method(
     "eth_estimateGas",
     params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
-    result=schemas.named("gas", schemas.QUANTITY),
+    result=named("gas", QUANTITY),
     summary="Returns a gas limit with which a transaction would succeed after a block. It "
     "may be up to 1.5 % too high.",
     credits=10,
@@ -148,7 +151,7 @@ def estimate_gas(
 @registry.method(
     "eth_createAccessList",
     params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES],
-    result=schemas.named("accessList", schemas.CREATED_ACCESS_LIST),
+    result=named("accessList", calls.CREATED_ACCESS_LIST),
     summary="Returns the accounts and slots that a transaction would touch after a block, "
     "and the gas that it uses with this access list.",
     credits=10,

@@ -11,12 +11,14 @@ from typing import Any
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import Number, dump, kind
-from nodeapi import schemas
 from nodeapi.encoding import block_number, quantity, quantity_or_null
 from nodeapi.errors import InvalidPercentile, RequestBeyondHead, TaggedBlockNotFound
 from nodeapi.fee_history import MAX_BLOCKS, NO_BLOCKS, check_percentiles
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
+from nodeapi.schemas.fees import BLOCK_COUNT, FEE_HISTORY, PERCENTILES
+from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, QUANTITY, QUANTITY_OR_NULL
 
 _HEXADECIMAL = re.compile("0[xX]([0-9a-fA-F]{1,100})")
 _DECIMAL = re.compile("[0-9]{1,100}")
@@ -64,7 +66,7 @@ def _json_text(value: Any) -> str:
 @registry.method(
     "eth_gasPrice",
     encode=quantity,
-    result=schemas.named("gasPrice", schemas.QUANTITY),
+    result=named("gasPrice", QUANTITY),
     summary="Returns a price for a legacy transaction, in wei per gas.",
 )
 async def get_gas_price(context: Context) -> int:
@@ -77,7 +79,7 @@ async def get_gas_price(context: Context) -> int:
 @registry.method(
     "eth_maxPriorityFeePerGas",
     encode=quantity,
-    result=schemas.named("maxPriorityFeePerGas", schemas.QUANTITY),
+    result=named("maxPriorityFeePerGas", QUANTITY),
     summary="Returns a tip for a transaction, in wei per gas, computed from the tips of "
     "the newest blocks.",
 )
@@ -89,7 +91,7 @@ def get_max_priority_fee_per_gas(context: Context) -> Later[int]:
 @registry.method(
     "eth_baseFee",
     encode=quantity_or_null,
-    result=schemas.named("baseFee", schemas.QUANTITY_OR_NULL),
+    result=named("baseFee", QUANTITY_OR_NULL),
     summary="Returns the base fee of the next block in wei per gas, null before London.",
 )
 def get_base_fee(context: Context) -> Later[int | None]:
@@ -101,7 +103,7 @@ def get_base_fee(context: Context) -> Later[int | None]:
 @registry.method(
     "eth_blobBaseFee",
     encode=quantity_or_null,
-    result=schemas.named("blobBaseFee", schemas.QUANTITY_OR_NULL),
+    result=named("blobBaseFee", QUANTITY_OR_NULL),
     summary="Returns the head's base fee in wei per blob gas, null before Cancun.",
 )
 def get_blob_base_fee(context: Context) -> Later[int | None]:
@@ -113,11 +115,11 @@ def get_blob_base_fee(context: Context) -> Later[int | None]:
 @registry.method(
     "eth_feeHistory",
     params=[
-        Param("blockCount", block_count, schemas.BLOCK_COUNT),
-        Param("newestBlock", block_number, schemas.BLOCK_NUMBER_OR_TAG),
-        Param("rewardPercentiles", percentiles, schemas.PERCENTILES),
+        Param("blockCount", block_count, BLOCK_COUNT),
+        Param("newestBlock", block_number, BLOCK_NUMBER_OR_TAG),
+        Param("rewardPercentiles", percentiles, PERCENTILES),
     ],
-    result=schemas.named("feeHistory", schemas.FEE_HISTORY),
+    result=named("feeHistory", FEE_HISTORY),
     summary="Returns base fees, gas used and tips of consecutive blocks, and the base "
     "fees of the next block. There are at most 1024 blocks.",
     credits=10,

@@ -11,7 +11,6 @@ from typing import Any
 from jsonrpc.errors import InvalidParams, ServiceUnavailable
 from jsonrpc.params import Param
 from jsonrpc.text import dump, kind
-from nodeapi import schemas
 from nodeapi.encoding import boolean
 from nodeapi.log_filter import LogSelection
 from nodeapi.methods.catalog import registry
@@ -20,6 +19,9 @@ from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter
 from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.log_criteria import Block, LogCriteria, log_criteria
 from nodeapi.ports import Answer, Filters
+from nodeapi.schemas.building import named
+from nodeapi.schemas.logs import FILTER_CHANGES, LOGS
+from nodeapi.schemas.values import BOOLEAN, QUANTITY
 
 
 def _filter_id(value: Any) -> str:
@@ -31,8 +33,8 @@ def _filter_id(value: Any) -> str:
     return value
 
 
-_ID = Param("filterId", _filter_id, schemas.QUANTITY)
-_RESULT = schemas.named("filterId", schemas.QUANTITY)
+_ID = Param("filterId", _filter_id, QUANTITY)
+_RESULT = named("filterId", QUANTITY)
 
 
 @registry.method(
@@ -66,7 +68,7 @@ async def new_block_filter(context: Context) -> bytes:
         Param(
             "fullTransactions",
             boolean,
-            schemas.BOOLEAN,
+            BOOLEAN,
             required=False,
             default=False,
             summary="true: transactions as objects; false: their hashes.",
@@ -85,7 +87,7 @@ async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
 @registry.method(
     "eth_getFilterChanges",
     params=[_ID],
-    result=schemas.named("changes", schemas.FILTER_CHANGES),
+    result=named("changes", FILTER_CHANGES),
     summary="Returns the logs, blocks or transactions since the last call with this "
     "filter.",
     credits=5,
@@ -104,7 +106,7 @@ async def get_filter_changes(context: Context, name: str) -> Answer:
 @registry.method(
     "eth_getFilterLogs",
     params=[_ID],
-    result=schemas.named("logs", schemas.LOGS),
+    result=named("logs", LOGS),
     summary="Returns all logs that a filter selects, like eth_getLogs.",
     credits=10,
 )
@@ -124,7 +126,7 @@ async def get_filter_logs(context: Context, name: str) -> Answer:
 @registry.method(
     "eth_uninstallFilter",
     params=[_ID],
-    result=schemas.named("removed", schemas.BOOLEAN),
+    result=named("removed", BOOLEAN),
     summary="Removes a filter. Returns false if there is none with this id.",
 )
 async def uninstall_filter(context: Context, name: str) -> bytes:

@@ -8,17 +8,19 @@ from __future__ import annotations
 from evm.headers import Header
 from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.documents import header_document
 from nodeapi.encoding import block_number, data, hash32, index
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.pending import PendingBlock, pending_header
 from nodeapi.ports import Document
+from nodeapi.schemas.blocks import HEADER_OR_NULL
+from nodeapi.schemas.building import named
+from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, DATA, HASH32, QUANTITY
 
-_BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
-_BLOCK_NUMBER = Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG)
-_INDEX = Param("transactionIndex", index, schemas.QUANTITY)
+_BLOCK_HASH = Param("blockHash", hash32, HASH32)
+_BLOCK_NUMBER = Param("block", block_number, BLOCK_NUMBER_OR_TAG)
+_INDEX = Param("transactionIndex", index, QUANTITY)
 
 
 def _data_or_nothing(value: bytes | None) -> bytes:
@@ -29,7 +31,7 @@ def _data_or_nothing(value: bytes | None) -> bytes:
 @registry.method(
     "eth_getHeaderByHash",
     params=[_BLOCK_HASH],
-    result=schemas.named("header", schemas.HEADER_OR_NULL),
+    result=named("header", HEADER_OR_NULL),
     summary="Returns the header of the block with a hash, null when there is none.",
 )
 def get_header_by_hash(context: Context, block_hash: bytes) -> Document:
@@ -40,7 +42,7 @@ def get_header_by_hash(context: Context, block_hash: bytes) -> Document:
 @registry.method(
     "eth_getHeaderByNumber",
     params=[_BLOCK_NUMBER],
-    result=schemas.named("header", schemas.HEADER_OR_NULL),
+    result=named("header", HEADER_OR_NULL),
     summary="Returns the header of the block with a number or tag, null when there is "
     "none.",
 )
@@ -58,9 +60,9 @@ def get_header_by_number(context: Context, number_or_tag: int | str) -> Document
 
 @registry.method(
     "eth_getRawTransactionByHash",
-    params=[Param("transactionHash", hash32, schemas.HASH32)],
+    params=[Param("transactionHash", hash32, HASH32)],
     encode=_data_or_nothing,
-    result=schemas.named("transaction", schemas.DATA),
+    result=named("transaction", DATA),
     summary="Returns the transaction with a hash as EIP-2718 encodes it. It may be "
     "pending, as for eth_getTransactionByHash.",
 )
@@ -87,7 +89,7 @@ def get_raw_transaction_by_hash(
     "eth_getRawTransactionByBlockHashAndIndex",
     params=[_BLOCK_HASH, _INDEX],
     encode=_data_or_nothing,
-    result=schemas.named("transaction", schemas.DATA),
+    result=named("transaction", DATA),
     summary="Returns the transaction at a position in a block as EIP-2718 encodes it.",
 )
 def get_raw_transaction_by_block_hash_and_index(
@@ -103,7 +105,7 @@ def get_raw_transaction_by_block_hash_and_index(
     "eth_getRawTransactionByBlockNumberAndIndex",
     params=[_BLOCK_NUMBER, _INDEX],
     encode=_data_or_nothing,
-    result=schemas.named("transaction", schemas.DATA),
+    result=named("transaction", DATA),
     summary="Returns the transaction at a position in a block as EIP-2718 encodes it.",
 )
 def get_raw_transaction_by_block_number_and_index(

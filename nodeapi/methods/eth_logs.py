@@ -8,18 +8,19 @@ from __future__ import annotations
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.errors import TooManyAlternatives, UnknownBlock
 from nodeapi.log_filter import MAX_ALTERNATIVES
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.log_criteria import LogCriteria, log_criteria
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.logs import LOG_CRITERIA, LOGS
 
 CRITERIA = Param(
     "filter",
     log_criteria,
-    schemas.LOG_CRITERIA,
+    LOG_CRITERIA,
     summary="Which blocks (latest by default), addresses and topics.",
 )
 
@@ -29,7 +30,7 @@ NO_LOGS = b"[]"
 @registry.method(
     "eth_getLogs",
     params=[CRITERIA],
-    result=schemas.named("logs", schemas.LOGS),
+    result=named("logs", LOGS),
     summary="Returns the logs of a block, or of a range of blocks, that match a filter.",
     credits=10,
 )

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from evm.headers import Header
 from jsonrpc.text import dump
-from nodeapi import schemas
 from nodeapi.encoding import data, quantity
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
+from nodeapi.schemas.network import CAPABILITIES, CONFIG
+from nodeapi.schemas.values import NO_ACCOUNTS
 from postgres.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ _KEPT_WITH = {
 
 @registry.method(
     "eth_accounts",
-    result=schemas.named("accounts", schemas.NO_ACCOUNTS),
+    result=named("accounts", NO_ACCOUNTS),
     summary="Returns the accounts that the node can sign for: always none.",
 )
 def get_accounts(context: Context) -> bytes:
@@ -42,7 +44,7 @@ def get_accounts(context: Context) -> bytes:
 
 @registry.method(
     "eth_config",
-    result=schemas.named("config", schemas.CONFIG),
+    result=named("config", CONFIG),
     summary="Returns the active, the next and the last scheduled fork.",
 )
 async def get_config(context: Context) -> bytes:
@@ -58,7 +60,7 @@ async def get_config(context: Context) -> bytes:
 
 @registry.method(
     "eth_capabilities",
-    result=schemas.named("capabilities", schemas.CAPABILITIES),
+    result=named("capabilities", CAPABILITIES),
     summary="Returns from which block on state, transactions, logs, receipts, blocks and "
     "proofs are available.",
 )

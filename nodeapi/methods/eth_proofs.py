@@ -9,13 +9,16 @@ from functools import partial
 
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import LATEST, BlockReference, address, block_number_or_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
 from nodeapi.ports import Answer
 from nodeapi.proofs.requests import key_names, storage_keys
+from nodeapi.schemas.building import named
+from nodeapi.schemas.proofs import PROOF
+from nodeapi.schemas.state import STORAGE_KEYS
+from nodeapi.schemas.values import ADDRESS, BLOCK_PARAMETER
 
 TIMEOUT_SECONDS = 20.0
 """Time for the computation of an older block's tries."""
@@ -23,7 +26,7 @@ TIMEOUT_SECONDS = 20.0
 _BLOCK = Param(
     "block",
     block_number_or_hash,
-    schemas.BLOCK_PARAMETER,
+    BLOCK_PARAMETER,
     required=False,
     default=LATEST,
     summary="After which block; latest when it is left out. The state at pending is "
@@ -34,11 +37,11 @@ _BLOCK = Param(
 @registry.method(
     "eth_getProof",
     params=[
-        Param("address", address, schemas.ADDRESS),
-        Param("storageKeys", storage_keys, schemas.STORAGE_KEYS),
+        Param("address", address, ADDRESS),
+        Param("storageKeys", storage_keys, STORAGE_KEYS),
         _BLOCK,
     ],
-    result=schemas.named("proof", schemas.PROOF),
+    result=named("proof", PROOF),
     summary="Returns an account and storage values with the trie nodes that prove them.",
     credits=10,
     is_slow=True,

@@ -10,13 +10,16 @@ from typing import Any
 
 from jsonrpc.params import Param
 from jsonrpc.text import Number, kind
-from nodeapi import schemas
 from nodeapi.encoding import any_data, data
 from nodeapi.errors import TransactionNotProcessed
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.go_json import mismatch
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.receipts import RECEIPT
+from nodeapi.schemas.transactions import TRANSACTIONS
+from nodeapi.schemas.values import DATA, HASH32
 
 DEFAULT_TIMEOUT_MS = 20_000
 """Time for which eth_sendRawTransactionSync waits, unless the caller gives another one."""
@@ -26,7 +29,7 @@ MAX_TIMEOUT_MS = 60_000
 _TRANSACTION = Param(
     "transaction",
     any_data,
-    schemas.DATA,
+    DATA,
     summary="The signed transaction as EIP-2718 encodes it. A blob transaction has its "
     "sidecar, of version 0 or 1.",
 )
@@ -48,7 +51,7 @@ def _milliseconds(value: Any) -> int:
     "eth_sendRawTransaction",
     params=[_TRANSACTION],
     encode=data,
-    result=schemas.named("transactionHash", schemas.HASH32),
+    result=named("transactionHash", HASH32),
     summary="Checks a signed transaction, sends it to the network's upstream nodes, and "
     "returns its hash. A network without upstreams keeps it in a local pool, from which "
     "nothing includes it in a block.",
@@ -77,7 +80,7 @@ async def send_raw_transaction(context: Context, raw: bytes) -> bytes:
             summary="Milliseconds, 60000 at most; 20000 when it is left out.",
         ),
     ],
-    result=schemas.named("receipt", schemas.RECEIPT),
+    result=named("receipt", RECEIPT),
     summary="Sends a signed transaction like eth_sendRawTransaction, waits until a block "
     "contains it, and returns its receipt.",
     credits=20,
@@ -98,7 +101,7 @@ async def send_raw_transaction_sync(
 
 @registry.method(
     "eth_pendingTransactions",
-    result=schemas.named("transactions", schemas.TRANSACTIONS),
+    result=named("transactions", TRANSACTIONS),
     summary="Returns the pending transactions of the node's own accounts. There are none.",
 )
 def pending_transactions(context: Context) -> bytes:

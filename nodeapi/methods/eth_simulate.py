@@ -12,13 +12,16 @@ from evm.simulation.errors import SimulationError
 from evm.simulation.planning import check_counts
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param, anything
-from nodeapi import conf, schemas
+from nodeapi import conf
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.errors import SimulationTooLarge
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.simulations import SIMULATED_BLOCKS, SIMULATION
+from nodeapi.schemas.values import BLOCK_PARAMETER
 from nodeapi.simulation_payload import (
     Simulation,
     count_calls,
@@ -36,19 +39,19 @@ _FEW_CALLS = 100
         Param(
             "payload",
             anything,
-            schemas.SIMULATION,
+            SIMULATION,
             summary="Blocks with their calls, and changes of properties and accounts.",
         ),
         Param(
             "block",
             block_number_or_hash,
-            schemas.BLOCK_PARAMETER,
+            BLOCK_PARAMETER,
             required=False,
             default=LATEST,
             summary="After which block; latest when it is left out.",
         ),
     ],
-    result=schemas.named("blocks", schemas.SIMULATED_BLOCKS),
+    result=named("blocks", SIMULATED_BLOCKS),
     summary="Executes calls in simulated blocks, and returns the blocks with the results "
     "of the calls. The price rises by 1 credit for each further 500,000 gas.",
     credits=20,

@@ -14,7 +14,6 @@ from evm.headers import EMPTY_TRIE_ROOT
 from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import (
     LATEST,
     BlockReference,
@@ -25,12 +24,15 @@ from nodeapi.encoding import (
 )
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
+from nodeapi.schemas.state import ACCOUNT_INFO, ACCOUNT_OR_NULL
+from nodeapi.schemas.values import ADDRESS, BLOCK_PARAMETER, DATA, QUANTITY
 
-_ADDRESS = Param("address", address, schemas.ADDRESS)
+_ADDRESS = Param("address", address, ADDRESS)
 _BLOCK = Param(
     "block",
     block_number_or_hash,
-    schemas.BLOCK_PARAMETER,
+    BLOCK_PARAMETER,
     required=False,
     default=LATEST,
     summary="After which block; latest when it is left out. The state at pending is "
@@ -39,7 +41,7 @@ _BLOCK = Param(
 _NONCE_BLOCK = Param(
     "block",
     block_number_or_hash,
-    schemas.BLOCK_PARAMETER,
+    BLOCK_PARAMETER,
     required=False,
     default=LATEST,
     summary="After which block; latest when it is left out. At pending, the pending "
@@ -52,7 +54,7 @@ _NO_ACCOUNT = AccountValue(0, 0, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT)
     "eth_getBalance",
     params=[_ADDRESS, _BLOCK],
     encode=quantity,
-    result=schemas.named("balance", schemas.QUANTITY),
+    result=named("balance", QUANTITY),
     summary="Returns the balance of an account in wei.",
 )
 def get_balance(context: Context, account: bytes, block: BlockReference) -> Later[int]:
@@ -65,7 +67,7 @@ def get_balance(context: Context, account: bytes, block: BlockReference) -> Late
     "eth_getCode",
     params=[_ADDRESS, _BLOCK],
     encode=data,
-    result=schemas.named("code", schemas.DATA),
+    result=named("code", DATA),
     summary="Returns the code of a contract, or the delegation of an account.",
 )
 def get_code(context: Context, account: bytes, block: BlockReference) -> Later[bytes]:
@@ -77,7 +79,7 @@ def get_code(context: Context, account: bytes, block: BlockReference) -> Later[b
     "eth_getTransactionCount",
     params=[_ADDRESS, _NONCE_BLOCK],
     encode=quantity,
-    result=schemas.named("nonce", schemas.QUANTITY),
+    result=named("nonce", QUANTITY),
     summary="Returns the nonce of an account: the number of transactions it has sent, "
     "or of contracts it has created.",
 )
@@ -104,7 +106,7 @@ async def _highest(stored: Later[int], pending: Coroutine[Any, Any, int]) -> int
 @registry.method(
     "eth_getAccount",
     params=[_ADDRESS, _BLOCK],
-    result=schemas.named("account", schemas.ACCOUNT_OR_NULL),
+    result=named("account", ACCOUNT_OR_NULL),
     summary="Returns nonce, balance, code hash and storage root of an account, null "
     "when it does not exist.",
 )
@@ -118,7 +120,7 @@ def get_account(
 @registry.method(
     "eth_getAccountInfo",
     params=[_ADDRESS, _BLOCK],
-    result=schemas.named("account", schemas.ACCOUNT_INFO),
+    result=named("account", ACCOUNT_INFO),
     summary="Returns nonce, balance and code of an account.",
 )
 async def get_account_info(

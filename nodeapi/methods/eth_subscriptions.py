@@ -12,20 +12,22 @@ from typing import Any
 from jsonrpc.errors import InvalidParams, NotificationsNotSupported
 from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
-from nodeapi import schemas
 from nodeapi.errors import SubscriptionNotFound
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.ports import Notifier
+from nodeapi.schemas.building import named
+from nodeapi.schemas.logs import SUBSCRIPTION_KIND, SUBSCRIPTION_OPTIONS
+from nodeapi.schemas.values import BOOLEAN, QUANTITY
 
 
 @registry.method(
     "eth_subscribe",
     params=[
-        Param("kind", anything, schemas.SUBSCRIPTION_KIND, required=False),
-        Param("options", anything, schemas.SUBSCRIPTION_OPTIONS, required=False),
+        Param("kind", anything, SUBSCRIPTION_KIND, required=False),
+        Param("options", anything, SUBSCRIPTION_OPTIONS, required=False),
     ],
-    result=schemas.named("subscription", schemas.QUANTITY),
+    result=named("subscription", QUANTITY),
     summary="Opens a subscription on a WebSocket, and returns its id.",
     needs_socket=True,
 )
@@ -50,8 +52,8 @@ async def _subscribe(notifier: Notifier, kind: str, options: object) -> bytes:
 
 @registry.method(
     "eth_unsubscribe",
-    params=[Param("subscription", anything, schemas.QUANTITY, required=False)],
-    result=schemas.named("ended", schemas.BOOLEAN),
+    params=[Param("subscription", anything, QUANTITY, required=False)],
+    result=named("ended", BOOLEAN),
     summary="Ends a subscription of the same WebSocket.",
     needs_socket=True,
 )

@@ -15,7 +15,6 @@ from functools import partial
 from evm.blocks import decode_headers
 from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.documents import count_transactions, count_uncles, uncle_document
 from nodeapi.encoding import (
     BlockReference,
@@ -30,17 +29,28 @@ from nodeapi.methods.context import Context
 from nodeapi.methods.traces import named_block
 from nodeapi.pending import PendingBlock
 from nodeapi.ports import Document, MaybeAnswer, Relay
+from nodeapi.schemas.blocks import UNCLE_OR_NULL
+from nodeapi.schemas.building import named
+from nodeapi.schemas.receipts import RECEIPT_OR_NULL, RECEIPTS_OR_NULL
+from nodeapi.schemas.transactions import TRANSACTION_OR_NULL
+from nodeapi.schemas.values import (
+    BLOCK_NUMBER_OR_TAG,
+    BLOCK_PARAMETER,
+    HASH32,
+    QUANTITY,
+    QUANTITY_OR_NULL,
+)
 
-_BLOCK_HASH = Param("blockHash", hash32, schemas.HASH32)
-_BLOCK_NUMBER = Param("block", block_number, schemas.BLOCK_NUMBER_OR_TAG)
-_UNCLE_INDEX = Param("uncleIndex", index, schemas.QUANTITY)
-_TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
+_BLOCK_HASH = Param("blockHash", hash32, HASH32)
+_BLOCK_NUMBER = Param("block", block_number, BLOCK_NUMBER_OR_TAG)
+_UNCLE_INDEX = Param("uncleIndex", index, QUANTITY)
+_TRANSACTION_HASH = Param("transactionHash", hash32, HASH32)
 
 
 @registry.method(
     "eth_getTransactionByHash",
     params=[_TRANSACTION_HASH],
-    result=schemas.named("transaction", schemas.TRANSACTION_OR_NULL),
+    result=named("transaction", TRANSACTION_OR_NULL),
     summary="Returns the transaction with a hash, null when there is none. It may be "
     "pending at an upstream node of the network, or in the network's local pool.",
 )
@@ -63,8 +73,8 @@ def get_transaction_by_hash(context: Context, transaction_hash: bytes) -> Docume
 
 @registry.method(
     "eth_getTransactionByBlockNumberAndIndex",
-    params=[_BLOCK_NUMBER, Param("transactionIndex", index, schemas.QUANTITY)],
-    result=schemas.named("transaction", schemas.TRANSACTION_OR_NULL),
+    params=[_BLOCK_NUMBER, Param("transactionIndex", index, QUANTITY)],
+    result=named("transaction", TRANSACTION_OR_NULL),
     summary="Returns the transaction at a position in a block, null when there is none.",
 )
 def get_transaction_by_block_number_and_index(
@@ -87,7 +97,7 @@ def get_transaction_by_block_number_and_index(
 @registry.method(
     "eth_getTransactionReceipt",
     params=[_TRANSACTION_HASH],
-    result=schemas.named("receipt", schemas.RECEIPT_OR_NULL),
+    result=named("receipt", RECEIPT_OR_NULL),
     summary="Returns the receipt of a transaction, null when there is none.",
 )
 def get_transaction_receipt(context: Context, transaction_hash: bytes) -> MaybeAnswer:
@@ -97,8 +107,8 @@ def get_transaction_receipt(context: Context, transaction_hash: bytes) -> MaybeA
 
 @registry.method(
     "eth_getBlockReceipts",
-    params=[Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)],
-    result=schemas.named("receipts", schemas.RECEIPTS_OR_NULL),
+    params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
+    result=named("receipts", RECEIPTS_OR_NULL),
     summary="Returns the receipts of a block's transactions, null without such a block.",
     credits=10,
 )
@@ -116,7 +126,7 @@ def get_block_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     "eth_getBlockTransactionCountByHash",
     params=[_BLOCK_HASH],
     encode=quantity_or_null,
-    result=schemas.named("count", schemas.COUNT_OR_NULL),
+    result=named("count", QUANTITY_OR_NULL),
     summary="Returns how many transactions a block has, null without such a block.",
 )
 def count_transactions_by_hash(
@@ -130,7 +140,7 @@ def count_transactions_by_hash(
     "eth_getBlockTransactionCountByNumber",
     params=[_BLOCK_NUMBER],
     encode=quantity_or_null,
-    result=schemas.named("count", schemas.COUNT_OR_NULL),
+    result=named("count", QUANTITY_OR_NULL),
     summary="Returns how many transactions a block has, null without such a block.",
 )
 def count_transactions_by_number(
@@ -144,7 +154,7 @@ def count_transactions_by_number(
     "eth_getUncleCountByBlockHash",
     params=[_BLOCK_HASH],
     encode=quantity_or_null,
-    result=schemas.named("count", schemas.COUNT_OR_NULL),
+    result=named("count", QUANTITY_OR_NULL),
     summary="Returns how many uncles a block names, null without such a block.",
 )
 def count_uncles_by_hash(context: Context, block_hash: bytes) -> Later[int | None]:
@@ -156,7 +166,7 @@ def count_uncles_by_hash(context: Context, block_hash: bytes) -> Later[int | Non
     "eth_getUncleCountByBlockNumber",
     params=[_BLOCK_NUMBER],
     encode=quantity_or_null,
-    result=schemas.named("count", schemas.COUNT_OR_NULL),
+    result=named("count", QUANTITY_OR_NULL),
     summary="Returns how many uncles a block names, null without such a block.",
 )
 def count_uncles_by_number(
@@ -169,7 +179,7 @@ def count_uncles_by_number(
 @registry.method(
     "eth_getUncleByBlockHashAndIndex",
     params=[_BLOCK_HASH, _UNCLE_INDEX],
-    result=schemas.named("uncle", schemas.UNCLE_OR_NULL),
+    result=named("uncle", UNCLE_OR_NULL),
     summary="Returns the uncle at a position in a block, null when there is none.",
 )
 async def get_uncle_by_block_hash_and_index(
@@ -186,7 +196,7 @@ async def get_uncle_by_block_hash_and_index(
 @registry.method(
     "eth_getUncleByBlockNumberAndIndex",
     params=[_BLOCK_NUMBER, _UNCLE_INDEX],
-    result=schemas.named("uncle", schemas.UNCLE_OR_NULL),
+    result=named("uncle", UNCLE_OR_NULL),
     summary="Returns the uncle at a position in a block, null when there is none.",
 )
 async def get_uncle_by_block_number_and_index(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from nodeapi import schemas
 from nodeapi.encoding import quantity
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
+from nodeapi.schemas.values import BOOLEAN, QUANTITY
 
 
 @registry.method(
     "net_version",
-    result=schemas.named("networkId", {"type": "string", "pattern": "^[0-9]+$"}),
+    result=named("networkId", {"type": "string", "pattern": "^[0-9]+$"}),
     summary="Returns the network's id, in decimal digits.",
 )
 def version(context: Context) -> bytes:
@@ -20,7 +21,7 @@ def version(context: Context) -> bytes:
 
 @registry.method(
     "net_listening",
-    result=schemas.named("isListening", schemas.BOOLEAN),
+    result=named("isListening", BOOLEAN),
     summary="Returns whether the node takes connections: always true.",
 )
 def listening(context: Context) -> bytes:
@@ -31,7 +32,7 @@ def listening(context: Context) -> bytes:
 @registry.method(
     "net_peerCount",
     encode=quantity,
-    result=schemas.named("peerCount", schemas.QUANTITY),
+    result=named("peerCount", QUANTITY),
     summary="Returns the number of upstream nodes of the network.",
 )
 def count_peers(context: Context) -> int:

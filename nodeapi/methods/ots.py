@@ -19,7 +19,6 @@ from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
-from nodeapi import schemas
 from nodeapi.encoding import LATEST, BlockReference, address, data, hash32
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
@@ -27,12 +26,27 @@ from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.numbers import block_reference, number
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer, MaybeAnswer, Place
+from nodeapi.schemas.building import named
+from nodeapi.schemas.otterscan import (
+    CONTRACT_CREATOR_OR_NULL,
+    OTTERSCAN_OPERATIONS,
+    OTTERSCAN_TRACE,
+)
+from nodeapi.schemas.values import (
+    ADDRESS,
+    BLOCK_PARAMETER,
+    BOOLEAN,
+    DATA,
+    HASH32,
+    HASH32_OR_NULL,
+    NUMBER,
+)
 
 API_LEVEL = 8
 """Version of Otterscan's methods."""
 
-_ADDRESS = Param("address", address, schemas.ADDRESS)
-_TRANSACTION_HASH = Param("transactionHash", hash32, schemas.HASH32)
+_ADDRESS = Param("address", address, ADDRESS)
+_TRANSACTION_HASH = Param("transactionHash", hash32, HASH32)
 
 _TRACE = TraceOptions(NativeTracer(OtterscanTrace.name))
 _OPERATIONS = TraceOptions(NativeTracer(OtterscanOperations.name))
@@ -41,7 +55,7 @@ _ERROR = TraceOptions(NativeTracer(OtterscanError.name))
 
 @registry.method(
     "ots_getApiLevel",
-    result=schemas.named("level", schemas.NUMBER),
+    result=named("level", NUMBER),
     encode=orjson.dumps,
     summary="Returns the version of Otterscan's methods.",
 )
@@ -57,12 +71,12 @@ def get_api_level(context: Context) -> int:
         Param(
             "block",
             block_reference,
-            schemas.BLOCK_PARAMETER,
+            BLOCK_PARAMETER,
             required=False,
             default=LATEST,
         ),
     ],
-    result=schemas.named("hasCode", schemas.BOOLEAN),
+    result=named("hasCode", BOOLEAN),
     encode=orjson.dumps,
     summary="Returns whether an account has code after a block.",
 )
@@ -76,7 +90,7 @@ def has_code(context: Context, account: bytes, block: BlockReference) -> Later[b
 @registry.method(
     "ots_traceTransaction",
     params=[_TRANSACTION_HASH],
-    result=schemas.named("trace", schemas.OTTERSCAN_TRACE),
+    result=named("trace", OTTERSCAN_TRACE),
     summary="Returns the call frames of a transaction as a list with their depth.",
     credits=10,
     capability=TRACE,
@@ -90,7 +104,7 @@ def trace_transaction(context: Context, transaction_hash: bytes) -> Later[Answer
 @registry.method(
     "ots_getInternalOperations",
     params=[_TRANSACTION_HASH],
-    result=schemas.named("operations", schemas.OTTERSCAN_OPERATIONS),
+    result=named("operations", OTTERSCAN_OPERATIONS),
     summary="Returns the transfers, creations and self-destructions by contracts in a "
     "transaction.",
     credits=10,
@@ -105,7 +119,7 @@ def get_internal_operations(context: Context, transaction_hash: bytes) -> Later[
 @registry.method(
     "ots_getTransactionError",
     params=[_TRANSACTION_HASH],
-    result=schemas.named("data", schemas.DATA),
+    result=named("data", DATA),
     summary="Returns the data with which a transaction was reverted, 0x without any.",
     credits=5,
     is_slow=True,
@@ -117,8 +131,8 @@ def get_transaction_error(context: Context, transaction_hash: bytes) -> Later[An
 
 @registry.method(
     "ots_getTransactionBySenderAndNonce",
-    params=[_ADDRESS, Param("nonce", number, schemas.NUMBER)],
-    result=schemas.named("transactionHash", schemas.HASH32_OR_NULL),
+    params=[_ADDRESS, Param("nonce", number, NUMBER)],
+    result=named("transactionHash", HASH32_OR_NULL),
     encode=lambda found: b"null" if found is None else data(found),
     summary="Returns the hash of the transaction with a sender and nonce, null when there "
     "is none.",
@@ -134,7 +148,7 @@ def get_transaction_by_sender_and_nonce(
 @registry.method(
     "ots_getContractCreator",
     params=[_ADDRESS],
-    result=schemas.named("creator", schemas.CONTRACT_CREATOR_OR_NULL),
+    result=named("creator", CONTRACT_CREATOR_OR_NULL),
     summary="Returns the transaction that created a contract, and the account that "
     "created it; null when the address has no code, or has it since block 0.",
     credits=5,

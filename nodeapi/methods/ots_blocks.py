@@ -14,16 +14,18 @@ import orjson
 from jsonrpc.later import all_of
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
-from nodeapi import schemas
 from nodeapi.encoding import hash32
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.numbers import number, number_or_tag
 from nodeapi.methods.rewards import block_rewards
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.otterscan import BLOCK_DETAILS_OR_NULL, BLOCK_PAGE_OR_NULL
+from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, HASH32, NUMBER
 from postgres.errors import Unavailable
 
-_BLOCK = Param("block", number_or_tag, schemas.BLOCK_NUMBER_OR_TAG)
+_BLOCK = Param("block", number_or_tag, BLOCK_NUMBER_OR_TAG)
 
 MAX_PAGE = 255
 """Maximum of page number and page size, which are bytes in Erigon."""
@@ -53,7 +55,7 @@ def _small(value: Any) -> int:
 @registry.method(
     "ots_getBlockDetails",
     params=[_BLOCK],
-    result=schemas.named("details", schemas.BLOCK_DETAILS_OR_NULL),
+    result=named("details", BLOCK_DETAILS_OR_NULL),
     summary="Returns a block without its transactions, with its issuance and the sum of "
     "its fees.",
     credits=5,
@@ -69,8 +71,8 @@ async def get_block_details(context: Context, number_or_tag: int | str) -> bytes
 
 @registry.method(
     "ots_getBlockDetailsByHash",
-    params=[Param("blockHash", hash32, schemas.HASH32)],
-    result=schemas.named("details", schemas.BLOCK_DETAILS_OR_NULL),
+    params=[Param("blockHash", hash32, HASH32)],
+    result=named("details", BLOCK_DETAILS_OR_NULL),
     summary="Returns the same as ots_getBlockDetails for the block with a hash.",
     credits=5,
 )
@@ -107,10 +109,10 @@ async def get_block_details_by_hash(
     "ots_getBlockTransactions",
     params=[
         _BLOCK,
-        Param("pageNumber", _small, schemas.NUMBER),
-        Param("pageSize", _small, schemas.NUMBER),
+        Param("pageNumber", _small, NUMBER),
+        Param("pageSize", _small, NUMBER),
     ],
-    result=schemas.named("page", schemas.BLOCK_PAGE_OR_NULL),
+    result=named("page", BLOCK_PAGE_OR_NULL),
     summary="Returns a page of a block's transactions and receipts, the last ones on page "
     "0.",
     credits=5,

@@ -12,20 +12,22 @@ from jsonrpc.errors import RpcError
 from jsonrpc.later import all_of
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
-from nodeapi import schemas
 from nodeapi.encoding import address
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.numbers import number
 from nodeapi.ports import Answer, BlockAppearances
+from nodeapi.schemas.building import named
+from nodeapi.schemas.otterscan import SEARCH_PAGE
+from nodeapi.schemas.values import ADDRESS, NUMBER
 from postgres.errors import Unavailable
 
 MAX_PAGE_SIZE = 25
 
 _PARAMS = [
-    Param("address", address, schemas.ADDRESS),
-    Param("blockNumber", number, schemas.NUMBER),
-    Param("pageSize", number, schemas.NUMBER),
+    Param("address", address, ADDRESS),
+    Param("blockNumber", number, NUMBER),
+    Param("pageSize", number, NUMBER),
 ]
 _TIME = re.compile(rb'"blockTimestamp":"0x([0-9a-f]+)"')
 _HASH = re.compile(rb'"hash":"0x([0-9a-f]{64})"')
@@ -44,7 +46,7 @@ class PageTooLarge(RpcError):
 @registry.method(
     "ots_searchTransactionsBefore",
     params=_PARAMS,
-    result=schemas.named("page", schemas.SEARCH_PAGE),
+    result=named("page", SEARCH_PAGE),
     summary="Returns the newest transactions below a block in which an address appears, "
     "with their receipts. Block 0 means all blocks.",
     credits=20,
@@ -71,7 +73,7 @@ async def search_transactions_before(
 @registry.method(
     "ots_searchTransactionsAfter",
     params=_PARAMS,
-    result=schemas.named("page", schemas.SEARCH_PAGE),
+    result=named("page", SEARCH_PAGE),
     summary="Returns the oldest transactions above a block in which an address appears, "
     "with their receipts, the newest of them first.",
     credits=20,

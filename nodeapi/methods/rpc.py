@@ -6,14 +6,15 @@ import re
 from functools import cache
 
 from jsonrpc.text import dump
-from nodeapi import openrpc, schemas
+from nodeapi import openrpc
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
 
 
 @registry.method(
     "rpc_modules",
-    result=schemas.named(
+    result=named(
         "modules", {"type": "object", "additionalProperties": {"type": "string"}}
     ),
     summary="Returns the namespaces of methods with their versions.",
@@ -26,7 +27,7 @@ def modules(context: Context) -> bytes:
 
 @registry.method(
     "rpc.discover",
-    result=schemas.named("openrpc", {"type": "object"}),
+    result=named("openrpc", {"type": "object"}),
     summary="Returns the OpenRPC document of this service.",
 )
 def discover(context: Context) -> bytes:

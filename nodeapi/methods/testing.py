@@ -11,7 +11,6 @@ from typing import Any
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi import schemas
 from nodeapi.encoding import address, any_data, hash32, index
 from nodeapi.errors import NotCurrentHead
 from nodeapi.methods.catalog import registry
@@ -19,6 +18,8 @@ from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
 from nodeapi.methods.go_json import mismatch
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.values import DATA, HASH32
 
 BUILDING_SECONDS = 60.0
 """Time limit for building a block."""
@@ -81,7 +82,7 @@ def _extra_data(value: Any) -> str:
 @registry.method(
     "testing_buildBlockV1",
     params=[
-        Param("parentHash", hash32, schemas.HASH32, summary="The hash of the head."),
+        Param("parentHash", hash32, HASH32, summary="The hash of the head."),
         Param(
             "payloadAttributes",
             _attributes,
@@ -91,18 +92,18 @@ def _extra_data(value: Any) -> str:
         Param(
             "transactions",
             _transactions,
-            {"oneOf": [{"type": "array", "items": schemas.DATA}, {"type": "null"}]},
+            {"oneOf": [{"type": "array", "items": DATA}, {"type": "null"}]},
             summary="Raw transactions, or null for those of the local pool.",
         ),
         Param(
             "extraData",
             _extra_data,
-            {"oneOf": [schemas.DATA, {"type": "null"}]},
+            {"oneOf": [DATA, {"type": "null"}]},
             required=False,
             default="0x",
         ),
     ],
-    result=schemas.named("payload", {"type": "object"}),
+    result=named("payload", {"type": "object"}),
     summary="Builds a block on the head, and returns it without importing it. For tests; "
     "a setting switches it on.",
     credits=100,

@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
-from nodeapi import schemas
 from nodeapi.encoding import BlockReference, block_number_or_hash, hash32
 from nodeapi.errors import TransactionNotFound
 from nodeapi.methods import traces
@@ -22,6 +21,9 @@ from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
 from nodeapi.methods.rewards import block_rewards
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.parity import FLAT_TRACES_OR_NULL
+from nodeapi.schemas.values import BLOCK_PARAMETER, HASH32
 
 _FLAT = NativeTracer(FLAT_CALL, frozenset({"convertParityErrors"}))
 _OPTIONS = TraceOptions(_FLAT)
@@ -29,8 +31,8 @@ _OPTIONS = TraceOptions(_FLAT)
 
 @registry.method(
     "trace_block",
-    params=[Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER)],
-    result=schemas.named("traces", schemas.FLAT_TRACES_OR_NULL),
+    params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
+    result=named("traces", FLAT_TRACES_OR_NULL),
     summary="Returns all calls of a block and its rewards, null when there is no block.",
     credits=20,
     capability=TRACE,
@@ -66,8 +68,8 @@ async def _rewards(context: Context, block_hash: bytes) -> bytes:
 
 @registry.method(
     "trace_transaction",
-    params=[Param("transactionHash", hash32, schemas.HASH32)],
-    result=schemas.named("traces", schemas.FLAT_TRACES_OR_NULL),
+    params=[Param("transactionHash", hash32, HASH32)],
+    result=named("traces", FLAT_TRACES_OR_NULL),
     summary="Returns all calls of a transaction, null when there is none.",
     credits=10,
     capability=TRACE,

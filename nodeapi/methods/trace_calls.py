@@ -11,7 +11,7 @@ from evm.simulation.arguments import CallArguments
 from evm.simulation.overrides import BlockOverrides, StateOverrides
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi import conf, schemas
+from nodeapi import conf
 from nodeapi.call_arguments import (
     decode_call,
     encode_block_overrides,
@@ -29,6 +29,9 @@ from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.methods.trace_types import TRACE_TYPES, replay_options, trace_types
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.parity import CALLS_WITH_TYPES, PARITY_RESULT, PARITY_RESULTS
+from nodeapi.schemas.values import DATA
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.tracing.jobs import tracer_to_json
 
@@ -52,7 +55,7 @@ def calls_with_types(value: Any) -> list[tuple[CallArguments, frozenset[str]]]:
 @registry.method(
     "trace_call",
     params=[CALL, TRACE_TYPES, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
-    result=schemas.named("result", schemas.PARITY_RESULT),
+    result=named("result", PARITY_RESULT),
     summary=f"Executes a call after a block, and returns its trace, vmTrace and "
     f"stateDiff. {_PRICE}",
     credits=20,
@@ -83,12 +86,12 @@ async def trace_call(
         Param(
             "calls",
             calls_with_types,
-            schemas.CALLS_WITH_TYPES,
+            CALLS_WITH_TYPES,
             summary="Pairs of a call and its trace types.",
         ),
         BLOCK,
     ],
-    result=schemas.named("results", schemas.PARITY_RESULTS),
+    result=named("results", PARITY_RESULTS),
     summary=f"Executes calls one after the other, each on the changes of those before, "
     f"and returns the trace, vmTrace and stateDiff of each. {_PRICE}",
     credits=20,
@@ -114,13 +117,13 @@ async def trace_call_many(
         Param(
             "rawTransaction",
             any_data,
-            schemas.DATA,
+            DATA,
             summary="The signed transaction as EIP-2718 encodes it.",
         ),
         TRACE_TYPES,
         BLOCK,
     ],
-    result=schemas.named("result", schemas.PARITY_RESULT),
+    result=named("result", PARITY_RESULT),
     summary=f"Executes a signed transaction after a block without sending it, and returns "
     f"its trace, vmTrace and stateDiff. {_PRICE}",
     credits=20,

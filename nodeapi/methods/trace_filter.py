@@ -13,7 +13,7 @@ from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi import conf, schemas
+from nodeapi import conf
 from nodeapi.encoding import address
 from nodeapi.methods import traces
 from nodeapi.methods.block_numbers import block_number_of
@@ -24,6 +24,8 @@ from nodeapi.methods.go_json import Field, mismatch, struct
 from nodeapi.methods.numbers import number, number_or_tag
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.parity import FLAT_TRACES, TRACE_FILTER
 from nodeapi.tracing.trace_filter import TraceFilter
 
 MAX_ADDRESSES = 1000
@@ -82,8 +84,8 @@ def _addresses(value: Any) -> frozenset[bytes]:
 
 @registry.method(
     "trace_filter",
-    params=[Param("traceFilter", _query, schemas.TRACE_FILTER)],
-    result=schemas.named("traces", schemas.FLAT_TRACES),
+    params=[Param("traceFilter", _query, TRACE_FILTER)],
+    result=named("traces", FLAT_TRACES),
     summary="Returns the calls and rewards in a range of blocks that have certain senders "
     "or recipients.",
     credits=20,

@@ -14,7 +14,6 @@ from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
 from jsonrpc.text import kind
-from nodeapi import schemas
 from nodeapi.encoding import MAX_INDEX, hash32
 from nodeapi.errors import TransactionNotFound
 from nodeapi.methods import traces
@@ -24,6 +23,9 @@ from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.numbers import number
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.parity import FLAT_TRACE_OR_NULL
+from nodeapi.schemas.values import HASH32, INDICES
 
 _OPTIONS = TraceOptions(NativeTracer(FLAT_CALL, frozenset({"convertParityErrors"})))
 
@@ -44,10 +46,10 @@ def _indices(value: Any) -> list[int]:
 @registry.method(
     "trace_get",
     params=[
-        Param("transactionHash", hash32, schemas.HASH32),
-        Param("indices", _indices, schemas.INDICES, summary="One index, from 0 on."),
+        Param("transactionHash", hash32, HASH32),
+        Param("indices", _indices, INDICES, summary="One index, from 0 on."),
     ],
-    result=schemas.named("trace", schemas.FLAT_TRACE_OR_NULL),
+    result=named("trace", FLAT_TRACE_OR_NULL),
     summary="Returns one of the calls that trace_transaction lists, null when there is "
     "none.",
     credits=10,

@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
-from nodeapi import schemas
 from nodeapi.encoding import BlockReference, block_number_or_hash, hash32
 from nodeapi.errors import TransactionNotFound
 from nodeapi.methods import traces
@@ -21,12 +20,15 @@ from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.parity import result_list, result_stream
 from nodeapi.methods.trace_types import TRACE_TYPES, VM_TRACE, replay_options
 from nodeapi.ports import Answer
+from nodeapi.schemas.building import named
+from nodeapi.schemas.parity import PARITY_RESULT_OR_NULL, PARITY_RESULTS_OR_NULL
+from nodeapi.schemas.values import BLOCK_PARAMETER, HASH32
 
 
 @registry.method(
     "trace_replayTransaction",
-    params=[Param("transactionHash", hash32, schemas.HASH32), TRACE_TYPES],
-    result=schemas.named("result", schemas.PARITY_RESULT_OR_NULL),
+    params=[Param("transactionHash", hash32, HASH32), TRACE_TYPES],
+    result=named("result", PARITY_RESULT_OR_NULL),
     summary="Returns the trace, vmTrace and stateDiff of a transaction, null when there "
     "is none.",
     credits=10,
@@ -47,10 +49,10 @@ async def replay_transaction(
 @registry.method(
     "trace_replayBlockTransactions",
     params=[
-        Param("block", block_number_or_hash, schemas.BLOCK_PARAMETER),
+        Param("block", block_number_or_hash, BLOCK_PARAMETER),
         TRACE_TYPES,
     ],
-    result=schemas.named("results", schemas.PARITY_RESULTS_OR_NULL),
+    result=named("results", PARITY_RESULTS_OR_NULL),
     summary="Returns the trace, vmTrace and stateDiff of all transactions of a block, "
     "null when there is no block.",
     credits=20,

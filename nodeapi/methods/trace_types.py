@@ -8,9 +8,9 @@ from evm.tracers.native import PARITY_REPLAY, NativeTracer
 from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi import schemas
 from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.trace_options import PARITY_TRACERS, TraceOptions
+from nodeapi.schemas import parity
 from nodeapi.tracing.jobs import VmTracing
 
 VM_TRACE = "vmTrace"
@@ -45,7 +45,7 @@ def trace_types(value: Any) -> frozenset[str]:
 TRACE_TYPES = Param(
     "traceTypes",
     trace_types,
-    schemas.TRACE_TYPES,
+    parity.TRACE_TYPES,
     summary="Which members the result has: trace, vmTrace, stateDiff.",
 )
 

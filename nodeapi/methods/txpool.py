@@ -9,15 +9,22 @@ Source: go-ethereum internal/ethapi/api.go, TxPoolAPI
 from __future__ import annotations
 
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import address
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
+from nodeapi.schemas.pool import (
+    POOL_CONTENT,
+    POOL_CONTENT_FROM,
+    POOL_LINES,
+    POOL_STATUS,
+)
+from nodeapi.schemas.values import ADDRESS
 
 
 @registry.method(
     "txpool_status",
-    result=schemas.named("status", schemas.POOL_STATUS),
+    result=named("status", POOL_STATUS),
     summary="Returns how many transactions are pending, and how many are queued.",
 )
 async def status(context: Context) -> bytes:
@@ -27,7 +34,7 @@ async def status(context: Context) -> bytes:
 
 @registry.method(
     "txpool_content",
-    result=schemas.named("content", schemas.POOL_CONTENT),
+    result=named("content", POOL_CONTENT),
     summary="Returns the pending and the queued transactions by sender and nonce.",
     credits=50,
 )
@@ -38,8 +45,8 @@ async def content(context: Context) -> bytes:
 
 @registry.method(
     "txpool_contentFrom",
-    params=[Param("address", address, schemas.ADDRESS)],
-    result=schemas.named("content", schemas.POOL_CONTENT_FROM),
+    params=[Param("address", address, ADDRESS)],
+    result=named("content", POOL_CONTENT_FROM),
     summary="Returns the pending and the queued transactions of a sender by nonce.",
     credits=10,
 )
@@ -50,7 +57,7 @@ async def content_from(context: Context, sender: bytes) -> bytes:
 
 @registry.method(
     "txpool_inspect",
-    result=schemas.named("lines", schemas.POOL_LINES),
+    result=named("lines", POOL_LINES),
     summary="Returns recipient, value and gas of the pool's transactions as text.",
     credits=50,
 )

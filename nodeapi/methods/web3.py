@@ -5,16 +5,17 @@ from __future__ import annotations
 from eth_hash.auto import keccak
 
 from jsonrpc.params import Param
-from nodeapi import schemas
 from nodeapi.encoding import any_data, data
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas.building import named
+from nodeapi.schemas.values import DATA, HASH32
 from nodeapi.version import CLIENT_VERSION
 
 
 @registry.method(
     "web3_clientVersion",
-    result=schemas.named("clientVersion", {"type": "string"}),
+    result=named("clientVersion", {"type": "string"}),
     summary="Returns the name and version of the software.",
 )
 def client_version(context: Context) -> bytes:
@@ -24,9 +25,9 @@ def client_version(context: Context) -> bytes:
 
 @registry.method(
     "web3_sha3",
-    params=[Param("data", any_data, schemas.DATA, summary="What is to be hashed.")],
+    params=[Param("data", any_data, DATA, summary="What is to be hashed.")],
     encode=data,
-    result=schemas.named("hash", schemas.HASH32),
+    result=named("hash", HASH32),
     summary="Returns the Keccak-256 hash of data.",
 )
 def sha3(context: Context, preimage: bytes) -> bytes:

@@ -20,7 +20,7 @@ from networks.models import Network
 from networks.services import configure_network
 from nodeapi.chain.forkchoice import parse_forkchoice
 from nodeapi.methods import registry
-from nodeapi.schemas import COMPONENTS
+from nodeapi.schemas.building import COMPONENTS
 from tests.support import chains, execution_apis
 from tests.support.live import Api, live_service
 

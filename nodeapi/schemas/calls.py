@@ -1,0 +1,75 @@
+"""Calls, and overrides of the state and the block that they see."""
+
+from __future__ import annotations
+
+from jsonrpc.params import Schema
+from nodeapi.schemas.building import array_of, component, object_with, or_null
+from nodeapi.schemas.transactions import ACCESS_LIST, AUTHORIZATION
+from nodeapi.schemas.values import ADDRESS, DATA, HASH32, QUANTITY, STRING
+
+_CALL_MEMBERS: dict[str, Schema] = {
+    "from": ADDRESS,
+    "to": or_null(ADDRESS),
+    "gas": QUANTITY,
+    "gasPrice": QUANTITY,
+    "maxFeePerGas": QUANTITY,
+    "maxPriorityFeePerGas": QUANTITY,
+    "value": QUANTITY,
+    "nonce": QUANTITY,
+    "data": DATA,
+    "input": DATA,
+    "accessList": ACCESS_LIST,
+    "chainId": QUANTITY,
+    "maxFeePerBlobGas": QUANTITY,
+    "blobVersionedHashes": array_of(HASH32),
+    "authorizationList": array_of(AUTHORIZATION),
+}
+
+CALL = component("Call", object_with(_CALL_MEMBERS, " ".join(_CALL_MEMBERS)))
+
+CREATED_ACCESS_LIST = object_with(
+    {"accessList": ACCESS_LIST, "error": STRING, "gasUsed": QUANTITY},
+    optional="error",
+)
+
+_SLOTS: Schema = {
+    "type": "object",
+    "propertyNames": HASH32,
+    "additionalProperties": HASH32,
+}
+
+_ACCOUNT_OVERRIDE_MEMBERS: dict[str, Schema] = {
+    "nonce": QUANTITY,
+    "code": DATA,
+    "balance": QUANTITY,
+    "state": _SLOTS,
+    "stateDiff": _SLOTS,
+    "movePrecompileToAddress": ADDRESS,
+}
+
+STATE_OVERRIDES = component(
+    "StateOverrides",
+    {
+        "type": "object",
+        "propertyNames": ADDRESS,
+        "additionalProperties": object_with(
+            _ACCOUNT_OVERRIDE_MEMBERS, " ".join(_ACCOUNT_OVERRIDE_MEMBERS)
+        ),
+    },
+)
+
+BLOCK_OVERRIDE_MEMBERS: dict[str, Schema] = {
+    "number": QUANTITY,
+    "difficulty": QUANTITY,
+    "time": QUANTITY,
+    "gasLimit": QUANTITY,
+    "feeRecipient": ADDRESS,
+    "prevRandao": HASH32,
+    "baseFeePerGas": QUANTITY,
+    "blobBaseFee": QUANTITY,
+}
+
+BLOCK_OVERRIDES = component(
+    "BlockOverrides",
+    object_with(BLOCK_OVERRIDE_MEMBERS, " ".join(BLOCK_OVERRIDE_MEMBERS)),
+)
