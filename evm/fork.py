@@ -104,6 +104,11 @@ class Fork:
         return self.blob_parameters is not None
 
     @property
+    def has_cell_proofs(self) -> bool:
+        """Whether sidecars of blobs have proofs of cells (EIP-7594), as from Osaka on."""
+        return self.max_blobs_per_transaction is not None
+
+    @property
     def has_access_lists(self) -> bool:
         """Whether first accesses have a price of their own (EIP-2929)."""
         return 1 in self.transaction_types

@@ -27,6 +27,8 @@ SET_CODE = 4
 
 GAS_PER_BLOB = 131_072
 """Blob gas of one blob."""
+CELLS_PER_BLOB = 128
+"""Cells into which an extended blob is divided (EIP-7594)."""
 
 CREATE_ADDRESS = Address(b"")
 """Value of `to` in a transaction that creates a contract."""

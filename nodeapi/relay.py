@@ -25,7 +25,7 @@ from nodeapi.errors import (
 from nodeapi.mempool.local import LocalPool
 from nodeapi.mempool.pools import TransactionPools
 from nodeapi.pending import PendingBlock, pending_block, pending_transaction
-from nodeapi.ports import Answer, Store
+from nodeapi.ports import Answer, Store, Tracing
 from nodeapi.receipt_waits import ReceiptWaits
 from nodeapi.sending.checking import Checker
 from nodeapi.sending.decoding import decode_submission
@@ -78,12 +78,13 @@ class Relay:
         store: Store,
         local: LocalPool,
         receipts: ReceiptWaits,
+        tracing: Tracing,
     ) -> None:
         self._upstreams = upstreams
         self._store = store
         self._local = local
         self._receipts = receipts
-        self._checker = Checker(store)
+        self._checker = Checker(store, tracing)
         self._blocks: ShortCache[tuple[int, bytes], PendingBlock] = ShortCache(
             PENDING_SECONDS, CACHE_BYTES
         )
@@ -129,7 +130,7 @@ class Relay:
         """
         clients = self._upstreams.clients(network)
         with self._calls.hold(payer):
-            submission = await self._checker.check(network, raw)
+            submission = await self._checker.check(network, raw, payer)
             transaction = submission.transaction
             allow(transaction.to)
             if clients:

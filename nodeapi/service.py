@@ -142,6 +142,7 @@ def build_service(conninfo: str | None = None) -> Service:
     )
     upstreams = UpstreamPool(directory)
     arrivals = Arrivals(connections)
+    tracing = TracePool(address, limits, spooled)
     return Service(
         connections=connections,
         log_connections=log_connections,
@@ -149,13 +150,14 @@ def build_service(conninfo: str | None = None) -> Service:
         directory=directory,
         grants=Grants(connections, subscriber, unknown_keys),
         store=store,
-        tracing=TracePool(address, limits, spooled),
+        tracing=tracing,
         upstreams=upstreams,
         relay=Relay(
             upstreams,
             store,
             LocalPool(connections, address),
             ReceiptWaits(directory, store),
+            tracing,
         ),
         pending_feed=PendingFeed(upstreams, directory, arrivals),
         unknown_keys=unknown_keys,

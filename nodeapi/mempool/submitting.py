@@ -42,6 +42,11 @@ def submit_transaction(
     check_size(raw)
     submission = decode_submission(raw)
     check(submission, HeadRules(chain_id, fork, head.gas_limit, is_local=True))
+    if submission.sidecar is not None:
+        # Importing it loads c-kzg, too.
+        from nodeapi.sending.proofs import verify_proofs
+
+        verify_proofs(submission.sidecar, has_cell_proofs=fork.has_cell_proofs)
     add_transaction(connection, network_id, submission.transaction)
 
 

@@ -11,21 +11,26 @@ import orjson
 from evm.fork import Fork
 from networks.directory import NetworkView
 from nodeapi.errors import TransactionRejected
-from nodeapi.ports import Store
+from nodeapi.ports import Store, Tracing
 from nodeapi.sending.decoding import Submission, decode_submission
 from nodeapi.sending.rules import HeadRules, check, check_size
 from nodeapi.shared_reads import SharedReads
+from nodeapi.tracing.errors import ExecutionFailed
+from nodeapi.tracing.jobs import TaskJob
 from postgres.errors import Unavailable
 
 LONG_BYTES = 2**14
 """Longer transactions are checked in a thread, because that may take milliseconds."""
+PROOF_SECONDS = 10.0
+"""Time limit for verifying the proofs of a transaction's blobs, in a worker process."""
 
 
 class Checker:
     """Decodes and checks transactions. The rules of each network's head are cached."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, tracing: Tracing) -> None:
         self._store = store
+        self._tracing = tracing
         self._rules: dict[int, tuple[bytes, HeadRules]] = {}
         """Network id → hash of a head, and the rules that it determines."""
         self._reads = SharedReads()
@@ -34,12 +39,16 @@ class Checker:
         """Cancel all reads."""
         await self._reads.close()
 
-    async def check(self, network: NetworkView, raw: bytes) -> Submission:
+    async def check(self, network: NetworkView, raw: bytes, payer: int) -> Submission:
         """Return a decoded transaction that follows the rules.
 
-        On a network without upstreams, it also follows those of geth's own pool.
+        On a network without upstreams, it also follows those of geth's own pool, and the
+        proofs of its blobs are valid.
 
-        Raises: TransactionRejected; Unavailable.
+        payer: the id of the API key.
+
+        Raises: TransactionRejected; Unavailable; RpcError if the worker processes have no
+            room for the proofs, see `nodeapi.tracing.errors`.
         """
         rules = await self._head_rules(network)
         if not network.upstreams:
@@ -47,10 +56,34 @@ class Checker:
         try:
             check_size(raw)
             if len(raw) > LONG_BYTES:
-                return await asyncio.to_thread(_decode, raw, rules)
-            return _decode(raw, rules)
+                submission = await asyncio.to_thread(_decode, raw, rules)
+            else:
+                submission = _decode(raw, rules)
         except ValueError as error:
             raise TransactionRejected(str(error)) from None
+        if rules.is_local and submission.sidecar is not None:
+            await self._verify_proofs(network, raw, rules.fork, payer)
+        return submission
+
+    async def _verify_proofs(
+        self, network: NetworkView, raw: bytes, fork: Fork, payer: int
+    ) -> None:
+        """Verify the proofs of a transaction's blobs in a worker process.
+
+        The library would stop all threads of this process for a tenth of a second.
+        """
+        arguments = {"raw": "0x" + raw.hex(), "has_cell_proofs": fork.has_cell_proofs}
+        job = TaskJob(
+            network_id=network.id,
+            task="verify_sidecar",
+            block_hash=b"",
+            arguments=arguments,
+            timeout=PROOF_SECONDS,
+        )
+        try:
+            await self._tracing.run(job, payer)
+        except ExecutionFailed as error:
+            raise TransactionRejected(error.message) from None
 
     async def _head_rules(self, network: NetworkView) -> HeadRules:
         """Return the rules for transactions under a network's head.

@@ -46,16 +46,16 @@ _SIZE = "rlp: non-canonical size information"
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """The sidecar of a blob transaction, without the blobs themselves.
+    """The sidecar of a blob transaction.
 
     version: 0 with one proof for each blob; 1 with proofs for the cells of each blob.
-    commitments: 48 bytes for each blob.
+    blobs: BLOB_BYTES each. commitments, proofs: 48 bytes each.
     """
 
     version: int
-    blobs: int
+    blobs: list[bytes]
     commitments: list[bytes]
-    proofs: int
+    proofs: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def _authorization(stream: Stream) -> Authorization:
     return Authorization(*stream.struct("types.SetCodeAuthorization", _AUTHORIZATION))
 
 
-def _blob_length(stream: Stream) -> int:
-    return len(stream.fixed(BLOB_BYTES, "kzg4844.Blob"))
+def _one_blob(stream: Stream) -> bytes:
+    return stream.fixed(BLOB_BYTES, "kzg4844.Blob")
 
 
 def _commitment(stream: Stream) -> bytes:
@@ -152,16 +152,16 @@ def _proof(stream: Stream) -> bytes:
     return stream.fixed(48, "kzg4844.Proof")
 
 
-def _blobs(stream: Stream) -> int:
-    return len(stream.items("[]kzg4844.Blob", _blob_length))
+def _blobs(stream: Stream) -> list[bytes]:
+    return stream.items("[]kzg4844.Blob", _one_blob)
 
 
 def _commitments(stream: Stream) -> list[bytes]:
     return stream.items("[]kzg4844.Commitment", _commitment)
 
 
-def _proofs(stream: Stream) -> int:
-    return len(stream.items("[]kzg4844.Proof", _proof))
+def _proofs(stream: Stream) -> list[bytes]:
+    return stream.items("[]kzg4844.Proof", _proof)
 
 
 def _blob_transaction(stream: Stream) -> tuple[int, int, list[Any]]:

@@ -3,8 +3,8 @@
 They are checked in geth's order and reported with its texts, under the rules of the
 head's fork. Nonces and balances are left to the upstreams, because their heads may be
 newer. Proofs of blobs, which are expensive to verify, and an upstream's own rules, such as
-its lowest tip, are left to the upstreams, too. The local pool has geth's own rules, and
-`nodeapi.mempool.rules` checks accounts for it.
+its lowest tip, are left to the upstreams, too. The local pool has geth's own rules:
+`nodeapi.sending.proofs` verifies proofs for it, and `nodeapi.mempool.rules` checks accounts.
 
 Sources: go-ethereum v1.17.2, core/txpool/validation.go, core/txpool/errors.go,
 core/error.go, core/types/transaction_signing.go, internal/ethapi/api.go
@@ -22,6 +22,7 @@ from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.signatures import CURVE_ORDER
 from evm.transactions import (
     BLOB,
+    CELLS_PER_BLOB,
     CREATE_ADDRESS,
     DYNAMIC_FEE,
     SET_CODE,
@@ -34,8 +35,6 @@ MAX_BYTES = 128 * 1024
 MAX_BLOB_BYTES = 1024 * 1024
 """Maximum size of a blob transaction, its sidecar included."""
 MAX_BLOBS = 6
-CELLS_PER_BLOB = 128
-"""Proofs for each blob in a sidecar of version 1 (EIP-7594)."""
 MIN_BLOB_FEE = 1
 """Wei per blob gas."""
 MIN_LOCAL_TIP = 1
@@ -206,7 +205,7 @@ def _check_blobs(transaction: Transaction, sidecar: Sidecar | None, fork: Fork) 
     """
     if sidecar is None:
         raise InvalidTransaction("missing sidecar in blob transaction")
-    has_cells = fork.max_blobs_per_transaction is not None
+    has_cells = fork.has_cell_proofs
     if sidecar.version > has_cells:
         raise InvalidTransaction(
             f"unexpected sidecar version, want: 0, got: {sidecar.version}"
@@ -220,9 +219,9 @@ def _check_blobs(transaction: Transaction, sidecar: Sidecar | None, fork: Fork) 
     hashes = transaction.blob_versioned_hashes
     if not hashes:
         raise InvalidTransaction("blobless blob transaction")
-    if sidecar.blobs != len(hashes):
+    if len(sidecar.blobs) != len(hashes):
         raise InvalidTransaction(
-            f"invalid number of {sidecar.blobs} blobs "
+            f"invalid number of {len(sidecar.blobs)} blobs "
             f"compared to {len(hashes)} blob hashes"
         )
     commitments = sidecar.commitments
@@ -239,9 +238,9 @@ def _check_blobs(transaction: Transaction, sidecar: Sidecar | None, fork: Fork) 
                 f"mismatches transaction one 0x{given.hex()}"
             )
     if sidecar.version == 0 and has_cells:
-        return  # the upstream replaces the proofs
+        return  # geth replaces the proofs
     proofs = len(hashes) * (CELLS_PER_BLOB if sidecar.version else 1)
-    if sidecar.proofs != proofs:
+    if len(sidecar.proofs) != proofs:
         raise InvalidTransaction(
-            f"invalid number of {sidecar.proofs} blob proofs expected {proofs}"
+            f"invalid number of {len(sidecar.proofs)} blob proofs expected {proofs}"
         )

@@ -15,6 +15,7 @@ from nodeapi.tracing.tasks import (
     calls,
     parity,
     proofs,
+    sidecars,
     simulate,
     state_ranges,
 )
@@ -27,6 +28,7 @@ TASKS: dict[str, Task] = {
     **calls.TASKS,
     **parity.TASKS,
     **proofs.TASKS,
+    **sidecars.TASKS,
     **simulate.TASKS,
     **state_ranges.TASKS,
 }

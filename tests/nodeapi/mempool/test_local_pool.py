@@ -22,11 +22,20 @@ from nodeapi.mempool import adding, writer
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import PooledTransaction
+from nodeapi.sending import checking
 from nodeapi.service import database_conninfo
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.nodeapi.sending.cases import CHAIN_ID, KEY, TO, VALID, with_sidecar
+from tests.nodeapi.sending.cases import (
+    CHAIN_ID,
+    INVALID_CELL_PROOFS,
+    KEY,
+    TO,
+    VALID,
+    VALID_PROOFS,
+    with_sidecar,
+)
 from tests.support import chains
 from tests.support.serving import Serving, serving
 from tests.support.waiting import in_time, until
@@ -51,7 +60,7 @@ class Node:
 
     def __init__(self, running: Serving) -> None:
         self.running = running
-        self._dispatcher = Dispatcher(registry, Limits(), {})
+        self._dispatcher = Dispatcher(registry, Limits(seconds=120), {})
 
     def start(self, method: str, *params: Any) -> Any:
         service = self.running.service
@@ -114,7 +123,9 @@ def blocks() -> ChainBuilder:
 
 
 @pytest.fixture
-def node(blocks: ChainBuilder) -> Iterator[Node]:
+def node(blocks: ChainBuilder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    # Loading the trusted setup takes two seconds of a processor that others may use.
+    monkeypatch.setattr(checking, "PROOF_SECONDS", 60.0)
     with serving() as running:
         yield Node(running)
 
@@ -268,6 +279,17 @@ def test_blob_transactions_are_counted_and_not_listed(node, blocks):
     assert node.result("txpool_content") == {"pending": {}, "queued": {}}
     assert node.result("eth_getTransactionByHash", name)["type"] == "0x3"
     assert node.refusal(VALID["dynamic fee"]) == "address already reserved"
+
+
+def test_proofs_of_blobs_are_verified_in_a_worker_process_before_the_account(node):
+    raw, text = INVALID_CELL_PROOFS["one wrong proof"]
+    assert node.running.service.tracing.pids == []
+    assert node.refusal(raw) == text
+    assert len(node.running.service.tracing.pids) == 1
+    assert node.refusal(VALID_PROOFS["version 1"]).startswith(
+        "insufficient funds for gas * price + value: balance 0"
+    )
+    assert node.counts() == (0, 0)
 
 
 def test_full_pool_keeps_the_highest_fees(node, monkeypatch):

@@ -39,6 +39,25 @@ BLOB = b"\0" * 131_072
 COMMITMENT = b"\xc0" + b"\0" * 47
 """The commitment of a blob of zeros: the point at infinity, as are its proofs."""
 BLOB_HASH = b"\x01" + sha256(COMMITMENT).digest()[1:]
+ONES = (1).to_bytes(32) * 4096
+"""The blob of the constant polynomial 1. Its proofs are the point at infinity, too."""
+GENERATOR = bytes.fromhex(
+    "97f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac58"
+    "6c55e83ff97a1aeffb3af00adb22c6bb"
+)
+"""The generator of BLS12-381's first group, which is the commitment of ONES."""
+MALFORMED_BLOB = BLOB[:-32] + b"\xff" * 32
+MALFORMED_POINTS = {
+    b"\0" * 48: "short buffer",
+    b"\x20" + b"\0" * 47: "invalid point encoding",
+    b"\xc0" + b"\0" * 46 + b"\x01": "invalid infinity point encoding",
+    b"\x9f" + b"\xff" * 47: "invalid fp.Element encoding",
+    b"\x80" + b"\0" * 46 + b"\x01": (
+        "invalid compressed coordinate: square root doesn't exist"
+    ),
+    b"\x80" + b"\0" * 46 + b"\x04": "invalid point: subgroup check failed",
+}
+"""48 bytes that are no point of the group → geth's text."""
 BLOB_TRANSACTION = {
     **{**DYNAMIC, "type": 3},
     **{"max_fee_per_blob_gas": GWEI, "blob_versioned_hashes": [BLOB_HASH]},
@@ -81,6 +100,26 @@ def with_sidecar(
     sidecar = [[BLOB] * blobs, [COMMITMENT] * commitments, [COMMITMENT] * proofs]
     members = fields_of(signed(BLOB_TRANSACTION, **changes))
     return b"\x03" + rlp.encode([members, *named, *sidecar])
+
+
+def with_contents(
+    version: int,
+    blobs: list[bytes],
+    commitments: list[bytes],
+    proofs: list[bytes] | None = None,
+    **changes: Any,
+) -> bytes:
+    """Return a blob transaction in its network form, with the hashes of commitments.
+
+    proofs: by default those of constant polynomials.
+    """
+    if proofs is None:
+        proofs = [COMMITMENT] * (128 if version else 1) * len(blobs)
+    hashes = [b"\x01" + sha256(each).digest()[1:] for each in commitments]
+    transaction = signed(BLOB_TRANSACTION, blob_versioned_hashes=hashes, **changes)
+    named = [rlp.encode_int(version)] if version else []
+    members = [fields_of(transaction), *named, blobs, commitments, proofs]
+    return b"\x03" + rlp.encode(members)
 
 
 def unprotected(v: int) -> bytes:
@@ -409,6 +448,104 @@ INVALID: dict[str, tuple[bytes, str]] = {
     ),
 }
 """Name → a transaction that breaks a rule, and geth's error text for it."""
+
+_KZG = "KZG verification error"
+_SCALAR = "scalar is not canonical when interpreted as a big integer in big-endian"
+_OPENING = "can't verify opening proof"
+_NO_POINT, _NO_POINT_TEXT = next(iter(MALFORMED_POINTS.items()))
+_NO_SQUARE, _NO_SQUARE_TEXT = list(MALFORMED_POINTS.items())[4]
+
+INVALID_CELL_PROOFS: dict[str, tuple[bytes, str]] = {
+    "commitment of another blob": (
+        with_contents(1, [BLOB], [GENERATOR]),
+        f"{_KZG}: {_OPENING}",
+    ),
+    "one wrong proof": (
+        with_contents(1, [ONES], [GENERATOR], [COMMITMENT] * 127 + [GENERATOR]),
+        f"{_KZG}: {_OPENING}",
+    ),
+    "second blob is wrong": (
+        with_contents(1, [BLOB, BLOB], [COMMITMENT, GENERATOR]),
+        f"{_KZG}: {_OPENING}",
+    ),
+    "malformed blob": (
+        with_contents(1, [MALFORMED_BLOB], [COMMITMENT]),
+        f"{_KZG}: {_SCALAR}",
+    ),
+    "malformed commitment": (
+        with_contents(1, [BLOB], [_NO_SQUARE]),
+        f"{_KZG}: {_NO_SQUARE_TEXT}",
+    ),
+    "malformed commitment and proof": (
+        with_contents(1, [BLOB], [_NO_SQUARE], [_NO_POINT] * 128),
+        f"{_KZG}: {_NO_SQUARE_TEXT}",
+    ),
+    "malformed proof and second commitment": (
+        with_contents(
+            1, [BLOB] * 2, [COMMITMENT, _NO_SQUARE], [_NO_POINT] + [COMMITMENT] * 255
+        ),
+        f"{_KZG}: {_NO_SQUARE_TEXT}",
+    ),
+    "malformed commitment and second blob": (
+        with_contents(1, [BLOB, MALFORMED_BLOB], [_NO_SQUARE, COMMITMENT]),
+        f"{_KZG}: {_SCALAR}",
+    ),
+    "version 0, commitment of another blob": (
+        with_contents(0, [BLOB], [GENERATOR]),
+        f"{_KZG}: {_OPENING}",
+    ),
+    "version 0, malformed commitment": (
+        with_contents(0, [BLOB], [_NO_SQUARE]),
+        f"{_KZG}: {_NO_SQUARE_TEXT}",
+    ),
+    "version 0, malformed blob": (
+        with_contents(0, [MALFORMED_BLOB], [COMMITMENT]),
+        f"blob sidecar conversion failed: {_SCALAR}",
+    ),
+    **{
+        f"malformed proof: {text}": (
+            with_contents(1, [BLOB], [COMMITMENT], [COMMITMENT] * 127 + [point]),
+            f"{_KZG}: {text}",
+        )
+        for point, text in MALFORMED_POINTS.items()
+    },
+}
+"""Name → a transaction with invalid proofs, and geth's error text from Osaka on."""
+
+INVALID_BLOB_PROOFS: dict[str, tuple[bytes, str]] = {
+    "commitment of another blob": (
+        with_contents(0, [BLOB], [GENERATOR]),
+        f"{_KZG}: invalid blob proof: {_OPENING}",
+    ),
+    "wrong proof": (
+        with_contents(0, [ONES], [GENERATOR], [GENERATOR]),
+        f"{_KZG}: invalid blob proof: {_OPENING}",
+    ),
+    "malformed blob, commitment and proof": (
+        with_contents(0, [MALFORMED_BLOB], [_NO_SQUARE], [_NO_POINT]),
+        f"{_KZG}: invalid blob proof: {_SCALAR}",
+    ),
+    "malformed commitment and proof": (
+        with_contents(0, [BLOB], [_NO_SQUARE], [_NO_POINT]),
+        f"{_KZG}: invalid blob proof: {_NO_SQUARE_TEXT}",
+    ),
+    "malformed proof": (
+        with_contents(0, [BLOB], [COMMITMENT], [_NO_POINT]),
+        f"{_KZG}: invalid blob proof: {_NO_POINT_TEXT}",
+    ),
+    "wrong proof before a malformed blob": (
+        with_contents(0, [ONES, MALFORMED_BLOB], [COMMITMENT, COMMITMENT]),
+        f"{_KZG}: invalid blob proof: {_OPENING}",
+    ),
+}
+"""Name → a transaction with invalid proofs, and geth's error text before Osaka."""
+
+VALID_PROOFS: dict[str, bytes] = {
+    "version 0": with_contents(0, [BLOB, ONES], [COMMITMENT, GENERATOR]),
+    "version 1": with_contents(1, [BLOB, ONES], [COMMITMENT, GENERATOR]),
+    "version 1, the same blob twice": with_contents(1, [ONES] * 2, [GENERATOR] * 2),
+}
+"""Name → a transaction whose proofs are valid: of blobs, or of cells from Osaka on."""
 
 VALID: dict[str, bytes] = {
     "legacy": _LEGACY,

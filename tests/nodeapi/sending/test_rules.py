@@ -11,9 +11,11 @@ from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import HeadRules, check, check_size
 from tests.nodeapi.sending.cases import (
     ACCESS_LIST,
+    BLOB,
     BLOB_HASH,
     BLOB_TRANSACTION,
     CHAIN_ID,
+    COMMITMENT,
     DYNAMIC,
     INVALID,
     LEGACY,
@@ -71,16 +73,14 @@ def test_valid_transaction_is_decoded(name):
     assert submission.transaction.sender == reference.sender
 
 
-def test_sidecars_are_counted():
+def test_sidecars_are_decoded():
     for version, proofs in ((None, 1), (1, 128)):
         sidecar = decode_submission(with_sidecar(version)).sidecar
         assert sidecar is not None
-        assert (sidecar.version, sidecar.blobs, sidecar.proofs) == (
-            version or 0,
-            1,
-            proofs,
-        )
-        assert len(sidecar.commitments) == 1
+        assert sidecar.version == (version or 0)
+        assert sidecar.blobs == [BLOB]
+        assert sidecar.commitments == [COMMITMENT]
+        assert sidecar.proofs == [COMMITMENT] * proofs
 
 
 @pytest.mark.parametrize(
