@@ -8,35 +8,27 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import conditional_escape
 
-from jsonrpc.errors import error_classes
 from keys import refusals
-from keys.dashboard.refusals import MENDING
+from keys.dashboard.refusals import remedies_by_reason
 from keys.models import Refusal, User
 from keys.refusals import Refusals
 from keys.services import disable_key, enable_key, issue_key, set_allowlist
-from nodeapi.service import build_endpoint  # noqa: F401  # brings all errors
+from nodeapi.guide.errors import error_entries
 from tests.keys.dashboard.conftest import Customer, text
 from tests.support.live import live_service, request
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.waiting import wait_until
 
-OF_NO_KEY = {
-    *("key_required", "key_invalid", "too_many_invalid_keys"),
-    *("unknown_network", "network_retired", "unknown_path"),
-    *("http_method_not_allowed", "unsupported_media_type"),
-    *("body_too_large", "body_too_slow"),
-    *("too_many_buffered_bytes", "buffers_full"),
-}
-"""What is refused before the key is looked at, or by the server, which counts for no key."""
 
-
-def test_there_is_a_way_to_mend_each_reason_and_no_other() -> None:
-    ours = (
-        error for error in error_classes() if not error.__module__.startswith("tests.")
-    )
-    reasons = {error.reason for error in ours if error.reason}
-    assert reasons - OF_NO_KEY == set(MENDING)
+def test_each_reason_has_the_remedy_of_the_page_of_errors() -> None:
+    shown = {(entry.reason, entry.remedy) for entry in error_entries() if entry.reason}
+    remedies = remedies_by_reason()
+    assert all(remedies.values())
+    assert remedies.items() <= shown
+    assert remedies.keys() == {reason for reason, _ in shown}
+    assert "Request less at a time" in remedies["response_too_large"]
 
 
 def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
@@ -77,7 +69,7 @@ def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
     page = text(client.get(f"/dashboard/keys/{key.api_key.pk}"))
     for reason in ("key_disabled", *(reason for reason, _ in found)):
         assert f'href="/docs/errors#{reason}"' in page
-        assert MENDING[reason].replace("'", "&#x27;") in page
+        assert conditional_escape(remedies_by_reason()[reason]) in page
 
 
 def test_connections_beyond_the_limit_reach_the_owner(transactional_db: None) -> None:
@@ -150,4 +142,4 @@ def test_old_refusals_are_not_shown(customer: Customer) -> None:
     )
     assert "Recent rejections" not in customer.page()
     Refusal.objects.update(last_at=timezone.now())
-    assert "Wait for 00:00 UTC" in customer.page()
+    assert "Wait until 00:00 UTC" in customer.page()
