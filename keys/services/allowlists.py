@@ -12,6 +12,10 @@ from keys.models import AllowlistEntry, AllowlistKind, ApiKey, EventType
 from keys.served_methods import served_methods, similar_method
 from keys.services.events import SYSTEM, Actor, lock, record
 
+MAX_SUGGESTIONS = 20
+"""Most unknown methods that are reported with a suggestion, because each one is compared
+with all served methods, which takes milliseconds. Further ones are only counted."""
+
 
 @transaction.atomic
 def set_allowlists(
@@ -92,13 +96,14 @@ def _unknown_methods(api_key: ApiKey, names: Iterable[str]) -> list[str]:
     unknown = [name for name in names if name not in served]
     kept = api_key.allowlist.filter(kind=AllowlistKind.METHOD, value__in=unknown)
     known = set(kept.values_list("value", flat=True)) if unknown else set()
+    reported = [name for name in unknown if name not in known]
     messages = []
-    for name in unknown:
-        if name in known:
-            continue
+    for name in reported[:MAX_SUGGESTIONS]:
         similar = similar_method(name, served)
         hint = f" Did you mean {similar}?" if similar else ""
         messages.append(f"There is no method {name!r}.{hint}")
+    if more := len(reported) - len(messages):
+        messages.append(f"{more} more names are unknown too.")
     return messages
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from django.core.exceptions import ValidationError
 
@@ -14,6 +16,7 @@ from keys.allowlists import (
     normalise,
 )
 from keys.models import AllowlistEntry, AllowlistKind, ApiKey, KeyEvent
+from keys.services import allowlists as services
 from keys.services import (
     create_key,
     get_or_create_customer,
@@ -244,6 +247,30 @@ def test_unknown_method_is_rejected_with_the_most_similar_one(api_key: ApiKey) -
         "There is no method 'foo_zzzzzz'.",
     ]
     assert values(api_key) == []
+
+
+def test_few_of_many_unknown_methods_are_compared_with_the_served_ones(
+    api_key: ApiKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def similar(name: str, served: Iterable[str]) -> str:
+        compared.append(name)
+        return ""
+
+    monkeypatch.setattr(services, "similar_method", similar)
+    with pytest.raises(ValidationError) as caught:
+        set_allowlist(
+            api_key=api_key,
+            kind=METHOD,
+            values=[f"eth_unknown{number}" for number in range(300)],
+        )
+    assert len(compared) == services.MAX_SUGGESTIONS
+    messages = caught.value.message_dict["values"]
+    assert messages[services.MAX_SUGGESTIONS :] == [
+        f"{300 - services.MAX_SUGGESTIONS} more names are unknown too.",
+        "300 entries are too many: a list has at most 30.",
+    ]
 
 
 def test_method_that_is_no_longer_served_can_stay_on_its_list(api_key: ApiKey) -> None:
