@@ -1,0 +1,133 @@
+"""A deletion whose process is killed, between batches and within one, goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from networks.models import Network, NetworkDeletion, NetworkState
+from networks.services import change_state
+from nodeapi.chain.database import importer_connection
+from nodeapi.deletion.progress import decode
+from nodeapi.deletion.requests import request_deletion, tables_of
+from nodeapi.models import AccountVersion, StorageVersion
+from tests.support import chains, sample
+from tests.support.service import test_database_url
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
+
+MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
+
+BLOCKS = 12
+
+FURTHER_ROWS = 30_000
+"""Rows that are added to each version table, six batches."""
+
+LOCK = 7
+"""Advisory lock that the test holds to stop the job within a batch."""
+
+HELD_UP = f"""
+    CREATE FUNCTION held_up() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_xact_lock({LOCK}); RETURN NULL; END $$;
+    CREATE TRIGGER held_up AFTER DELETE ON nodeapi_storageversion
+        FOR EACH STATEMENT EXECUTE FUNCTION held_up()
+"""
+
+
+def start() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(MANAGE), "delete_network", "gone", "--resume"],
+        env={**os.environ, "DATABASE_URL": test_database_url()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    assert process.poll() is None, process.communicate()
+    process.kill()
+    process.communicate()
+
+
+def deleted(table: str) -> int:
+    """Return the number of rows of a table whose deletion is committed."""
+    progress = decode(NetworkDeletion.objects.get().tables)
+    return sum(one.deleted for one in progress if one.table == table)
+
+
+def add_versions(network: Network) -> None:
+    """Add rows of one address to both version tables."""
+    values = (network.pk, FURTHER_ROWS)
+    with importer_connection() as connection:
+        connection.execute(
+            "INSERT INTO nodeapi_accountversion (network_id, address, block_number)"
+            " SELECT %s, '\\xaa', n FROM generate_series(1, %s) AS n",
+            values,
+        )
+        connection.execute(
+            "INSERT INTO nodeapi_storageversion"
+            " (network_id, address, slot, block_number, value)"
+            " SELECT %s, '\\xaa', '\\x00', n, '\\x01' FROM generate_series(1, %s) AS n",
+            values,
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_killed_deletion_goes_on_and_counts_each_row_once() -> None:
+    for slug in ("kept", "gone"):
+        chains.import_blocks(slug, sample.genesis(), sample.raw_blocks()[:BLOCKS])
+    gone = Network.objects.get(slug="gone")
+    change_state(network=gone, state=NetworkState.RETIRED)
+    add_versions(gone)
+    before = chains.rows("kept")
+    request_deletion(gone)
+    stated = {one.table: one.about for one in tables_of(gone)}
+    accounts, slots = AccountVersion._meta.db_table, StorageVersion._meta.db_table
+    for target in (1, 12_000):  # between two batches, or anywhere within one
+        process = start()
+        wait_until(lambda least=target: deleted(accounts) >= least)
+        kill(process)
+    with psycopg.connect(test_database_url(), autocommit=True) as holder:
+        holder.execute(HELD_UP)
+        try:
+            kill_within_a_batch(holder, slots)
+        finally:
+            holder.execute("DROP FUNCTION held_up CASCADE")
+    last = start()
+    printed, lines = last.communicate(timeout=PATIENCE_SECONDS)
+    assert last.returncode == 0, lines
+    assert printed.endswith("gone: deleted\n")
+    assert list(Network.objects.values_list("slug", flat=True)) == ["kept"]
+    assert not AccountVersion.objects.filter(network_id=gone.pk).exists()
+    assert not StorageVersion.objects.filter(network_id=gone.pk).exists()
+    assert chains.rows("kept") == before
+    for one in decode(NetworkDeletion.objects.get().tables):
+        assert one.deleted == stated[one.table], one.table
+
+
+def kill_within_a_batch(
+    holder: psycopg.Connection[tuple[object, ...]], table: str
+) -> None:
+    """Kill the job when it has deleted rows of a batch, and not committed them."""
+    rows = StorageVersion.objects.count()
+    holder.execute("SELECT pg_advisory_lock(%s)", (LOCK,))
+    process = start()
+
+    def is_held_up() -> bool:
+        waiting = holder.execute(
+            "SELECT count(*) FROM pg_locks"
+            " WHERE locktype = 'advisory' AND objid = %s AND NOT granted",
+            (LOCK,),
+        ).fetchone()
+        return waiting == (1,)
+
+    wait_until(is_held_up)
+    kill(process)
+    holder.execute("SELECT pg_advisory_unlock(%s)", (LOCK,))
+    assert deleted(table) == 0
+    assert StorageVersion.objects.count() == rows
