@@ -24,7 +24,7 @@ PARTS = (
 )
 
 RESULTS = Path(__file__).parent / "results.json"
-PLOT = Path(__file__).parent.parent / "docs" / "benchmarks.svg"
+PLOT = Path(__file__).parent / "results.svg"
 """Drawn when everything has been measured."""
 
 
