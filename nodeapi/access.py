@@ -15,7 +15,7 @@ from keys.grants import Grant
 from keys.site import site_url
 from networks.directory import NetworkView
 from nodeapi.errors import NetworkRetired, UnknownNetwork, UnknownPath
-from nodeapi.ports import Service
+from nodeapi.ports.service import Service
 from nodeapi.request_id import RequestId
 from postgres.errors import Unavailable
 
@@ -30,7 +30,7 @@ class Access:
 
     def __init__(self, service: Service) -> None:
         self.resolve = service.grants.resolve
-        """Return the grant of a key; see `nodeapi.ports.Grants.resolve`."""
+        """Return the grant of a key; see `nodeapi.ports.access.Grants.resolve`."""
         self._service = service
         self._directory = service.directory
         self._meter = service.meter

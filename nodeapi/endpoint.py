@@ -26,7 +26,7 @@ from nodeapi.access import Access, read_path, site_of
 from nodeapi.calls import Calls
 from nodeapi.errors import UnknownPath
 from nodeapi.methods.context import Context
-from nodeapi.ports import Service
+from nodeapi.ports.service import Service
 from nodeapi.request_id import RequestId
 from nodeapi.responses import PREFLIGHT, respond
 from server import request as http

@@ -6,7 +6,8 @@ import asyncio
 
 from networks.directory import Directory
 from nodeapi.calls_in_flight import CallsInFlight
-from nodeapi.ports import Answer, Store
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.store import Store
 from postgres.errors import Unavailable
 
 

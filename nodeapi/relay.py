@@ -25,7 +25,9 @@ from nodeapi.errors import (
 from nodeapi.mempool.local import LocalPool
 from nodeapi.mempool.pools import TransactionPools
 from nodeapi.pending import PendingBlock, pending_block, pending_transaction
-from nodeapi.ports import Answer, Store, Tracing
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.store import Store
+from nodeapi.ports.tasks import Tracing
 from nodeapi.receipt_waits import ReceiptWaits
 from nodeapi.sending.checking import Checker
 from nodeapi.sending.decoding import decode_submission

@@ -28,7 +28,7 @@ from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.mempool.local import LocalPool
 from nodeapi.methods import registry
 from nodeapi.pending_feed import PendingFeed
-from nodeapi.ports import Tracing
+from nodeapi.ports.tasks import Tracing
 from nodeapi.receipt_waits import ReceiptWaits
 from nodeapi.relay import Relay
 from nodeapi.store import Store

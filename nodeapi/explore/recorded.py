@@ -24,7 +24,7 @@ from nodeapi.explore.calls import (
 )
 from nodeapi.explore.changes import Change, change_lines
 from nodeapi.explore.flame import Flame, flame
-from nodeapi.ports import RecordedTransaction
+from nodeapi.ports.traces import RecordedTransaction
 
 MAX_UNPACKED_BYTES = 16 * 2**20
 """Limit of a decompressed record: about 40 000 calls or 100 000 slots, which take about

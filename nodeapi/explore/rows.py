@@ -12,7 +12,7 @@ from django.db import connection
 from networks.models import Network
 from nodeapi.explore.summaries import TAIL_BYTES, TAIL_MARK, Summary, ends, summary
 from nodeapi.models import Block, Transaction, TransactionRecord
-from nodeapi.ports import RecordedTransaction
+from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.receipts import HEAD_BYTES
 
 _LONG_COLUMNS = ("body", "full_document")

@@ -7,7 +7,9 @@ from contextlib import aclosing
 
 from nodeapi.errors import TooManyLogs
 from nodeapi.log_filter import LogFilter
-from nodeapi.ports import Answer, BlockChanges, BlockId, Store
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.blocks import BlockChanges, BlockId
+from nodeapi.ports.store import Store
 
 SINGLE_BLOCKS = 16
 """Number of added blocks up to which the logs are read block by block. They are cached for

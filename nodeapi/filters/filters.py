@@ -15,7 +15,9 @@ from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.state import BLOCKS, LOGS, PENDING, FilterState
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.log_filter import LogSelection
-from nodeapi.ports import Answer, BlockChanges, BlockId, Store
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.blocks import BlockChanges, BlockId
+from nodeapi.ports.store import Store
 from nodeapi.store.spool import Spool
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.tracing.spool import SpoolCount

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.store.spool import Spool
 
 

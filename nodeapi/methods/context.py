@@ -18,16 +18,11 @@ from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.access import Headers, site_of
 from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
-from nodeapi.ports import (
-    Filters,
-    Limiter,
-    Meter,
-    Notifier,
-    Relay,
-    Store,
-    Tracing,
-    TransactionPools,
-)
+from nodeapi.ports.access import Limiter, Meter
+from nodeapi.ports.events import Filters, Notifier
+from nodeapi.ports.relay import Relay, TransactionPools
+from nodeapi.ports.store import Store
+from nodeapi.ports.tasks import Tracing
 from nodeapi.request_id import RequestId
 
 TRACE = permits.TRACE

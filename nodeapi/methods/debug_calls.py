@@ -32,7 +32,7 @@ from nodeapi.methods.eth_calls import CALL
 from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.traces import (
     BLOCK_TRACES,

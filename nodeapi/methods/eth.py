@@ -26,7 +26,8 @@ from nodeapi.errors import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.pending import PendingBlock
-from nodeapi.ports import MAX_SLOTS, Document
+from nodeapi.ports.answers import Document
+from nodeapi.ports.states import MAX_SLOTS
 from nodeapi.schemas.blocks import BLOCK_OR_NULL
 from nodeapi.schemas.building import named
 from nodeapi.schemas.network import SYNCING

@@ -18,7 +18,8 @@ from nodeapi.methods.context import Context
 from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter
 from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.log_criteria import Block, LogCriteria, log_criteria
-from nodeapi.ports import Answer, Filters
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.events import Filters
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import FILTER_CHANGES, LOGS
 from nodeapi.schemas.values import BOOLEAN, QUANTITY

@@ -13,7 +13,7 @@ from nodeapi.encoding import LATEST, BlockReference, address, block_number_or_ha
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.proofs.requests import key_names, storage_keys
 from nodeapi.schemas.building import named
 from nodeapi.schemas.proofs import PROOF

@@ -15,7 +15,7 @@ from nodeapi.errors import TransactionNotProcessed
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.go_json import mismatch
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.receipts import RECEIPT
 from nodeapi.schemas.transactions import TRANSACTIONS

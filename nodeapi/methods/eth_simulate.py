@@ -18,7 +18,7 @@ from nodeapi.errors import SimulationTooLarge
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.simulations import SIMULATED_BLOCKS, SIMULATION
 from nodeapi.schemas.values import BLOCK_PARAMETER

@@ -15,7 +15,7 @@ from jsonrpc.text import dump
 from nodeapi.errors import SubscriptionNotFound
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports import Notifier
+from nodeapi.ports.events import Notifier
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import SUBSCRIPTION_KIND, SUBSCRIPTION_OPTIONS
 from nodeapi.schemas.values import BOOLEAN, QUANTITY

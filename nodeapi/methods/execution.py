@@ -17,7 +17,8 @@ from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from nodeapi import conf
 from nodeapi.methods.context import Context
-from nodeapi.ports import Answer, TaskName
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.tasks import TaskName
 from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.errors import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.tracing.jobs import TaskJob

@@ -25,7 +25,8 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.numbers import block_reference, number
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports import Answer, MaybeAnswer, Place
+from nodeapi.ports.answers import Answer, MaybeAnswer
+from nodeapi.ports.transactions import Place
 from nodeapi.schemas.building import named
 from nodeapi.schemas.otterscan import (
     CONTRACT_CREATOR_OR_NULL,

@@ -25,7 +25,9 @@ from nodeapi.errors import (
 )
 from nodeapi.methods.context import Context
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports import Answer, MaybeAnswer, Place, RecordKind, TraceSizes
+from nodeapi.ports.answers import Answer, MaybeAnswer
+from nodeapi.ports.traces import RecordKind, TraceSizes
+from nodeapi.ports.transactions import Place
 from nodeapi.tracing.jobs import TraceJob
 
 _NO_ENTRIES = b"[]"

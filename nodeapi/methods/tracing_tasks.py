@@ -8,7 +8,7 @@ from nodeapi import conf
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
 from nodeapi.methods.trace_options import JAVASCRIPT, TraceOptions
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.tracing.errors import ExecutionTimedOut, TaskTimeout
 
 MAX_SECONDS = 3600.0

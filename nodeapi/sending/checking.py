@@ -11,7 +11,8 @@ import orjson
 from evm.fork import Fork
 from networks.directory import NetworkView
 from nodeapi.errors import TransactionRejected
-from nodeapi.ports import Store, Tracing
+from nodeapi.ports.store import Store
+from nodeapi.ports.tasks import Tracing
 from nodeapi.sending.decoding import Submission, decode_submission
 from nodeapi.sending.rules import HeadRules, check, check_size
 from nodeapi.shared_reads import SharedReads

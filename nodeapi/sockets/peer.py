@@ -35,7 +35,11 @@ from nodeapi.feed import Audience, Feeds
 from nodeapi.log_filter import LogFilter, read_filter
 from nodeapi.methods.context import Context
 from nodeapi.pending_feed import PendingFeed
-from nodeapi.ports import Filters, Limiter, Meter, Relay, Store, Tracing
+from nodeapi.ports.access import Limiter, Meter
+from nodeapi.ports.events import Filters
+from nodeapi.ports.relay import Relay
+from nodeapi.ports.store import Store
+from nodeapi.ports.tasks import Tracing
 from nodeapi.request_id import RequestId
 from nodeapi.sockets import limits
 from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
@@ -504,7 +508,7 @@ class Peer:
 
 
 class _FrameNotifier:
-    """The socket of the calls of one frame; implements `nodeapi.ports.Notifier`.
+    """The socket of the calls of one frame; implements `nodeapi.ports.events.Notifier`.
 
     is_authorized: the frame's key was accepted. line: of the request log.
     """

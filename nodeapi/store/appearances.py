@@ -10,7 +10,8 @@ from evm.tracers.parties import CREATED
 from jsonrpc.later import Later
 from nodeapi.chain.appearances import read_places
 from nodeapi.errors import AddressesNotIndexed
-from nodeapi.ports import BlockAppearances, Place
+from nodeapi.ports.appearances import BlockAppearances
+from nodeapi.ports.transactions import Place
 from nodeapi.store.base import Reads
 from postgres.statement import (
     BYTEA,

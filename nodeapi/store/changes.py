@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeapi.ports import MAX_CHANGED_BLOCKS, BlockChanges, BlockId
+from nodeapi.ports.blocks import MAX_CHANGED_BLOCKS, BlockChanges, BlockId
 from nodeapi.store.base import Reads
 from postgres.statement import (
     BYTEA,

@@ -15,12 +15,8 @@ from jsonrpc.later import DONE, Later
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import (
-    Answer,
-    Derivation,
-    RecordedTransaction,
-    TraceSizes,
-)
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.traces import Derivation, RecordedTransaction, TraceSizes
 from nodeapi.store import entries, record_queries
 from nodeapi.store.base import CacheKey, whole_row
 from nodeapi.store.spool import Spool
@@ -115,7 +111,7 @@ class DerivedReads(TraceReads):
         *,
         owner: Hashable = None,
     ) -> Later[Answer | None]:
-        """Return a block's entries; see `nodeapi.ports.Records`."""
+        """Return a block's entries; see `nodeapi.ports.traces.Traces`."""
         cache_key = None
         if first == 0 and last == MAX_INDEX:
             cache_key = _cache_key(network_id, block_hash, derivation)

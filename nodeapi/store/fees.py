@@ -14,7 +14,7 @@ from evm.header_rules import next_base_fee
 from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
 from nodeapi.fee_history import blob_fee, fee_history
-from nodeapi.ports import HeadFees
+from nodeapi.ports.fees import HeadFees
 from nodeapi.store.base import CacheKey
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.head_values import HeadValues

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evm.state_trie import STATE_OWNER
 from networks.directory import Directory, NetworkView
-from nodeapi.ports import KeptData
+from nodeapi.ports.networks import KeptData
 from nodeapi.proofs import limits
 from nodeapi.store.base import CacheKey, Reads
 from nodeapi.store.head_values import HeadValues

@@ -25,7 +25,7 @@ from nodeapi.errors import (
 )
 from nodeapi.log_filter import LogFilter
 from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
-from nodeapi.ports import Answer
+from nodeapi.ports.answers import Answer
 from nodeapi.receipts import (
     HEAD_BYTES,
     log_documents,

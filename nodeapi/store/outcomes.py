@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeapi.ports import TaskName
+from nodeapi.ports.tasks import TaskName
 from nodeapi.store.base import Reads
 
 

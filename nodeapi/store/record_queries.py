@@ -6,7 +6,7 @@ executed separately. They read parts of long results by the block's id.
 
 from __future__ import annotations
 
-from nodeapi.ports import RecordKind
+from nodeapi.ports.traces import RecordKind
 
 _BY_HASH = "nodeapi_block b ON b.network_id = k.network_id AND b.hash = k.hash"
 

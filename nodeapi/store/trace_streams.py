@@ -22,7 +22,7 @@ from evm.tracers.record import (
 )
 from jsonrpc.stream import CHUNK_BYTES
 from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import RecordKind
+from nodeapi.ports.traces import RecordKind
 from nodeapi.store import entries, record_queries
 from nodeapi.store.codes import Codes
 from postgres.connections import Connections

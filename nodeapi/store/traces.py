@@ -24,7 +24,8 @@ from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import Answer, RecordKind
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.traces import RecordKind
 from nodeapi.store import entries, record_queries
 from nodeapi.store.base import CacheKey, Reads, whole_row
 from nodeapi.store.codes import Codes
@@ -83,7 +84,7 @@ class TraceReads(Reads):
         first: int = 0,
         last: int = MAX_INDEX,
     ) -> Later[Answer | None]:
-        """Return a block's entries; see `nodeapi.ports.Records`."""
+        """Return a block's entries; see `nodeapi.ports.traces.Traces`."""
         cache_key = None
         if first == 0 and last == MAX_INDEX:
             cache_key = ("trace", kind, network_id, block_hash)

@@ -19,7 +19,8 @@ from jsonrpc.later import DONE, Later, if_found
 from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX, data
-from nodeapi.ports import Answer, Place
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.transactions import Place
 from nodeapi.receipts import (
     HEAD_BYTES,
     raw_receipt,

@@ -27,5 +27,5 @@ block hash and JSON arguments.
 - A task is interrupted when its time is over (`Alarm`). If its worker dies, only the task
   that was executing fails; the others are executed by another worker.
 
-`nodeapi.ports.Tracing` is the interface, which a task queue could implement instead.
+`nodeapi.ports.tasks.Tracing` is the interface, which a task queue could implement instead.
 """

@@ -15,7 +15,7 @@ from evm.tracers.native import NativeTracer, derivation
 from evm.tracers.record import RecordTooLarge
 from nodeapi.chain.replay import NotTraceable
 from nodeapi.errors import TraceTooLarge
-from nodeapi.ports import RecordedTransaction
+from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.store.entries import entry_start
 
 if TYPE_CHECKING:

@@ -186,7 +186,7 @@ class TracePool:
         owner: Hashable = None,
         request: Hashable = None,
     ) -> Later[TaskAnswer]:
-        """Execute a task; see `nodeapi.ports.Tracing`."""
+        """Execute a task; see `nodeapi.ports.tasks.Tracing`."""
         owner = key if owner is None else owner
         if job.timeout > self._limits.seconds:
             job = replace(job, timeout=self._limits.seconds)

@@ -31,7 +31,7 @@ from nodeapi.tracing.jobs import (
 if TYPE_CHECKING:
     from evm.tracers.steps import StepTracer
     from evm.world import World
-    from nodeapi.ports import RecordedTransaction
+    from nodeapi.ports.traces import RecordedTransaction
 
 Write = Callable[[bytes], object]
 

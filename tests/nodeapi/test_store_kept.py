@@ -18,7 +18,7 @@ from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import Block, LogBackfill
-from nodeapi.ports import KeptData
+from nodeapi.ports.networks import KeptData
 from nodeapi.proofs import limits
 from nodeapi.store import kept
 from tests.nodeapi.chain.trees import genesis, tree

@@ -14,7 +14,8 @@ from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.errors import TraceTooLarge
 from nodeapi.models import Block
-from nodeapi.ports import Place, RecordedTransaction, TraceSizes
+from nodeapi.ports.traces import RecordedTransaction, TraceSizes
+from nodeapi.ports.transactions import Place
 from nodeapi.receipts import receipt_document
 from nodeapi.store.traces import SHORT_BYTES
 from tests.support.reading import (

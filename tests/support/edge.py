@@ -24,7 +24,7 @@ from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint, is_node_path
 from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
-from nodeapi.ports import StateRef
+from nodeapi.ports.states import StateRef
 from nodeapi.responses import REFUSALS
 from nodeapi.tracing.jobs import TraceJob
 from postgres.errors import Unavailable
