@@ -30,10 +30,19 @@ f0 CREATE,3,1,32000 CALL,7,1,40 CALLCODE,7,1,40 RETURN,2,0,0 DELEGATECALL,6,1,40
 f5 CREATE2,4,1,32000
 fa STATICCALL,6,1,700
 fd REVERT,2,0,0 INVALID,0,0,0 SELFDESTRUCT,1,0,0
+4b SLOTNUM,0,0,0
+d0 DATALOAD,0,0,0 DATALOADN,0,0,0 DATASIZE,0,0,0 DATACOPY,0,0,0
+e0 RJUMP,0,0,0 RJUMPI,0,0,0 RJUMPV,0,0,0 CALLF,0,0,0 RETF,0,0,0 JUMPF,0,0,0
+e6 DUPN,0,0,0 SWAPN,0,0,0 EXCHANGE,0,0,0
+ec EOFCREATE,0,0,0
+ee RETURNCONTRACT,0,0,0
+f7 RETURNDATALOAD,0,0,0 EXTCALL,0,0,0 EXTDELEGATECALL,0,0,0
+fb EXTSTATICCALL,0,0,0
 """
 """Each line: the first opcode's number, then consecutive opcodes: name, popped, pushed,
 gas. The gas is that of the fork that introduced the opcode, without the parts that depend
-on operands and state. `evm.gas_table` has the prices of each fork."""
+on operands and state. `evm.gas_table` has the prices of each fork. The opcodes from
+SLOTNUM on are valid in no fork here, but geth 1.17.2 names them in errors and traces."""
 
 
 class Opcode(NamedTuple):
