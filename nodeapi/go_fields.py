@@ -32,6 +32,9 @@ _TOO_BIG_256 = "hex number > 256 bits"
 _VALUE = " into Go value of type "
 _FIELD = " into Go struct field "
 _PREFIXES = ("0x", "0X")
+_SELF_DECODING = frozenset({"AccessTuple", "SetCodeAuthorization", "Withdrawal"})
+"""Structs with decoders of their own. An error inside of one names the struct around it.
+"""
 _QUANTITY = re.compile("0[xX](0|[1-9a-fA-F][0-9a-fA-F]*)")
 
 
@@ -87,15 +90,17 @@ def _field_of_other_case(
 def _within(fault: str, struct: str, name: str) -> str:
     """Return the text of an error inside of a struct's field.
 
-    An error inside of a struct that the field contains names the path of both fields.
+    An error inside of a struct that the field contains names the path of both fields,
+    and the inner struct.
     """
     before, found, after = fault.partition(_VALUE)
     if found:
         return f"{before}{_FIELD}{struct}.{name} of type {after}"
     before, found, after = fault.partition(_FIELD)
     if found:
-        inner = after.partition(".")[2]
-        return f"{before}{_FIELD}{struct}.{name}.{inner}"
+        named, _, inner = after.partition(".")
+        named = struct if named in _SELF_DECODING else named
+        return f"{before}{_FIELD}{named}.{name}.{inner}"
     return fault
 
 

@@ -85,7 +85,13 @@ def call_trace_options(value: Any, source: Text | None = None) -> CallTraceOptio
     rest = {name: member for name, member in value.items() if not _is_ours(name)}
     ours = {name: member for name, member in value.items() if _is_ours(name)}
     found = decode_fields(ours, _GO_TYPE, _FIELDS)
-    return CallTraceOptions(trace_options(rest, source), **found)
+    try:
+        trace = trace_options(rest, source)
+    except ValueError as error:
+        # TraceCallConfig contains TraceConfig, whose name becomes a part of the path.
+        named = str(error).replace(" TraceConfig.", " TraceCallConfig.TraceConfig.")
+        raise ValueError(named) from None
+    return CallTraceOptions(trace, **found)
 
 
 def _is_ours(name: str) -> bool:

@@ -103,6 +103,32 @@ def test_null_blocks_and_members_are_empty() -> None:
             {"blockStateCalls": [{"calls": [{"to": "0x"}]}]},
             "hex string has length 0, want 40 for common.Address",
         ),
+        (
+            {"blockStateCalls": [{"calls": 5}]},
+            "json: cannot unmarshal number into Go struct field "
+            "simBlock.BlockStateCalls.Calls of type []ethapi.TransactionArgs",
+        ),
+        (
+            {"blockStateCalls": [{"stateOverrides": {"x": {}}}]},
+            "json: cannot unmarshal hex string without 0x prefix into Go struct field "
+            "simBlock.BlockStateCalls.StateOverrides of type common.Address",
+        ),
+        (
+            {"blockStateCalls": [{"stateOverrides": {"0x" + "11" * 20: {"code": 1}}}]},
+            "json: cannot unmarshal non-string into Go struct field "
+            "OverrideAccount.BlockStateCalls.StateOverrides.code of type hexutil.Bytes",
+        ),
+        (
+            {"blockStateCalls": [{"blockOverrides": {"time": 1}}]},
+            "json: cannot unmarshal non-string into Go struct field "
+            "BlockOverrides.BlockStateCalls.BlockOverrides.Time of type hexutil.Uint64",
+        ),
+        (
+            {"blockStateCalls": [{"calls": [{"accessList": [{"address": 1}]}]}]},
+            "json: cannot unmarshal non-string into Go struct field "
+            "TransactionArgs.BlockStateCalls.Calls.accessList.address of type "
+            "common.Address",
+        ),
     ],
 )
 def test_malformed_payload_has_geths_text(payload: Any, text: str) -> None:

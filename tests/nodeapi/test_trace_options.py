@@ -10,6 +10,7 @@ from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.text import Number, parse
 from networks.models import Tracer
 from nodeapi.encoding import MAX_INDEX
+from nodeapi.methods.debug_calls import call_trace_options
 from nodeapi.methods.trace_options import (
     DEFAULT,
     BadTracerConfig,
@@ -185,6 +186,14 @@ def test_value_of_a_wrong_type_has_gos_error_text(value, told):
     with pytest.raises(ValueError) as caught:
         trace_options(value)
     assert str(caught.value) == f"json: cannot unmarshal {told}"
+
+
+def test_options_of_a_traced_call_are_named_with_their_struct():
+    with pytest.raises(ValueError) as caught:
+        call_trace_options({"tracer": 5, "txIndex": "0x0"})
+    path = "TraceCallConfig.TraceConfig.Tracer"
+    told = f"json: cannot unmarshal number into Go struct field {path} of type string"
+    assert str(caught.value) == told
 
 
 def test_options_that_are_known_are_the_same_again():
