@@ -47,8 +47,13 @@ class SideBlock:
 MOVED_AT_ONCE = 32
 """Maximum number of blocks whose changes are in memory during a reorganisation."""
 
-_DELETED_AT_ONCE = 100
-"""Maximum number of side blocks that one call of `delete_side_blocks` deletes."""
+_DELETED_AT_ONCE = 16
+"""Maximum number of side blocks that one call of `delete_side_blocks` deletes. As many
+blocks like mainnet's are deleted in about the time that the import of one takes."""
+
+DEMOTED_SECONDS = 600
+"""Time for which demoted blocks are kept. Their logs are still to be reported as removed:
+by subscriptions, and by filters that are polled every few minutes."""
 
 _COLUMNS = "id, header, total_difficulty, is_canonical, body"
 
@@ -279,8 +284,9 @@ class Branches:
     def delete_side_blocks(self, below: int) -> int:
         """Delete side blocks below a number, with the side blocks that follow them.
 
-        At most _DELETED_AT_ONCE are deleted, the newest first, so that the parent of
-        each remaining block is stored. The caller has begun a transaction.
+        Blocks above the fork point of a reorganisation are kept for DEMOTED_SECONDS. At
+        most _DELETED_AT_ONCE are deleted, the newest first, so that the parent of each
+        remaining block is stored. The caller has begun a transaction.
 
         Returns: the number of deleted blocks.
         """
@@ -290,7 +296,10 @@ class Branches:
                 "WITH RECURSIVE gone AS ("
                 "  SELECT id, hash, number FROM nodeapi_block"
                 "  WHERE network_id = %(network)b AND NOT is_canonical"
-                "  AND number < %(below)b"
+                "  AND number < LEAST(%(below)b, ("
+                "   SELECT min(fork_number) + 1 FROM nodeapi_reorganisation"
+                "   WHERE network_id = %(network)b"
+                "   AND at > now() - make_interval(secs => %(seconds)b)))"
                 "  UNION SELECT child.id, child.hash, child.number FROM gone"
                 "  JOIN nodeapi_block AS child ON child.network_id = %(network)b"
                 "  AND NOT child.is_canonical AND child.number = gone.number + 1"
@@ -299,6 +308,7 @@ class Branches:
                 {
                     "network": self._network_id,
                     "below": below,
+                    "seconds": float(DEMOTED_SECONDS),
                     "limit": _DELETED_AT_ONCE,
                 },
             ).fetchall()

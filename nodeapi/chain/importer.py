@@ -220,7 +220,8 @@ class Importer:
         """Delete some of the side blocks that are more than `keep` blocks old.
 
         The age counts from the finalized block, or from the head if none is known.
-        A call deletes a limited number, so that it takes no longer than an import.
+        Blocks that were demoted in the last minutes are kept, see `DEMOTED_SECONDS`. A
+        call deletes a limited number, so that it takes no longer than an import.
 
         Returns: the number of deleted blocks, 0 when none are left.
         """

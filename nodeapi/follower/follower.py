@@ -131,7 +131,6 @@ class Follower:
         """
         while not stop.is_set():
             self._keep_house()
-            self._delete_side_blocks()
             self._step(stop)
             self._looked.wait(IDLE_SECONDS)
             self._looked.clear()
@@ -151,6 +150,8 @@ class Follower:
             if not self._problem and not self._has_started:
                 self._has_started = True
                 show_prepared(self._network_id)
+            if self._own.head == choice.head:
+                self._delete_side_blocks()
         self._note_disagreement(choice)
         self._report(is_new_head=self._own.head != before.head)
 
@@ -457,7 +458,7 @@ class Follower:
             )
 
     def _delete_side_blocks(self) -> None:
-        """Delete old side blocks, while no line is being imported."""
+        """Delete old side blocks. Not while a part of a line is imported: it is a branch."""
         keep, now = self._settings.keep_side_blocks, time.monotonic()
         if keep is not None and now >= self._deleted_at + HOUSEKEEPING_SECONDS:
             self._deleted_at = now

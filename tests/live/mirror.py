@@ -58,6 +58,15 @@ class Mirror:
             number = max(self.hashes, default=-1)
             return number, self.hashes.get(number, "")
 
+    def announced(self) -> set[str]:
+        """Return the hashes of all transactions that were announced as pending.
+
+        Raises: AssertionError if there are mistakes, after which some may be missing.
+        """
+        with self.lock:
+            assert self.mistakes == []
+            return set(self.pending)
+
     def _read(self) -> None:
         try:
             for message in self._socket:

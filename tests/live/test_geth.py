@@ -51,6 +51,7 @@ def agree(followed: Followed) -> int:
         head = service.call("eth_getBlockByNumber", "latest", False)
         number = head["number"]
         found = geth.call("eth_getBlockByNumber", number, False)
+        assert mirror.mistakes == []
         is_same = found is not None and found["hash"] == head["hash"]
         return head if is_same and mirror.head()[1] == head["hash"] else None
 
@@ -86,7 +87,7 @@ def test_every_response_is_geths(followed: Followed, live_blocks: int) -> None:
     assert comparison.failed >= rounds // 2
     assert comparison.created > rounds // 5
     assert comparison.logs >= rounds
-    wait_until(lambda: set(sent) <= followed.mirror.pending)
+    wait_until(lambda: set(sent) <= followed.mirror.announced())
     print(comparison.summary())
 
 
@@ -196,7 +197,7 @@ def test_pending_is_geths(followed: Followed) -> None:
     found = service.call("eth_getTransactionByHash", waiting)
     assert found["blockHash"] == receipt["blockHash"]
     assert found == geth.call("eth_getTransactionByHash", waiting)
-    wait_until(lambda: waiting in followed.mirror.pending)
+    wait_until(lambda: waiting in followed.mirror.announced())
 
     def has_geths_block() -> bool:
         calls = [("eth_getBlockByNumber", "pending", full) for full in (False, True)]

@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
+from django.db.models import F
 
 from evm.blocks import Block, encode_block
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from nodeapi.chain.audit import audit_block
+from nodeapi.chain.branches import DEMOTED_SECONDS
 from nodeapi.chain.database import import_lock, importer_connection, pipeline
 from nodeapi.chain.forkchoice import Forkchoice
 from nodeapi.chain.importer import Importer
 from nodeapi.chain.networks import open_network, stored_config
 from nodeapi.chain.sources import with_next
+from nodeapi.models import Reorganisation
 
 # What must be equal after the same blocks, however they came in. Ids are not named.
 _ROWS = {
@@ -91,6 +95,12 @@ def import_blocks(
         for raw, following in with_next(raws):
             target.add(raw, following)
         target.commit()
+
+
+def let_minutes_pass() -> None:
+    """Make all reorganisations so old that the blocks that they demoted can be deleted."""
+    age = timedelta(seconds=DEMOTED_SECONDS)
+    Reorganisation.objects.update(at=F("at") - age)
 
 
 def network_id(connection: psycopg.Connection[Any], slug: str) -> int:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evm.changes import Changes, decode_changes
 from networks.models import Network
+from nodeapi.chain.branches import DEMOTED_SECONDS
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.forkchoice import (
     BelowFinalized,
@@ -24,6 +25,7 @@ from nodeapi.chain.forkchoice import (
 )
 from nodeapi.chain.importer import Importer
 from nodeapi.chain.rows import HeadMoved
+from nodeapi.filters.storage import EXPIRY_SECONDS
 from nodeapi.models import Block, Reorganisation
 from outbox.models import Stream
 from outbox.streams import blocks as blocks_stream
@@ -348,6 +350,7 @@ def test_old_side_blocks_are_deleted_with_what_follows_them() -> None:
         add_line(importer, "a4")
         add(importer, "e5")
         go(importer, "b5", safe="b4", finalized="b4")
+        chains.let_minutes_pass()
         assert importer.delete_side_blocks(keep=2) == 0
         # a2 is below block 3, the others follow it.
         assert importer.delete_side_blocks(keep=1) == 6
@@ -360,6 +363,7 @@ def test_side_blocks_that_were_deleted_can_be_added_again() -> None:
     with following() as importer:
         add_line(importer, "a3")
         go(importer, "b5")
+        chains.let_minutes_pass()
         assert importer.delete_side_blocks(keep=5) == 0
         assert importer.delete_side_blocks(keep=2) == 2
         add_line(importer, "e5")
@@ -372,7 +376,7 @@ def test_side_blocks_are_deleted_in_portions_from_their_ends() -> None:
     chain = ChainBuilder(start)
     chain.block()
     side = chain.fork()
-    for _ in range(120):
+    for _ in range(20):
         side.block(extra_data=b"side")
     for _ in range(3):
         chain.block()
@@ -380,12 +384,26 @@ def test_side_blocks_are_deleted_in_portions_from_their_ends() -> None:
     wanted = Forkchoice(chain.head.hash, None, None)
     chains.import_blocks("net", start, side.blocks, forkchoice=wanted)
     with following() as importer:
-        assert importer.delete_side_blocks(keep=0) == 100
+        assert importer.delete_side_blocks(keep=0) == 16
         left = Block.objects.filter(is_canonical=False).order_by("number")
-        assert [block.number for block in left] == list(range(2, 22))
-        assert importer.delete_side_blocks(keep=0) == 20
+        assert [block.number for block in left] == list(range(2, 6))
+        assert importer.delete_side_blocks(keep=0) == 4
         assert importer.delete_side_blocks(keep=0) == 0
     assert Block.objects.count() == 5
+
+
+def test_demoted_blocks_are_kept_while_filters_may_ask_for_their_logs() -> None:
+    assert DEMOTED_SECONDS > EXPIRY_SECONDS
+    with following() as importer:
+        go(importer, "a4")
+        go(importer, "b5")
+        assert importer.delete_side_blocks(keep=0) == 0
+        chains.let_minutes_pass()
+        # A later reorganisation above them does not keep them.
+        go(importer, "d4")
+        assert importer.delete_side_blocks(keep=0) == 3
+        assert known(importer, "b4")
+    assert_like_an_import("net", "d4", {"b4", "b5"})
 
 
 _heads = st.sampled_from(sorted(PARENTS))
