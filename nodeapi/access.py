@@ -14,7 +14,7 @@ from keys.errors import KeyInvalid, KeyRevoked, NetworkNotEnabled, OfKnownKey
 from keys.grants import Grant
 from keys.site import site_url
 from networks.directory import NetworkView
-from nodeapi.errors import NetworkRetired, UnknownNetwork, UnknownPath
+from nodeapi.errors.access import NetworkRetired, UnknownNetwork, UnknownPath
 from nodeapi.ports.service import Service
 from nodeapi.request_id import RequestId
 from postgres.errors import Unavailable

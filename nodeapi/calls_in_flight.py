@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nodeapi.errors import TooManyRelayedCalls
+from nodeapi.errors.relay import TooManyRelayedCalls
 
 MAX_CALLS = 256
 """Maximum number of relayed calls that a process has in flight."""

@@ -24,7 +24,7 @@ from keys.errors import KeyRequired
 from keys.grants import Grant
 from nodeapi.access import Access, read_path, site_of
 from nodeapi.calls import Calls
-from nodeapi.errors import UnknownPath
+from nodeapi.errors.access import UnknownPath
 from nodeapi.methods.context import Context
 from nodeapi.ports.service import Service
 from nodeapi.request_id import RequestId

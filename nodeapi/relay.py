@@ -16,7 +16,7 @@ import orjson
 from networks.directory import NetworkView
 from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.encoding import index
-from nodeapi.errors import (
+from nodeapi.errors.relay import (
     PendingBlockNotAvailable,
     PendingStateNotAvailable,
     RelayedError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing
 
-from nodeapi.errors import TooManyLogs
+from nodeapi.errors.logs import TooManyLogs
 from nodeapi.log_filter import LogFilter
 from nodeapi.ports.answers import Answer
 from nodeapi.ports.blocks import BlockChanges, BlockId

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from networks.directory import NetworkView
-from nodeapi.errors import FilterNotFound
+from nodeapi.errors.logs import FilterNotFound
 from nodeapi.filters.changes import ChainMoved, changed_logs
 from nodeapi.filters.merging import MergedArray
 from nodeapi.filters.pending import PendingFilters

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from jsonrpc.errors import ServiceUnavailable
-from nodeapi.errors import TooManyFilters
+from nodeapi.errors.logs import TooManyFilters
 from outbox.redis_address import connection_pool
 
 EXPIRY_SECONDS = 300

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import keys.errors  # defines error classes
 import keys.limiter.errors  # noqa: F401  # likewise
-import nodeapi.errors  # noqa: F401  # likewise
 from jsonrpc.errors import RpcError, error_classes
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from networks.directory import NetworkView
 from nodeapi.calls_in_flight import CallsInFlight
-from nodeapi.errors import PoolNotAvailable, RelayedError
+from nodeapi.errors.relay import PoolNotAvailable, RelayedError
 from nodeapi.mempool.local import LocalPool
 from nodeapi.shared_reads import SharedReads
 from nodeapi.upstreams.errors import (

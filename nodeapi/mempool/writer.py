@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from evm.transactions import Transaction
-from nodeapi.errors import TransactionRejected
+from nodeapi.errors.relay import TransactionRejected
 from nodeapi.mempool.adding import add_transaction
 from nodeapi.sending.rules import InvalidTransaction
 from postgres.errors import Unavailable

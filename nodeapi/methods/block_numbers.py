@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nodeapi.errors import HeaderNotFound
+from nodeapi.errors.blocks import HeaderNotFound
 from nodeapi.methods.context import Context
 
 _NUMBER = re.compile(rb'"number":"0x([0-9a-f]+)"')

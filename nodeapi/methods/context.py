@@ -17,7 +17,11 @@ from keys.site import tracing_path
 from networks.directory import NetworkView
 from nodeapi import conf
 from nodeapi.access import Headers, site_of
-from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
+from nodeapi.errors.access import (
+    MethodNotEntitled,
+    TracerNotAvailable,
+    TracerNotEntitled,
+)
 from nodeapi.ports.access import Limiter, Meter
 from nodeapi.ports.events import Filters, Notifier
 from nodeapi.ports.relay import Relay, TransactionPools

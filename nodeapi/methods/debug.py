@@ -15,7 +15,8 @@ from nodeapi.encoding import (
     data,
     hash32,
 )
-from nodeapi.errors import BlockNotFound, RawNotFound
+from nodeapi.errors.blocks import RawNotFound
+from nodeapi.errors.traces import BlockNotFound
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context

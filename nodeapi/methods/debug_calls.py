@@ -23,7 +23,7 @@ from nodeapi.call_arguments import (
     encode_state_overrides,
 )
 from nodeapi.encoding import BlockReference, any_data, block_number_or_hash, data, index
-from nodeapi.errors import BlockNotFound
+from nodeapi.errors.traces import BlockNotFound
 from nodeapi.go_fields import GoField, decode_fields
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry

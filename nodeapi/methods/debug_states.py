@@ -17,7 +17,8 @@ from nodeapi.encoding import (
     block_number_or_hash,
     hash32,
 )
-from nodeapi.errors import BlockNotFound, HeaderForHashNotFound
+from nodeapi.errors.blocks import HeaderForHashNotFound
+from nodeapi.errors.traces import BlockNotFound
 from nodeapi.methods.block_numbers import number_of_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.encoding import BlockReference, block_number_or_hash
-from nodeapi.errors import BlockNotFound
+from nodeapi.errors.traces import BlockNotFound
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context

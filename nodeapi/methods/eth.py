@@ -22,7 +22,7 @@ from nodeapi.encoding import (
     storage_key,
     text,
 )
-from nodeapi.errors import TooManySlots
+from nodeapi.errors.arguments import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.pending import PendingBlock

@@ -12,7 +12,8 @@ from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import Number, dump, kind
 from nodeapi.encoding import block_number, quantity, quantity_or_null
-from nodeapi.errors import InvalidPercentile, RequestBeyondHead, TaggedBlockNotFound
+from nodeapi.errors.arguments import InvalidPercentile, RequestBeyondHead
+from nodeapi.errors.blocks import TaggedBlockNotFound
 from nodeapi.fee_history import MAX_BLOCKS, NO_BLOCKS, check_percentiles
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context

@@ -8,7 +8,8 @@ from __future__ import annotations
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi.errors import TooManyAlternatives, UnknownBlock
+from nodeapi.errors.blocks import UnknownBlock
+from nodeapi.errors.logs import TooManyAlternatives
 from nodeapi.log_filter import MAX_ALTERNATIVES
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context

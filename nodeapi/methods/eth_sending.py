@@ -11,7 +11,7 @@ from typing import Any
 from jsonrpc.params import Param
 from jsonrpc.text import Number, kind
 from nodeapi.encoding import any_data, data
-from nodeapi.errors import TransactionNotProcessed
+from nodeapi.errors.relay import TransactionNotProcessed
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.go_json import mismatch

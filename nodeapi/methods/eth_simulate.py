@@ -14,7 +14,7 @@ from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param, anything
 from nodeapi import conf
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
-from nodeapi.errors import SimulationTooLarge
+from nodeapi.errors.arguments import SimulationTooLarge
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task

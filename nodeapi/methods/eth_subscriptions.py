@@ -12,7 +12,7 @@ from typing import Any
 from jsonrpc.errors import InvalidParams, NotificationsNotSupported
 from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
-from nodeapi.errors import SubscriptionNotFound
+from nodeapi.errors.sockets import SubscriptionNotFound
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.ports.events import Notifier

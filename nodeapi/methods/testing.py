@@ -12,7 +12,7 @@ from jsonrpc.later import Later
 from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi.encoding import address, any_data, hash32, index
-from nodeapi.errors import NotCurrentHead
+from nodeapi.errors.blocks import NotCurrentHead
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task

@@ -13,7 +13,7 @@ from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.params import Param
 from jsonrpc.stream import Stream
 from nodeapi.encoding import BlockReference, block_number_or_hash, hash32
-from nodeapi.errors import TransactionNotFound
+from nodeapi.errors.traces import TransactionNotFound
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context

@@ -19,7 +19,7 @@ from nodeapi.call_arguments import (
     encode_state_overrides,
 )
 from nodeapi.encoding import LATEST, BlockReference, any_data, data
-from nodeapi.errors import TransactionRejected
+from nodeapi.errors.relay import TransactionRejected
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context

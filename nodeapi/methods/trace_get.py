@@ -15,7 +15,7 @@ from jsonrpc.params import Param
 from jsonrpc.stream import Stream
 from jsonrpc.text import kind
 from nodeapi.encoding import MAX_INDEX, hash32
-from nodeapi.errors import TransactionNotFound
+from nodeapi.errors.traces import TransactionNotFound
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context

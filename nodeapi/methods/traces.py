@@ -16,11 +16,10 @@ from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import DONE, Later, if_found
 from nodeapi import conf
 from nodeapi.encoding import MAX_INDEX, BlockReference
-from nodeapi.errors import (
+from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
+from nodeapi.errors.traces import (
     BlockNotFound,
     GenesisNotTraceable,
-    HeaderForHashNotFound,
-    NotCanonical,
     TransactionNotFound,
 )
 from nodeapi.methods.context import Context

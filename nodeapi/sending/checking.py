@@ -10,7 +10,7 @@ import orjson
 
 from evm.fork import Fork
 from networks.directory import NetworkView
-from nodeapi.errors import TransactionRejected
+from nodeapi.errors.relay import TransactionRejected
 from nodeapi.ports.store import Store
 from nodeapi.ports.tasks import Tracing
 from nodeapi.sending.decoding import Submission, decode_submission

@@ -25,11 +25,11 @@ from keys.metering import OK
 from networks.directory import NetworkView
 from nodeapi.access import Access, Headers, site_of
 from nodeapi.calls import Calls
-from nodeapi.errors import (
+from nodeapi.errors.access import UnknownNetwork
+from nodeapi.errors.sockets import (
     NoSuchSubscription,
     TooManyCalls,
     TooManySubscriptions,
-    UnknownNetwork,
 )
 from nodeapi.feed import Audience, Feeds
 from nodeapi.log_filter import LogFilter, read_filter

@@ -14,7 +14,7 @@ from evm.world import EMPTY_CODE_HASH
 from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HeaderForHashNotFound, NotCanonical
+from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
 from nodeapi.store.codes import Codes

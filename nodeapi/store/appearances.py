@@ -9,7 +9,7 @@ from functools import partial
 from evm.tracers.parties import CREATED
 from jsonrpc.later import Later
 from nodeapi.chain.appearances import read_places
-from nodeapi.errors import AddressesNotIndexed
+from nodeapi.errors.traces import AddressesNotIndexed
 from nodeapi.ports.appearances import BlockAppearances
 from nodeapi.ports.transactions import Place
 from nodeapi.store.base import Reads

@@ -9,7 +9,7 @@ from typing import TypeVar
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HeaderNotFound, TaggedBlockNotFound
+from nodeapi.errors.blocks import HeaderNotFound, TaggedBlockNotFound
 from nodeapi.store import queries
 from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache

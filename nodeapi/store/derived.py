@@ -14,7 +14,7 @@ from evm.tracers.record import RecordTooLarge
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.answers import Answer
 from nodeapi.ports.traces import Derivation, RecordedTransaction, TraceSizes
 from nodeapi.store import entries, record_queries

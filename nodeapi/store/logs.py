@@ -16,13 +16,8 @@ from functools import partial
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
-from nodeapi.errors import (
-    LogSearchTimedOut,
-    LogsNotIndexed,
-    TaggedBlockNotFound,
-    TaggedHeaderNotFound,
-    TooManyLogs,
-)
+from nodeapi.errors.blocks import TaggedBlockNotFound, TaggedHeaderNotFound
+from nodeapi.errors.logs import LogSearchTimedOut, LogsNotIndexed, TooManyLogs
 from nodeapi.log_filter import LogFilter
 from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
 from nodeapi.ports.answers import Answer

@@ -11,7 +11,7 @@ from evm.changes import decode_changes
 from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HeaderForHashNotFound, NotCanonical
+from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
 from nodeapi.ports.states import MAX_SLOTS, StateRef
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row

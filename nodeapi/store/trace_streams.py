@@ -21,7 +21,7 @@ from evm.tracers.record import (
     unpack,
 )
 from jsonrpc.stream import CHUNK_BYTES
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.traces import RecordKind
 from nodeapi.store import entries, record_queries
 from nodeapi.store.codes import Codes

@@ -23,7 +23,7 @@ from jsonrpc.later import DONE, Later
 from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.answers import Answer
 from nodeapi.ports.traces import RecordKind
 from nodeapi.store import entries, record_queries

@@ -14,7 +14,7 @@ from evm.tracers.derived import CALLS, PRESTATE, Derivation, code_hashes
 from evm.tracers.native import NativeTracer, derivation
 from evm.tracers.record import RecordTooLarge
 from nodeapi.chain.replay import NotTraceable
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.store.entries import entry_start
 

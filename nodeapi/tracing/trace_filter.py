@@ -21,7 +21,8 @@ from evm.tracers.flat_call import FlatCallConfig, Place, flat_entries
 from evm.tracers.parties import CALLEE, CALLER, callee
 from evm.tracers.record import RecordTooLarge, fill_calls, unpack
 from nodeapi.chain.appearances import UNRECORDED, read_places
-from nodeapi.errors import AddressesNotIndexed, NotCanonical, TraceTooLarge
+from nodeapi.errors.blocks import NotCanonical
+from nodeapi.errors.traces import AddressesNotIndexed, TraceTooLarge
 from nodeapi.reward_traces import reward_trace
 
 if TYPE_CHECKING:

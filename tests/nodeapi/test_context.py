@@ -12,7 +12,11 @@ from jsonrpc.errors import RpcError
 from jsonrpc.registry import MethodRegistry
 from keys.grants import Grant
 from keys.permits import NO_PERMITS, Permit, Permits
-from nodeapi.errors import MethodNotEntitled, TracerNotAvailable, TracerNotEntitled
+from nodeapi.errors.access import (
+    MethodNotEntitled,
+    TracerNotAvailable,
+    TracerNotEntitled,
+)
 from nodeapi.methods.context import TRACE, Context
 from tests.support import edge
 

@@ -16,7 +16,8 @@ from keys.services import set_allowlist
 from networks.models import Network
 from networks.services import add_upstream
 from nodeapi import calls_in_flight
-from nodeapi.errors import TooManyFilters, TooManyRelayedCalls
+from nodeapi.errors.logs import TooManyFilters
+from nodeapi.errors.relay import TooManyRelayedCalls
 from nodeapi.filters import changes, filters
 from nodeapi.filters.state import BLOCKS, FilterState
 from nodeapi.filters.storage import FilterStorage

@@ -13,7 +13,7 @@ from evm.signatures import keccak
 from evm.world import EMPTY_CODE_HASH
 from networks.models import Network
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
+from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.models import AccountVersion, Block, Code
 from postgres.connection import Connection
 from postgres.statement import Statement

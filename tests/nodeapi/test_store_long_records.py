@@ -11,7 +11,7 @@ from django.db import connection
 
 from jsonrpc.stream import Stream
 from networks.models import Network
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.models import Block
 from postgres.errors import Unavailable
 from tests.support.reading import (

@@ -12,7 +12,7 @@ from django.db import transaction
 from evm.tracers.record import unpack
 from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.models import Block
 from nodeapi.ports.traces import RecordedTransaction, TraceSizes
 from nodeapi.ports.transactions import Place

@@ -7,7 +7,7 @@ import pytest
 
 from networks.models import Network
 from nodeapi.encoding import BlockReference
-from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
+from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.models import Block, StorageVersion
 from postgres.connection import Connection
 from postgres.statement import Statement

@@ -22,7 +22,7 @@ from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint, is_node_path
-from nodeapi.errors import HeaderForHashNotFound, HeaderNotFound, NotCanonical
+from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
 from nodeapi.ports.states import StateRef
 from nodeapi.responses import REFUSALS

@@ -22,7 +22,7 @@ from jsonrpc.params import Param
 from jsonrpc.registry import Method
 from jsonrpc.stream import ResultTooLarge, Stream
 from nodeapi import conf as node_conf
-from nodeapi.errors import MethodNotEntitled
+from nodeapi.errors.access import MethodNotEntitled
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
 from wallets import caip

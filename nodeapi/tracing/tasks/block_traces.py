@@ -20,7 +20,7 @@ from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import TracerError
 from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents import transaction_document
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.tracing.context import (
     SERVER_ERROR,

@@ -36,7 +36,7 @@ from nodeapi.call_arguments import (
 )
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import Origin, Replay
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import check_signature

@@ -27,7 +27,7 @@ _NODES_KEPT = 100_000
 """Most nodes of former blocks that a process keeps, 60 MB."""
 
 WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
-"""Code and text of `nodeapi.errors.ProofWindowExceeded`."""
+"""Code and text of `nodeapi.errors.arguments.ProofWindowExceeded`."""
 
 
 class RecentTries:

@@ -6,7 +6,7 @@ import pytest
 
 from evm.blocks import decode_block
 from nodeapi.chain.database import importer_connection
-from nodeapi.errors import TraceTooLarge
+from nodeapi.errors.traces import TraceTooLarge
 from tests.support import chains, sample
 from tests.support.serving import serving
 

@@ -13,7 +13,8 @@ import pytest
 
 from networks.models import Network
 from nodeapi.chain.database import importer_connection
-from nodeapi.errors import AddressesNotIndexed, NotCanonical, TraceTooLarge
+from nodeapi.errors.blocks import NotCanonical
+from nodeapi.errors.traces import AddressesNotIndexed, TraceTooLarge
 from nodeapi.models import AppearanceBackfill, Block
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
 from tests.support import chains, sample
