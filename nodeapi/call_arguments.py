@@ -19,7 +19,7 @@ from evm.simulation.arguments import CallArguments
 from evm.simulation.overrides import AccountOverride, BlockOverrides, StateOverrides
 from evm.transactions import AccessList, Authorization
 from jsonrpc.text import kind
-from nodeapi.encoding import address, any_data, go_mismatch, hash32
+from nodeapi.encoding import address, any_data, fixed_data, go_mismatch, hash32
 from nodeapi.go_fields import (
     GoField,
     big,
@@ -68,6 +68,14 @@ def _authorization(value: Any) -> Authorization:
 
 # Calls
 
+_SIDECAR = (
+    ("blobs", 2**17, "kzg4844.Blob"),
+    ("commitments", 48, "kzg4844.Commitment"),
+    ("proofs", 48, "kzg4844.Proof"),
+)
+"""Fields that must be well-formed, but have no effect on calls: name, bytes of an item, and
+the item's type in Go."""
+
 _CALL = "ethapi.TransactionArgs"
 
 _CALL_FIELDS = {
@@ -91,8 +99,11 @@ _CALL_FIELDS = {
         "authorization_list",
         list_of(_authorization, "[]types.SetCodeAuthorization"),
     ),
+    **{
+        name: GoField(name, list_of(fixed_data(size, go_type), f"[]{go_type}"))
+        for name, size, go_type in _SIDECAR
+    },
 }
-"""`blobs`, `commitments` and `proofs` have no effect on calls, and are ignored."""
 
 
 def decode_call(value: Any) -> CallArguments:
@@ -101,6 +112,8 @@ def decode_call(value: Any) -> CallArguments:
     Raises: ValueError.
     """
     found = decode_fields(value, _CALL, _CALL_FIELDS)
+    for name, *_ in _SIDECAR:
+        found.pop(name, None)
     if "input" in found:
         found["data"] = found.pop("input")
     return CallArguments(**found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import string
 from binascii import unhexlify
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -80,6 +81,15 @@ def hash32(value: Any) -> bytes:
 def address(value: Any) -> bytes:
     """Decode an address of 20 bytes. Its mixed-case checksum is not verified."""
     return _fixed_data(value, 20, "common.Address")
+
+
+def fixed_data(size: int, go_type: str) -> Callable[[Any], bytes]:
+    """Return the decoder of data with a number of bytes. go_type: for error texts."""
+
+    def decode(value: Any) -> bytes:
+        return _fixed_data(value, size, go_type)
+
+    return decode
 
 
 def any_data(value: Any) -> bytes:

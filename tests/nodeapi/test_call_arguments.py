@@ -43,9 +43,18 @@ def test_a_call_survives_the_way_to_a_worker(call: dict[str, Any]) -> None:
     assert encode_call(decode_call(call)) == call
 
 
+def test_a_sidecar_is_read_but_has_no_effect() -> None:
+    sidecar = {
+        "blobs": ["0x" + "00" * 2**17],
+        "commitments": ["0x" + "c0" * 48],
+        "proofs": [],
+    }
+    assert decode_call(sidecar) == decode_call({})
+
+
 def test_input_wins_over_data_and_capitals_do_not_matter() -> None:
     assert decode_call({"data": "0x01", "Input": "0x02"}).data == b"\2"
-    assert decode_call({"DATA": "0x01", "blobs": 5, "type": 1.5}).data == b"\1"
+    assert decode_call({"DATA": "0x01", "blob": 5, "type": 1.5}).data == b"\1"
     assert decode_call(None) == decode_call({"to": None})
     assert decode_call({"gas": ""}).gas == 0
 
@@ -85,6 +94,14 @@ def test_input_wins_over_data_and_capitals_do_not_matter() -> None:
             {"accessList": [{"address": 5}]},
             f"json: cannot unmarshal non-string {IN_CALL}.accessList.address of type "
             "common.Address",
+        ),
+        (
+            {"blobs": 5},
+            f"json: cannot unmarshal number {IN_CALL}.blobs of type []kzg4844.Blob",
+        ),
+        (
+            {"proofs": ["0x01"]},
+            "hex string has length 2, want 96 for kzg4844.Proof",
         ),
         (
             {"authorizationList": [{**AUTHORIZATION, "nonce": None}]},
