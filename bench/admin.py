@@ -19,7 +19,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from bench import admin_rows
 from bench.endpoint import SERVICE, Say, serving
 from bench.rows import Row
-from keys.models import ApiKey, KeyEvent, KeyVersion, UsageBucket, User
+from keys.models import AccessRequest, ApiKey, KeyEvent, KeyVersion, UsageBucket, User
+from networks.models import Network
 from networks.services import create_network
 
 NETWORKS = 4
@@ -28,6 +29,7 @@ REQUIRED = "<= 200"
 CSV = "its usage as CSV"
 
 KEYS = "/admin/keys/apikey/"
+REQUESTS = "/admin/keys/accessrequest/"
 EVENTS = "/admin/keys/keyevent/"
 USAGE = "/admin/keys/usagebucket/"
 
@@ -69,6 +71,9 @@ def pages() -> dict[str, str]:
     version = KeyVersion.objects.latest("id")
     event = KeyEvent.objects.latest("id")
     bucket = UsageBucket.objects.latest("id")
+    asked = AccessRequest.objects.filter(status="pending").latest("id")
+    network = Network.objects.latest("id")
+    busy = ApiKey.objects.get(pk=admin_rows.BUSY)
     quiet = ApiKey.objects.get(pk=admin_rows.KEYS // 2)
     return {
         "index": "/admin/",
@@ -90,19 +95,33 @@ def pages() -> dict[str, str]:
         "key that is always used": f"{KEYS}{admin_rows.BUSY}/change/",
         "its usage of 30 days": f"{KEYS}{admin_rows.BUSY}/change/?range=30d",
         CSV: f"/dashboard/keys/{admin_rows.BUSY}/usage.csv?range=30d",
+        **{
+            f"key, {name}": f"{KEYS}{quiet.pk}/do/{name}/"
+            for name in ("roll", "revoke", "limits", "grant", "disable", "delete_keys")
+        },
         "users": "/admin/keys/user/",
         "users, search": f"/admin/keys/user/?q={owner}",
         "user": f"/admin/keys/user/{quiet.owner_id}/change/",
+        "user with many keys": f"/admin/keys/user/{busy.owner_id}/change/",
+        "members": "/admin/keys/membership/",
+        "members, search": f"/admin/keys/membership/?q={owner}",
         "events": EVENTS,
         "events, of a type": f"{EVENTS}?type__exact=key.rolled",
         "events, of a rare type": f"{EVENTS}?type__exact=key.deleted",
         "events, search of a key": f"{EVENTS}?q={quiet.pk}",
         "events, search of an owner": f"{EVENTS}?q={owner}",
         "event": f"{EVENTS}{event.pk}/change/",
-        "requests for access": "/admin/keys/accessrequest/",
-        "requests, pending": "/admin/keys/accessrequest/?status__exact=pending",
-        "requests, search of an owner": f"/admin/keys/accessrequest/?q={owner}",
+        "requests for access": REQUESTS,
+        "requests, pending": f"{REQUESTS}?status__exact=pending",
+        "requests, search of an owner": f"{REQUESTS}?q={owner}",
+        "request": f"{REQUESTS}{asked.pk}/change/",
+        "request, approve": f"{REQUESTS}{asked.pk}/do/approve/",
+        "request, decline": f"{REQUESTS}{asked.pk}/do/decline/",
+        "plans": "/admin/keys/plan/",
         "limits": "/admin/keys/keylimits/",
+        "networks": "/admin/networks/network/",
+        "network": f"/admin/networks/network/{network.pk}/change/",
+        "network, status": f"/admin/networks/network/{network.pk}/status/",
         "usage": USAGE,
         "usage, by day": f"{USAGE}?span__exact=86400",
         "usage, of an outcome": f"{USAGE}?outcome__exact=timeout",
@@ -116,7 +135,8 @@ def pages() -> dict[str, str]:
 def staff(port: int) -> httpx.Client:
     """Return the HTTP client of a superuser, who owns the busy key."""
     person = User.objects.create_superuser(email="bench-staff@example.org")
-    ApiKey.objects.filter(pk=admin_rows.BUSY).update(owner=person)
+    # One in a hundred keys belongs to one customer: a reseller.
+    ApiKey.objects.filter(pk__lt=admin_rows.KEYS // 100).update(owner=person)
     session = SessionStore()
     session[SESSION_KEY] = str(person.pk)
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]

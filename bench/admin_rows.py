@@ -99,6 +99,26 @@ _STEPS = {
         INSERT INTO keys_allowlistentry (api_key_id, kind, value)
         SELECT i, 'origin', 'https://dapp' || i || '.example'
         FROM generate_series(1, %(keys)s) i WHERE i %% 5 = 0""",
+    "plans": """
+        INSERT INTO keys_plan (slug, name, credits_per_second, credits_per_day, is_default)
+        VALUES ('bench-free', 'Free', 100, 100000,
+                NOT EXISTS (SELECT FROM keys_plan WHERE is_default)),
+            ('bench-team', 'Team', 1000, 5000000, false)""",
+    "terms of keys": """
+        INSERT INTO keys_keylimits (api_key_id, plan_id, credits_per_day)
+        SELECT i, CASE WHEN i %% 20 = 1 THEN plan.id END,
+            CASE WHEN i %% 20 > 1 THEN 10000 + i END
+        FROM generate_series(1, %(keys)s, 10) i, keys_plan plan WHERE slug = 'bench-team'""",
+    "members": """
+        INSERT INTO keys_membership (account_id, member_id, role, joined_at)
+        SELECT i, 1 + i %% %(owners)s, (ARRAY['owner', 'developer', 'viewer'])[1 + i %% 3], now()
+        FROM generate_series(1, %(owners)s - 1, 5) i""",
+    "failed calls": """
+        INSERT INTO keys_keyfailures (api_key_id, latest, unknown_methods)
+        SELECT i, (SELECT jsonb_agg(jsonb_build_array(extract(epoch FROM now()) - j, 1,
+                'eth_call', -32005, 'rate_limited')) FROM generate_series(1, 100) j),
+            '{"eth_cal": [7, 1790000000]}'
+        FROM generate_series(1, %(keys)s, 100) i""",
     "events": """
         INSERT INTO keys_keyevent (at, api_key_id, type, data)
         SELECT now() - (i %% 1000 || ' hours')::interval, 1 + i %% %(keys)s,
@@ -108,7 +128,7 @@ _STEPS = {
         INSERT INTO keys_accessrequest (api_key_id, network_id, tracers, reason,
             requested_at, status, answer)
         SELECT i, (SELECT min(id) FROM networks_network), '{}', 'to debug', now(),
-            CASE WHEN i %% 1000 = 0 THEN 'pending' ELSE 'approved' END, ''
+            CASE WHEN i %% 1000 = 1 THEN 'pending' ELSE 'approved' END, ''
         FROM generate_series(1, %(keys)s, 10) i""",
 }
 
@@ -150,6 +170,11 @@ _SUMS = {
             coalesce(sum(calls) FILTER (WHERE outcome <> 'ok'), 0), sum(credits)
         FROM keys_usagebucket WHERE span = 86400 AND start > now() - interval '90 days'
         GROUP BY 1, 2""",
+    "uses of today": """
+        INSERT INTO keys_dailyuse (day, api_key_id, calls, failed, credits)
+        SELECT (now() AT TIME ZONE 'UTC')::date, i, 1 + i %% 700, i %% 7, 1 + i %% 79000
+        FROM generate_series(1, %(keys)s) i WHERE i %% 2 = 0
+        ON CONFLICT DO NOTHING""",
 }
 
 Say = Callable[[str], None]
@@ -171,7 +196,7 @@ def fill(say: Say) -> None:
             what = f"usage by {tier.span.label.lower()}"
             run(what, _USAGE, **_values(tier))
     for what, statement in _SUMS.items():
-        run(what, statement)
+        run(what, statement, keys=KEYS)
     with connection.cursor() as cursor:
         for reset in connection.ops.sequence_reset_sql(
             no_style(), [User, ApiKey, KeyVersion]
