@@ -26,8 +26,9 @@ MIN_DIGITS = 4
 MAX_FOUND = 10
 """Results of one kind for a prefix, in each network."""
 
-_MAX_TRANSACTIONS = 100
-"""Transactions with a prefix that are read, of all networks together."""
+_MAX_TRANSACTIONS = 1000
+"""Transactions with a prefix that are read, of all networks together. Those of networks
+that the visitor can't see are among them."""
 
 _MAX_NUMBER = 2**63 - 1
 
@@ -51,6 +52,13 @@ _TRANSACTIONS = """
     ) AS found JOIN nodeapi_block b ON b.id = found.block_id
     WHERE b.network_id = ANY(%(networks)s)
     ORDER BY found.hash, b.is_canonical DESC
+"""
+
+_COUNT = """
+    SELECT count(*) FROM (
+        SELECT FROM nodeapi_transaction t
+        WHERE t.hash BETWEEN %s AND %s LIMIT %s
+    ) AS found
 """
 
 _ADDRESSES = """
@@ -176,9 +184,23 @@ def _by_prefix(networks: Sequence[Network], prefix: str) -> Results:
     found: list[Found] = []
     if len(prefix) < 40:
         found += _addresses(networks, *_range(prefix, 40))
-    found += _blocks(networks, *_range(prefix, 64))
-    found += _transactions(networks, *_range(prefix, 64))
+    low, high = _range(prefix, 64)
+    found += _blocks(networks, low, high)
+    transactions = list(_transactions(networks, low, high))
+    found += transactions
+    if len(transactions) < MAX_FOUND and _are_too_many(low, high):
+        return Results(
+            found, "Too many hashes of transactions begin with this. Enter more digits."
+        )
     return Results(found, "" if found else "No hash and no address begins with this.")
+
+
+def _are_too_many(low: bytes, high: bytes) -> bool:
+    """Return whether there are transactions in a range that are not read."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [low, high, _MAX_TRANSACTIONS + 1])
+        (count,) = cursor.fetchone()
+    return bool(count > _MAX_TRANSACTIONS)
 
 
 def _range(prefix: str, digits: int) -> tuple[bytes, bytes]:

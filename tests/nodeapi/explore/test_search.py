@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 
 import pytest
@@ -123,12 +125,11 @@ def test_an_empty_search_explains_itself(staff: Client) -> None:
     assert "a block by its number" in text(staff.get("/explore/search"))
 
 
-def test_results_of_a_short_prefix_are_limited(staff: Client) -> None:
-    """Transactions whose hashes begin alike, more than a page shows."""
-    block = Block.objects.get(
-        network__slug="hard", number=2, hash=bytes.fromhex(block_hash(2)[2:])
-    )
-    document = Transaction.objects.filter(block=block).first().document
+@contextmanager
+def alike(slug: str, begin: int, count: int) -> Iterator[None]:
+    """Add transactions to a block whose hashes begin with fedc and end with a number."""
+    block = Block.objects.get(network__slug=slug, number=2, is_canonical=True)
+    document = block.transactions.first().document
     Transaction.objects.bulk_create(
         Transaction(
             block=block,
@@ -136,11 +137,41 @@ def test_results_of_a_short_prefix_are_limited(staff: Client) -> None:
             hash=b"\xfe\xdc" + number.to_bytes(30),
             document=document,
         )
-        for number in range(500)
+        for number in range(begin, begin + count)
     )
-    page = text(staff.get("/explore/search?q=0xfedc"))
+    try:
+        yield
+    finally:
+        Transaction.objects.filter(block=block, index__gte=10_000).delete()
+
+
+def test_results_of_a_short_prefix_are_limited(staff: Client) -> None:
+    """Transactions whose hashes begin alike, more than a page shows."""
+    with alike("hard", 0, 500):
+        page = text(staff.get("/explore/search?q=0xfedc"))
     assert page.count("/tx/0xfedc") == 20
-    Transaction.objects.filter(block=block, index__gte=10_000).delete()
+    assert "Enter more digits" not in page
+
+
+def test_networks_that_a_visitor_cannot_see_do_not_crowd_out_others(
+    one_network: User,
+) -> None:
+    with alike("other", 0, 500), alike("hard", 500, 3):
+        page = text(see(one_network, "/explore/search?q=0xfedc"))
+    assert page.count("/explore/hard/tx/0xfedc") == 3
+    assert "/explore/other/" not in page
+
+
+def test_a_prefix_of_more_transactions_than_are_read_is_too_short(
+    one_network: User,
+) -> None:
+    with alike("other", 0, 1001), alike("hard", 1001, 3):
+        page = text(see(one_network, "/explore/search?q=0xfedc"))
+        assert "Enter more digits" in page
+        longer = f"0xfedc{1001:060x}"[:-1]
+        page = text(see(one_network, f"/explore/search?q={longer}"))
+        assert "Enter more digits" not in page
+        assert page.count("/explore/hard/tx/0xfedc") == 3
 
 
 @pytest.mark.parametrize("query", ["77", f"0x{'ab' * 32}", ALICE, ALICE[:9]])
