@@ -3,7 +3,8 @@
 `types` are the types of values; `definitions` describes functions, events and errors;
 `json_abi` reads uploaded ABIs; `standards.txt` lists well-known interfaces, from which
 `manage.py write_selectors` writes `selectors.json`; `selectors` looks them up; `values`
-decodes data; `decoding` decodes calls, results, errors and logs; `text` formats values.
+decodes data; `decoding` decodes calls, results, errors and logs, and `batches` calls inside
+calls; `text` formats values.
 
 Everything here is pure and bounded, because data is untrusted. A decoder reads each byte
 at most once and returns at most MAX_VALUES values, whatever offsets and lengths say.

@@ -35,6 +35,16 @@ class Argument:
     is_indexed: bool = False
     is_hash: bool = False
     """Whether the value is the Keccak hash of the argument: an indexed text or array."""
+    inner: InnerCall | None = None
+    """Of bytes, the call that they encode; see `nodeapi.abi.batches`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InnerCall:
+    """A decoded call inside the arguments of another one."""
+
+    signature: str
+    arguments: tuple[Argument, ...]
 
 
 Value: TypeAlias = int | bool | str | bytes | tuple[Argument, ...]

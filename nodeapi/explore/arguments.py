@@ -1,6 +1,7 @@
 """Decoded arguments of calls, errors and logs, as lines of a list.
 
-Tuples and arrays are lines too, followed by their members and items on the next level.
+Tuples, arrays and calls inside calls are lines too, followed by their members, items and
+arguments on the next level.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from nodeapi.abi.batches import AbiOf, decode_batch
 from nodeapi.abi.decoding import DecodedCall, decode_call, decode_error
 from nodeapi.abi.selectors import Definitions
 from nodeapi.abi.text import value_text
@@ -60,12 +62,14 @@ class CallText:
     """The number of bytes after the arguments; empty if there are none."""
 
 
-def call_text(data: bytes, abi: Definitions | None, most: int) -> CallText | None:
+def call_text(
+    data: bytes, to: bytes | None, abi_of: AbiOf, most: int
+) -> CallText | None:
     """Decode the input of a call, None if its function is unknown.
 
-    most: maximum number of lines.
+    to: the called contract. most: maximum number of lines.
     """
-    return _decoded(decode_call(data, abi, most), most)
+    return _decoded(decode_batch(data, to, abi_of, most), most)
 
 
 def error_text(data: bytes, abi: Definitions | None, most: int) -> CallText | None:
@@ -113,6 +117,8 @@ def _lines(arguments: Sequence[Argument], level: int) -> Iterator[ArgumentLine]:
         )
         if isinstance(value, tuple):
             yield from _lines(value, level + 1)
+        elif argument.inner is not None:
+            yield from _lines(argument.inner.arguments, level + 1)
 
 
 def _text(argument: Argument) -> str:
@@ -122,6 +128,8 @@ def _text(argument: Argument) -> str:
     if isinstance(value, tuple):
         is_array = argument.type.endswith("]")
         return words.count(argument.length, "item") if is_array else ""
+    if argument.inner is not None:
+        return argument.inner.signature
     text = value_text(argument)
     if argument.type == "bytes" and isinstance(value, bytes):
         inner = decode_call(value, most=_INNER_VALUES)

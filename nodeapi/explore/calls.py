@@ -155,7 +155,6 @@ def _line(
 ) -> CallLine:
     to = "" if frame.to is None else checksummed(frame.to)
     is_creation = frame.type in CREATIONS
-    abi = abis.of(frame.to)
     return CallLine(
         number=number,
         depth=frame.depth,
@@ -165,7 +164,9 @@ def _line(
         to=to,
         to_label=words.brief(frame.to),
         selector=selector(frame),
-        call=None if is_creation else call_text(frame.input, abi, MAX_LINES),
+        call=None
+        if is_creation
+        else call_text(frame.input, frame.to, abis.of, MAX_LINES),
         value=words.ether(frame.value) if frame.value else "",
         gas=words.number(frame.gas),
         gas_used=words.number(frame.gas_used),

@@ -177,7 +177,7 @@ def shown(name: bytes, document: dict[str, Any]) -> PendingTransaction:
         nonce=words.number(numbers["nonce"]),
         value=words.ether(numbers["value"]),
         selector="" if to is None else words.selector(data),
-        call=None if to is None else call_text(data, None, MAX_LINES),
+        call=None if to is None else call_text(data, None, lambda _: None, MAX_LINES),
         gas=words.number(numbers["gas"]),
         fee=words.gwei(int(price, 16)),
     )

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from keys.models import User
 from keys.policy import with_own_calls, with_own_scripts
 from networks.models import Network, Tracer
+from nodeapi.abi.batches import selectors_in
 from nodeapi.explore import rows, words
 from nodeapi.explore.abis import Abis
 from nodeapi.explore.access import admitted, admitted_networks, login_unless_public
@@ -183,7 +184,8 @@ def _transaction(
     abis = Abis(network, request.user)
     logs = receipt_logs(found.receipt)
     data = found.input
-    abis.read({data[:4], *topics_of(logs or ())})
+    transfers = token_transfers(logs or ())
+    abis.read(selectors_in(data) | topics_of(logs or ()))
     context = {
         "network": network,
         "found": found.block,
@@ -194,7 +196,7 @@ def _transaction(
         "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
         "transaction": found.summary,
-        "call": call_text(data, abis.of(found.to), MAX_LINES) if found.to else None,
+        "call": call_text(data, found.to, abis.of, MAX_LINES) if found.to else None,
         "input": words.hexadecimal(data),
         "input_size": words.count(len(data), "byte"),
         "logs": None

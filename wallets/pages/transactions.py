@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from nodeapi.abi.decoding import DecodedCall, decode_call
+from nodeapi.abi.batches import decode_batch, signatures_in
 from nodeapi.abi.text import value_text
 from nodeapi.abi.values import Argument
 from nodeapi.addresses import checksummed
@@ -29,7 +30,10 @@ _GIVES_CONTROL = (
 def describe_transaction(transaction: Transaction) -> dict[str, Any]:
     """Return the template's context for a transaction; amounts are in ether or gwei."""
     to, data = transaction.to, transaction.data
-    call = None if to is None else decode_call(data, most=MAX_ARGUMENTS)
+    call = None
+    if to is not None:
+        target = bytes.fromhex(to[2:])
+        call = decode_batch(data, target, lambda _: None, MAX_ARGUMENTS)
     return {
         "transaction": transaction,
         "to": None if to is None else checksummed(bytes.fromhex(to[2:])),
@@ -41,31 +45,34 @@ def describe_transaction(transaction: Transaction) -> dict[str, Any]:
         "is_dynamic": transaction.type == DYNAMIC_FEE,
         "selector": "" if to is None or len(data) < 4 else "0x" + data[:4].hex(),
         "call": call,
-        "arguments": [] if call is None else arguments_of(call),
-        "gives_control": call is not None and call.signature.startswith(_GIVES_CONTROL),
+        "arguments": [] if call is None else fields_of(call.arguments),
+        "gives_control": call is not None
+        and any(one.startswith(_GIVES_CONTROL) for one in signatures_in(call)),
         "data_hex": "0x" + data.hex(),
     }
 
 
-def arguments_of(call: DecodedCall) -> list[Field]:
+def fields_of(arguments: Iterable[Argument]) -> list[Field]:
     """Return a call's arguments for display."""
     return [
         _field(argument, argument.name or f"{number}")
-        for number, argument in enumerate(call.arguments)
+        for number, argument in enumerate(arguments)
     ]
 
 
 def _field(argument: Argument, name: str) -> Field:
     if isinstance(argument.value, tuple):
-        inner = tuple(
-            _field(each, each.name or f"{number}")
-            for number, each in enumerate(argument.value)
-        )
+        inner = tuple(fields_of(argument.value))
         left_out = argument.length - len(inner) if argument.length else 0
         note = f"{left_out:,} more are not shown" if left_out else ""
         return Field(name, argument.type, None, inner, note)
-    text = value_text(argument)
+    if argument.inner is not None:
+        call = Field("function", "", argument.inner.signature)
+        return Field(
+            name, argument.type, None, (call, *fields_of(argument.inner.arguments))
+        )
     # Allowances slightly below the highest amount are as good as unlimited, too.
+    text = value_text(argument)
     is_huge = argument.type == "uint256" and isinstance(argument.value, int)
     if is_huge and is_unlimited(int(argument.value)) and "unlimited" not in text:
         return Field(name, argument.type, text, note="more than any token has")

@@ -16,11 +16,13 @@ from tests.nodeapi.explore.tokens import (
     ALICE,
     ART,
     BOB,
+    BUNDLE,
     COIN,
     FORGED,
     FORWARDED,
     GIFT,
     MALFORMED,
+    OTHERS,
     PAYMENT,
     PRIZES,
 )
@@ -102,6 +104,16 @@ def test_calls_that_do_not_fit_their_function_keep_their_selector(
     page = page_of(client, MALFORMED)
     assert "selector 0xa9059cbb" in words(page)
     assert "method transfer" not in words(page)
+
+
+def test_calls_inside_arguments_are_decoded(client: Client) -> None:
+    shown = words(page_of(client, BUNDLE))
+    assert "method aggregate3 Multicall3" in shown
+    assert (
+        f"target address {checksummed(OTHERS)} allowFailure bool true"
+        f" callData bytes transfer(address,uint256) to address {checksummed(BOB)}"
+        " amount uint256 9"
+    ) in re.sub(r" Copy| ⧉", "", shown)
 
 
 def test_inner_calls_are_decoded(client: Client) -> None:

@@ -11,9 +11,11 @@ from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.explore import chain
 
-ALICE = Signer("alice")
+ALICE, CAROL = Signer("alice"), Signer("carol")
 BOB = bytes([0xB0]) * 20
-COIN, ART, GAMES, FORGER, FORWARDER = (bytes([0xC0 + n]) * 20 for n in range(1, 6))
+COIN, ART, GAMES, FORGER, FORWARDER, OTHERS = (
+    bytes([0xC0 + n]) * 20 for n in range(1, 7)
+)
 
 TRANSFER = "event Transfer(address indexed from, address indexed to, uint256 amount)"
 SINGLE = (
@@ -23,6 +25,10 @@ SINGLE = (
 BATCH = (
     "event TransferBatch(address indexed operator, address indexed from,"
     " address indexed to, uint256[] ids, uint256[] amounts)"
+)
+
+AGGREGATE = (
+    "function aggregate3((address target, bool allowFailure, bytes callData)[] calls)"
 )
 
 
@@ -61,14 +67,16 @@ _PROGRAMS = {
     """,
 }
 
-PAYMENT, GIFT, PRIZES, FORGED, MALFORMED, FORWARDED, DELEGATE = range(7)
+PAYMENT, GIFT, PRIZES, FORGED, MALFORMED, FORWARDED, PLAIN, BUNDLE = range(8)
 """The transactions of block 1."""
 
 
 def genesis() -> dict[str, object]:
     """Return a genesis with the contracts."""
     found = chain.genesis()
-    alloc: dict[str, object] = {ALICE.address.hex(): {"balance": hex(10**24)}}
+    alloc: dict[str, object] = {
+        signer.address.hex(): {"balance": hex(10**24)} for signer in (ALICE, CAROL)
+    }
     for address, program in _PROGRAMS.items():
         alloc[address.hex()] = {
             "balance": "0x0",
@@ -110,6 +118,8 @@ def blocks() -> list[Block]:
     ]
     for to, data in sent:
         builder.send(ALICE, to, data, gas=200_000, **price)
+    calls = [(hexed(OTHERS), True, payment(9)), (hexed(OTHERS), True, b"")]
+    builder.send(CAROL, OTHERS, call(AGGREGATE, calls), gas=200_000, **price)
     builder.block()
     for number in range(60):
         builder.send(ALICE, COIN, payment(number), gas=60_000, **price)

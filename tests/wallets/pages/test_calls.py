@@ -48,7 +48,15 @@ def test_arguments_within_one_another_are_shown():
     call = described(data + inner.ljust(96, b"\0"))
     assert call["call"].signature == "multicall(uint256,bytes[])"
     (item,) = call["arguments"][1].fields
-    assert item.value == "0x" + inner.hex()
+    function, receiver, amount = item.fields
+    assert function.value == "transfer(address,uint256)"
+    assert (receiver.value, amount.value) == (SHOWN, "7")
+
+
+def test_control_given_by_an_inner_call_is_warned_about():
+    inner = call_data("approve(address,uint256)", TO, 7)
+    data = call_data("multicall(bytes[])", 32, 1, 32, len(inner))
+    assert described(data + inner.ljust(96, b"\0"))["gives_control"]
 
 
 @pytest.mark.parametrize(
