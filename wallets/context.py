@@ -55,6 +55,14 @@ class Context:
     wallet: Wallet
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
 
+    async def user(self) -> int | None:
+        """Return the id of the dapp's user, None if the dapp was deleted.
+
+        Raises: Unavailable.
+        """
+        dapp = await self.wallet.store.dapp(self.peer.dapp_id)
+        return None if dapp is None else dapp.user_id
+
     @property
     def cause(self) -> Cause:
         """The dapp, as the cause of a change."""

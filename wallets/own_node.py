@@ -27,13 +27,14 @@ _METHOD_NOT_FOUND = -32601
 class OwnNode(ChainNode):
     """Calls methods of this service. Nothing is charged, as for calls of upstreams.
 
-    grant: the wallet's own API key.
+    grant: the wallet's own API key. user: for whom it calls.
     """
 
     node: Service
     network: NetworkView
     grant: Grant
     request_id: RequestId
+    user: int | None = None
 
     async def call(self, method: str, *params: Any) -> Any:
         """Call a method of this service, and return its result."""
@@ -48,6 +49,7 @@ class OwnNode(ChainNode):
             node.store,
             node.tracing,
             relay=node.relay,
+            user=self.user,
         )
         try:
             arguments = found.signature.decode(list(params))

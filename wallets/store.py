@@ -29,7 +29,8 @@ _DAPPS = """
             SELECT FROM wallets_blockeddapp b
             WHERE b.kind = d.kind AND b.ident = d.ident),
         (SELECT string_agg(t.id::text, ',') FROM wallets_dapptoken t
-         WHERE t.dapp_id = d.id AND t.revoked_at IS NULL AND t.expires_at > now())
+         WHERE t.dapp_id = d.id AND t.revoked_at IS NULL AND t.expires_at > now()),
+        d.user_id
     FROM k
     JOIN wallets_dapp d ON d.id = k.dapp_id
     JOIN wallets_session s ON s.dapp_id = d.id
@@ -83,11 +84,20 @@ class DappState:
     is_welcome: False if the user or staff have blocked the dapp, or the user was
         deactivated.
     live_tokens: ids of the dapp's valid tokens.
+    user_id: whose dapp it is.
     """
 
     session: SessionState
     is_welcome: bool
     live_tokens: frozenset[int]
+    user_id: int
+
+    @property
+    def allowed(self) -> SessionState:
+        """The session, without scopes if the dapp may do nothing at present."""
+        if self.is_welcome:
+            return self.session
+        return replace(self.session, scopes={}, expires_at=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +143,7 @@ class WalletStore:
         Raises: Unavailable.
         """
         state = await self.dapp(dapp_id)
-        if state is None:
-            return SessionState(0, {})
-        if not state.is_welcome:
-            return replace(state.session, scopes={}, expires_at=None)
-        return state.session
+        return SessionState(0, {}) if state is None else state.allowed
 
     async def request(self, request_id: int) -> RequestOutcome | None:
         """Return a request's state, None if the request does not exist.
@@ -147,7 +153,7 @@ class WalletStore:
         return await self._requests.get((request_id,))
 
     def _read_dapp(self, row: Row) -> DappState:
-        version, stored, changed_by, expires_us, is_welcome, tokens = row
+        version, stored, changed_by, expires_us, is_welcome, tokens, user = row
         expires_at = None if expires_us is None else read_int8(expires_us) / 1e6
         is_over = expires_at is not None and expires_at <= self._clock()
         listed: list[StoredScope] = [] if is_over else orjson.loads(stored or b"[]")
@@ -162,6 +168,7 @@ class WalletStore:
             live_tokens=frozenset(map(int, (tokens or b"").decode().split(",")))
             if tokens
             else frozenset(),
+            user_id=read_int8(user or b""),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 
@@ -45,6 +46,7 @@ class Context:
     filters: the filters that clients poll, or None if the service has none.
     notifier: the socket that the request has arrived on, None over HTTP.
     headers: of the request, or of the socket's handshake. None if it has none.
+    user: the user of the wallet for whom it calls, None for the holder of the key.
     """
 
     request_id: RequestId
@@ -60,6 +62,7 @@ class Context:
     notifier: Notifier | None = None
     filters: Filters | None = None
     headers: Headers | None = None
+    user: int | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
     spent: int = field(default=0, init=False)
     """Credits of the calls that were answered."""
@@ -76,6 +79,15 @@ class Context:
     def payer(self) -> int:
         """The id of the API key."""
         return self.grant.api_key_id
+
+    @property
+    def executor(self) -> Hashable:
+        """In whose turn worker processes execute, and for whom executions are counted.
+
+        All users of the wallet have one key, so that each of them has turns of their own.
+        """
+        payer = self.payer
+        return payer if self.user is None else (payer, self.user)
 
     @property
     def site(self) -> str:

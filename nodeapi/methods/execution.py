@@ -85,7 +85,7 @@ def run_task(
     )
     answer = context.tracing.run(
         job,
-        context.grant.api_key_id,
+        context.executor,
         owner=context.grant.owner_id,
         request=context.turn if timeout is not None else None,
     )

@@ -172,7 +172,7 @@ async def _execute(context: Context, job: TraceJob) -> Answer:
     async with context.turn:
         return await context.tracing.trace(
             job,
-            context.grant.api_key_id,
+            context.executor,
             owner=context.grant.owner_id,
             request=context.turn,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ TURN_SECONDS = 5.0
 class PageNode:
     """Calls this service's methods for code that runs in threads. Nothing is charged.
 
-    owner: the user whose page asks; turns are shared fairly among owners.
+    user: whose page asks. Users take turns, each with one question at a time.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class PageNode:
         wallet: Wallet,
         loop: asyncio.AbstractEventLoop,
         turns: Turns | None = None,
-        owner: Hashable = None,
+        user: int | None = None,
     ) -> None:
         self._wallet = wallet
         self._loop = loop
-        self._turns = turns or Turns(MAX_ASKING, MAX_WAITING)
-        self._owner = owner
+        self._turns = turns or Turns(MAX_ASKING, MAX_WAITING, max_of_one=1)
+        self._user = user
 
-    def of(self, owner: Hashable) -> PageNode:
+    def of(self, user: int | None) -> PageNode:
         """Return this node for the pages of a user."""
-        return PageNode(self._wallet, self._loop, self._turns, owner)
+        return PageNode(self._wallet, self._loop, self._turns, user)
 
     def ask(
         self,
@@ -76,7 +76,7 @@ class PageNode:
         question: gets the nodes of the scopes that are served.
         """
         try:
-            with self._turns.turn(self._owner, TURN_SECONDS):
+            with self._turns.turn(self._user, TURN_SECONDS):
                 asked = self._ask(list(scopes), question, seconds)
                 future = asyncio.run_coroutine_threadsafe(asked, self._loop)
                 try:
@@ -115,7 +115,9 @@ class PageNode:
         for scope in scopes:
             network = wallet.network(scope)
             if network is not None and grant.allows_network(network.id):
-                nodes[scope] = OwnNode(wallet.node, network, grant, RequestId())
+                nodes[scope] = OwnNode(
+                    wallet.node, network, grant, RequestId(), self._user
+                )
         return nodes
 
 

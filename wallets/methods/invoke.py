@@ -93,9 +93,9 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
 
     Raises: Unauthorized for everything that was not granted; the inner method's errors.
     """
-    session = await context.wallet.store.session(context.peer.dapp_id)
-    granted = session.scopes.get(scope)
-    if granted is None or request.method not in granted.methods:
+    dapp = await context.wallet.store.dapp(context.peer.dapp_id)
+    granted = None if dapp is None else dapp.allowed.scopes.get(scope)
+    if dapp is None or granted is None or request.method not in granted.methods:
         raise Unauthorized
     network = context.wallet.network(scope)
     is_own = caip.parse_scope(scope).namespace == caip.WALLET
@@ -118,6 +118,7 @@ async def invoke_method(context: Context, scope: str, request: Request) -> Answe
             *(node.limiter, node.meter, perf_counter_ns()),
             relay=node.relay,
             filters=node.filters,
+            user=dapp.user_id,
         )
         try:
             target.authorise(found)

@@ -113,4 +113,5 @@ async def _nodes(invocation: Invocation, network: NetworkView) -> list[ChainNode
     context = invocation.context
     wallet = context.wallet
     grant = await wallet.grant()
-    return [OwnNode(wallet.node, network, grant, context.request_id)]
+    user = await context.user()
+    return [OwnNode(wallet.node, network, grant, context.request_id, user)]

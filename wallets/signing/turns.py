@@ -24,11 +24,16 @@ class Turns:
     the one that waits longest. If the queue is full, a new thread replaces the last one
     of the owner with the most places in the queue, unless its own owner would then have
     as many. So no owner can keep others out by asking often.
+
+    max_of_one: most working threads of one owner; None for no such limit.
     """
 
-    def __init__(self, max_working: int, max_waiting: int) -> None:
+    def __init__(
+        self, max_working: int, max_waiting: int, max_of_one: int | None = None
+    ) -> None:
         self._max_working = max_working
         self._max_waiting = max_waiting
+        self._max_of_one = max_of_one or max_working
         self._changed = Condition()
         self._working: list[_Ticket] = []
         self.waiting: list[_Ticket] = []
@@ -77,6 +82,8 @@ class Turns:
         while self.waiting and len(self._working) < self._max_working:
             turns = Counter(working.owner for working in self._working)
             first = min(self.waiting, key=lambda waiting: turns[waiting.owner])
+            if turns[first.owner] >= self._max_of_one:
+                break
             self.waiting.remove(first)
             self._working.append(first)
         self._changed.notify_all()

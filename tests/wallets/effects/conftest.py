@@ -29,9 +29,14 @@ def chain(parts: tuple[asyncio.Runner, Wallet]) -> None:
 @pytest.fixture
 def node(rig: Rig, chain: None) -> ChainNode:
     """Return this service as the node of a chain with a token."""
+    return node_for(rig, rig.user.pk)
+
+
+def node_for(rig: Rig, user: int) -> ChainNode:
+    """Return the node for the pages of a user. chain: was imported."""
 
     async def make() -> ChainNode:
-        page_node = PageNode(rig.wallet, asyncio.get_running_loop())
+        page_node = PageNode(rig.wallet, asyncio.get_running_loop()).of(user)
         return (await page_node.nodes([SCOPE]))[SCOPE]
 
     found = rig.run(make())

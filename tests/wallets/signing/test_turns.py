@@ -36,8 +36,8 @@ class Worker(Thread):
 class Crowd:
     """Workers at two turns, with three places to wait."""
 
-    def __init__(self) -> None:
-        self.turns = Turns(max_working=2, max_waiting=3)
+    def __init__(self, max_of_one: int | None = None) -> None:
+        self.turns = Turns(max_working=2, max_waiting=3, max_of_one=max_of_one)
         self.workers: list[Worker] = []
 
     def ask(self, owners: str) -> None:
@@ -51,6 +51,11 @@ class Crowd:
         self.workers[index].end()
         wait_until(self._is_settled)
 
+    def finish(self) -> None:
+        while any(worker.is_alive() for worker in self.workers):
+            for index in self.all_in("works"):
+                self.workers[index].end()
+
     def all_in(self, state: str) -> list[int]:
         return [i for i, worker in enumerate(self.workers) if worker.state == state]
 
@@ -63,9 +68,7 @@ class Crowd:
 def crowd() -> Iterator[Crowd]:
     crowd = Crowd()
     yield crowd
-    while any(worker.is_alive() for worker in crowd.workers):
-        for index in crowd.all_in("works"):
-            crowd.workers[index].end()
+    crowd.finish()
 
 
 def test_who_is_alone_has_all_turns_and_all_places(crowd: Crowd) -> None:
@@ -75,6 +78,19 @@ def test_who_is_alone_has_all_turns_and_all_places(crowd: Crowd) -> None:
     assert crowd.all_in("refused") == [5]
     crowd.end(1)
     assert crowd.all_in("works") == [0, 2]
+
+
+def test_one_owner_leaves_turns_to_others() -> None:
+    crowd = Crowd(max_of_one=1)
+    try:
+        crowd.ask("aab")
+        assert crowd.all_in("works") == [0, 2]
+        crowd.end(2)
+        assert crowd.all_in("works") == [0]
+        crowd.end(0)
+        assert crowd.all_in("works") == [1]
+    finally:
+        crowd.finish()
 
 
 def test_free_turn_goes_to_who_has_none(crowd: Crowd) -> None:
