@@ -29,6 +29,7 @@ from keys.notices.job import NoticeJob  # noqa: E402
 from nodeapi import conf  # noqa: E402
 from nodeapi import routing as node_routing  # noqa: E402
 from nodeapi.explore.pending import with_pending  # noqa: E402
+from nodeapi.explore.tokens import with_tokens  # noqa: E402
 from nodeapi.responses import REFUSALS  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from nodeapi.sockets.hub import Hub as NodeHub  # noqa: E402
@@ -63,7 +64,10 @@ sockets = URLRouter(
         others,
     ]
 )
-pages = with_node(with_pending(Pages(), node.relay, node.directory), wallet)
+explorer = with_tokens(
+    with_pending(Pages(), node.relay, node.directory), node.store, node.tracing
+)
+pages = with_node(explorer, wallet)
 health = Health(node.connections, node.subscriber, settings.REDIS_URL)
 chains = ChainMetrics(node.connections)
 catch_everything()

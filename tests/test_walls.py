@@ -47,6 +47,7 @@ PURE = [
     "nodeapi.receipts",
     "nodeapi.sending",
     "nodeapi.short_cache",
+    "nodeapi.tokens",
     "nodeapi.follower.choice",
     "nodeapi.follower.health",
     "nodeapi.follower.pace",

@@ -4,7 +4,7 @@
 `states` has the states of blocks; `pending` reads pending transactions from upstreams;
 `calls`, `flame` and `changes` arrange the trace records that `rows` reads; `logs`,
 `transfers` and `arguments` show what `nodeapi.abi` decodes, with the uploaded definitions of
-`abis`; `accounts` reads the page of an address; `search` finds numbers, hashes and
+`abis`; `tokens` reads the symbols and decimals of tokens; `accounts` reads the page of an address; `search` finds numbers, hashes and
 prefixes; `access` decides who can see a page; `views`, `account_views` and `search_views`
 are the pages. They are Django views in threads and execute nothing.
 

@@ -7,7 +7,7 @@ ERC-721 or ERC-1155, whatever the contract did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from nodeapi.abi.decoding import decode_log
@@ -16,6 +16,7 @@ from nodeapi.abi.values import Value
 from nodeapi.addresses import checksummed
 from nodeapi.explore import words
 from nodeapi.explore.logs import ReceiptLog
+from nodeapi.tokens import UNKNOWN, Token, shifted
 
 MAX_TRANSFERS = 100
 """Transfers that a page shows."""
@@ -28,6 +29,7 @@ _NOBODY = bytes(20)
 class Transfer:
     """A transfer, formatted as text."""
 
+    contract: bytes
     token: str
     """Address of the contract, with a checksum, as are `sender` and `receiver`."""
     standard: str
@@ -35,10 +37,24 @@ class Transfer:
     receiver: str
     kind: str
     """`minted`, `burned` or empty."""
-    amount: str
-    """In the token's smallest unit; empty for a token of ERC-721."""
+    units: int | None
+    """In the token's smallest unit; None for a token of ERC-721."""
     token_id: str
     """Empty for a token of ERC-20."""
+    name: Token = UNKNOWN
+    """What the contract of an ERC-20 token says; UNKNOWN if it was not read."""
+
+    @property
+    def amount(self) -> str:
+        """In whole tokens if the decimals are known, else as `smallest_units`."""
+        if self.units is None or self.name.decimals is None:
+            return self.smallest_units
+        return shifted(self.units, self.name.decimals)
+
+    @property
+    def smallest_units(self) -> str:
+        """In the token's smallest unit; empty for a token of ERC-721."""
+        return "" if self.units is None else words.number(self.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,27 @@ class Transfers:
 
     lines: list[Transfer]
     hidden: bool
+
+    @property
+    def contracts(self) -> list[bytes]:
+        """The contracts of ERC-20 tokens, each once."""
+        found = (one.contract for one in self.lines if not one.token_id)
+        return list(dict.fromkeys(found))
+
+    def named(self, tokens: Mapping[bytes, Token]) -> Transfers:
+        """Return the transfers with what the contracts of ERC-20 tokens say."""
+        lines = [
+            one
+            if one.token_id
+            else replace(one, name=tokens.get(one.contract, UNKNOWN))
+            for one in self.lines
+        ]
+        return replace(self, lines=lines)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether a contract has said a symbol or its decimals."""
+        return any(one.name != UNKNOWN for one in self.lines)
 
 
 def token_transfers(logs: Sequence[ReceiptLog]) -> Transfers:
@@ -97,11 +134,12 @@ def _transfer(
     assert isinstance(receiver, bytes)
     kind = "minted" if sender == _NOBODY else "burned" if receiver == _NOBODY else ""
     return Transfer(
+        contract=log.address,
         token=checksummed(log.address),
         standard=standard,
         sender=checksummed(sender),
         receiver=checksummed(receiver),
         kind=kind,
-        amount=words.number(amount) if isinstance(amount, int) else "",
+        units=amount if isinstance(amount, int) else None,
         token_id=str(token_id) if isinstance(token_id, int) else "",
     )

@@ -33,6 +33,7 @@ from nodeapi.explore.reorganisations import (
 from nodeapi.explore.responses import private
 from nodeapi.explore.states import State, Tags, tags_of
 from nodeapi.explore.summaries import block_facts, fee_recipient, header_fields
+from nodeapi.explore.tokens import tokens_of
 from nodeapi.explore.transfers import token_transfers
 from nodeapi.explore.words import moment
 from nodeapi.models import Block
@@ -203,7 +204,7 @@ def _transaction(
         if logs is None
         else [log_line(log, abis) for log in logs[:MAX_LOGS]],
         "hidden_logs": max(0, len(logs or ()) - MAX_LOGS),
-        "transfers": token_transfers(logs or ()),
+        "transfers": transfers.named(tokens_of(request, network, transfers.contracts)),
         "request_path": _request_path(request, network),
         "calls": shown_calls(recorded, found.calls_size, abis)
         if Tracer.CALL in tracers

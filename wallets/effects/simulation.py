@@ -12,8 +12,8 @@ from typing import Any
 
 from eth_hash.auto import keccak
 
-from nodeapi.upstreams.errors import UpstreamUnavailable
-from wallets.effects.contracts import read_call, read_token, returned, token_calls
+from nodeapi.tokens import Token
+from wallets.effects.contracts import named_token, read_call, returned, token_calls
 from wallets.effects.movements import (
     ETHER,
     Allowance,
@@ -130,7 +130,7 @@ async def with_balances(
         raise UpstreamUnavailable("the second execution differs from the first one")
     said = after["calls"][len(reads) :]
     tokens = {
-        contract: read_token(*said[2 * place : 2 * place + 2])
+        contract: named_token(*said[2 * place : 2 * place + 2])
         for place, contract in enumerate(contracts)
     }
     changes = []

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nodeapi.explore.words import printable
+from nodeapi.tokens import shifted
 from wallets.effects.movements import ETHER, NOWHERE, Allowance, Movement
 from wallets.effects.page_node import PageNode
 from wallets.effects.simulation import (
@@ -23,7 +24,6 @@ from wallets.signing.known.phrases import (
     amount_of,
     of_account,
     sentence,
-    shifted,
     strong,
     token_name,
 )

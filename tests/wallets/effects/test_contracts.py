@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from nodeapi.tokens import Token
 from tests.support.named_token import TOKEN, domain_of
 from tests.support.wallet import Rig
 from tests.wallets.effects.conftest import CHAIN_ID
 from tests.wallets.signing.known.samples import sample
-from wallets.effects.contracts import read_facts, read_token
-from wallets.signing.known.phrases import Token
+from wallets.effects.contracts import named_token, read_facts
 from wallets.signing.known.recognition import Known, recognize
 from wallets.signing.typed_data import read_typed_data
 from wallets.upstream import ChainNode
@@ -71,7 +71,7 @@ def text(value: str, offset: int = 32) -> str:
     ],
 )
 def test_symbols_that_could_mislead_are_not_shown(data: str, symbol: str):
-    assert read_token(result(data), result("0x")).symbol == symbol
+    assert named_token(result(data), result("0x")).symbol == symbol
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_symbols_that_could_mislead_are_not_shown(data: str, symbol: str):
     ],
 )
 def test_decimals_beyond_any_tokens_are_unknown(data: str, decimals: int | None):
-    assert read_token(result("0x"), result(data)).decimals == decimals
+    assert named_token(result("0x"), result(data)).decimals == decimals
 
 
 def test_contract_that_fails_says_nothing():
     failed = result(text("ABC"), status="0x0")
-    assert read_token(failed, failed) == Token()
+    assert named_token(failed, failed) == Token()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nodeapi.tokens import shifted
 from wallets.signing.known.layouts import Layout, Reading, Separator, Summary
 from wallets.signing.known.phrases import (
     ZERO_ADDRESS,
@@ -18,7 +19,6 @@ from wallets.signing.known.phrases import (
     deadline_note,
     of_account,
     sentence,
-    shifted,
     strong,
     until,
 )

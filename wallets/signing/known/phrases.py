@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from nodeapi.addresses import checksummed
-
-MAX_DECIMALS = 36
-"""Amounts of tokens with more decimals are shown in the smallest unit."""
+from nodeapi.tokens import UNKNOWN, Token, shifted
 
 ZERO_ADDRESS = "0x" + "00" * 20
 
@@ -28,31 +26,18 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A part of a sentence."""
+    """A part of a sentence. title: shown when it is pointed at; may be empty."""
 
     text: str
     kind: Kind = Kind.TEXT
+    title: str = ""
 
 
 Sentence = tuple[Phrase, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """Symbol and decimals that a token's contract reports.
-
-    symbol: "" if it says none, or one with unusual characters.
-    decimals: None if it does not say.
-    """
-
-    symbol: str = ""
-    decimals: int | None = None
-
-
 Tokens = Mapping[str, Token]
 """Tokens by address, in lower case. Contracts that were not read are missing."""
-
-UNKNOWN = Token()
 
 
 def sentence(pattern: str, *parts: str | Phrase | Sentence) -> Sentence:
@@ -125,7 +110,8 @@ def amount_of(amount: int, token: str, tokens: Tokens) -> Sentence:
         units = "smallest unit" if amount == 1 else "smallest units"
         return (strong(f"{amount:,}"), Phrase(f" {units} of "), *name)
     of = " of " if name[0].kind == Kind.TEXT else " "
-    return (strong(shifted(amount, decimals)), Phrase(of), *name)
+    exact = f"{amount:,} in the smallest unit"
+    return (Phrase(shifted(amount, decimals), Kind.STRONG, exact), Phrase(of), *name)
 
 
 def allowance_of(amount: int, token: str, tokens: Tokens, bits: int = 256) -> Sentence:
@@ -134,13 +120,6 @@ def allowance_of(amount: int, token: str, tokens: Tokens, bits: int = 256) -> Se
         name = token_name(token, tokens)
         return (Phrase("an "), strong("unlimited"), Phrase(" amount of "), *name)
     return (Phrase("up to "), *amount_of(amount, token, tokens))
-
-
-def shifted(amount: int, decimals: int) -> str:
-    """Return an amount of smallest units in whole tokens, exactly: `1,234.05`."""
-    whole, rest = divmod(amount, 10**decimals)
-    fraction = f"{rest:0{decimals}d}".rstrip("0") if decimals else ""
-    return f"{whole:,}" + (f".{fraction}" if fraction else "")
 
 
 def moment(seconds: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from nodeapi.tokens import shifted
 from wallets.signing.known.layouts import Layout, Reading, Separator, Summary
 from wallets.signing.known.permits import other_owner
 from wallets.signing.known.phrases import (
@@ -24,7 +25,6 @@ from wallets.signing.known.phrases import (
     moment,
     of_account,
     sentence,
-    shifted,
     strong,
     token_name,
     until,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodeapi.tokens import Token
 from tests.wallets.signing.known.samples import (
     MESSAGES,
     NOW,
@@ -20,7 +21,7 @@ from tests.wallets.signing.known.samples import (
     WANTED,
     sample,
 )
-from wallets.signing.known.phrases import Kind, Token, plain
+from wallets.signing.known.phrases import Kind, plain
 from wallets.signing.known.recognition import recognize
 from wallets.signing.typed_data import read_typed_data
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from eth_utils.address import is_checksum_address, to_checksum_address
 
+from nodeapi.tokens import Token
 from tests.wallets.signing.known.samples import (
     COW,
     DETAILS,
@@ -24,7 +25,7 @@ from tests.wallets.signing.known.samples import (
     sample,
 )
 from wallets.signing.known.layouts import Summary
-from wallets.signing.known.phrases import Token, plain
+from wallets.signing.known.phrases import plain
 from wallets.signing.known.recognition import LAYOUTS, recognize
 from wallets.signing.typed_data import read_typed_data
 
