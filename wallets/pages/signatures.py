@@ -12,14 +12,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from legible.text import hides_something
-from wallets.effects.page_node import PageNode, node_of
+from wallets.effects.page_node import node_of
 from wallets.errors import NotSent
 from wallets.models import ConsentRequest, Keystore
 from wallets.pages.effects import effects_of
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
 from wallets.pages.requests import deny, show_closed, to_inbox
-from wallets.pages.transactions import describe_transaction
+from wallets.pages.transactions import describe_transaction, uploaded_for
 from wallets.pages.typed_data import describe_typed_data
 from wallets.pages.unlocking import PassphraseForm, unlocking
 from wallets.pages.words import ASKS, Identity, identity, scope_names
@@ -119,20 +119,22 @@ def _show(
         "can_sign": Keystore.objects.filter(account=question.account).exists(),
         "form": form,
         "fault": fault,
-        **_subject(question, who, node_of(request)),
+        **_subject(request, question, who),
     }
     return render(request, "wallets/signature.html", context, status=status)
 
 
 def _subject(
-    question: SignatureRequest, who: Identity, node: PageNode | None
+    request: HttpRequest, question: SignatureRequest, who: Identity
 ) -> dict[str, Any]:
     """Return the template's context for the subject of a signature."""
-    subject = question.subject
+    subject, node = question.subject, node_of(request)
     signer = question.request.body["address"]
     if isinstance(subject, Transaction):
         effects = effects_of(subject, question.scope, signer, node)
-        return {**describe_transaction(subject), "effects": effects}
+        abi_of = uploaded_for(subject, user_of(request))
+        described = describe_transaction(subject, abi_of)
+        return {**described, "effects": effects}
     if isinstance(subject, TypedData):
         return describe_typed_data(subject, question.scope, signer, node)
     text = readable(subject)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nodeapi.abi.batches import decode_batch, signatures_in
+from keys.models import User
+from nodeapi.abi.batches import AbiOf, decode_batch, selectors_in, signatures_in
 from nodeapi.abi.text import value_text
 from nodeapi.abi.values import Argument
 from nodeapi.addresses import checksummed
-from wallets.signing.known.phrases import is_unlimited, shifted
+from nodeapi.explore.abis import Abis
+from nodeapi.tokens import shifted
+from wallets.services.targets import network_of
+from wallets.signing.known.phrases import is_unlimited
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction
 from wallets.signing.typed_data import Field
 
@@ -27,13 +31,16 @@ _GIVES_CONTROL = (
 """Functions that give another address control over the owner's assets or contract."""
 
 
-def describe_transaction(transaction: Transaction) -> dict[str, Any]:
-    """Return the template's context for a transaction; amounts are in ether or gwei."""
+def describe_transaction(transaction: Transaction, abi_of: AbiOf) -> dict[str, Any]:
+    """Return the template's context for a transaction; amounts are in ether or gwei.
+
+    abi_of: see `uploaded_for`.
+    """
     to, data = transaction.to, transaction.data
     call = None
     if to is not None:
         target = bytes.fromhex(to[2:])
-        call = decode_batch(data, target, lambda _: None, MAX_ARGUMENTS)
+        call = decode_batch(data, target, abi_of, MAX_ARGUMENTS)
     return {
         "transaction": transaction,
         "to": None if to is None else checksummed(bytes.fromhex(to[2:])),
@@ -46,10 +53,32 @@ def describe_transaction(transaction: Transaction) -> dict[str, Any]:
         "selector": "" if to is None or len(data) < 4 else "0x" + data[:4].hex(),
         "call": call,
         "arguments": [] if call is None else fields_of(call.arguments),
-        "gives_control": call is not None
-        and any(one.startswith(_GIVES_CONTROL) for one in signatures_in(call)),
+        "gives_control": _gives_control(data),
         "data_hex": "0x" + data.hex(),
     }
+
+
+def uploaded_for(transaction: Transaction, user: User) -> AbiOf:
+    """Return the definitions of the functions that a transaction calls.
+
+    They are those that the user, their account or staff have uploaded in the explorer.
+    """
+    network = network_of(transaction.chain_id)
+    if network is None:
+        return lambda to: None
+    abis = Abis(network, user)
+    abis.read(selectors_in(transaction.data))
+    return abis.of
+
+
+def _gives_control(data: bytes) -> bool:
+    """Return whether a call, or one inside it, gives control over the sender's assets.
+
+    Uploaded definitions have no influence: they may give a function another name.
+    """
+    call = decode_batch(data, None, lambda to: None, MAX_ARGUMENTS)
+    signatures = () if call is None else signatures_in(call)
+    return any(one.startswith(_GIVES_CONTROL) for one in signatures)
 
 
 def fields_of(arguments: Iterable[Argument]) -> list[Field]:
@@ -71,8 +100,8 @@ def _field(argument: Argument, name: str) -> Field:
         return Field(
             name, argument.type, None, (call, *fields_of(argument.inner.arguments))
         )
-    # Allowances slightly below the highest amount are as good as unlimited, too.
     text = value_text(argument)
+    # Allowances slightly below the highest amount are as good as unlimited, too.
     is_huge = argument.type == "uint256" and isinstance(argument.value, int)
     if is_huge and is_unlimited(int(argument.value)) and "unlimited" not in text:
         return Field(name, argument.type, text, note="more than any token has")

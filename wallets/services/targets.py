@@ -40,16 +40,21 @@ class Target(Protocol):
         """Send a signed transaction; return the failure, None if it was accepted."""
 
 
+def network_of(chain_id: int) -> Network | None:
+    """Return the network with a chain id, None without one; see `Wallet.network`."""
+    served = Network.objects.exclude(state=NetworkState.RETIRED)
+    found = list(served.filter(chain_id=chain_id).order_by("pk"))
+    visible = (network for network in found if network.is_visible)
+    return next(visible, found[0] if found else None)
+
+
 def target_of(chain_id: int) -> Target:
-    """Return the target of the network with a chain id; see `Service.network`.
+    """Return the target of the network with a chain id.
 
     Raises: NotSent if there is no such network, or if it has neither upstreams nor
         blocks.
     """
-    served = Network.objects.exclude(state=NetworkState.RETIRED)
-    found = list(served.filter(chain_id=chain_id).order_by("pk"))
-    visible = (network for network in found if network.is_visible)
-    network = next(visible, found[0] if found else None)
+    network = network_of(chain_id)
     if network is None:
         raise NotSent(NO_TRANSACTIONS)
     enabled = network.upstreams.filter(is_enabled=True)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from nodeapi.abi.definitions import parse_definition
+from nodeapi.abi.selectors import Definitions
 from nodeapi.addresses import checksummed
 from tests.support.named_token import call_data
 from wallets.pages.transactions import MAX_ARGUMENTS, describe_transaction
@@ -15,9 +17,11 @@ TO = "0x" + "b0" * 20
 SHOWN = checksummed(b"\xb0" * 20)
 
 
-def described(data: bytes, to: str | None = TO) -> dict[str, Any]:
+def described(
+    data: bytes, to: str | None = TO, abi: Definitions | None = None
+) -> dict[str, Any]:
     transaction = Transaction(DYNAMIC_FEE, 1, to, 0, data, 50_000, 10**9, 10**9)
-    return describe_transaction(transaction)
+    return describe_transaction(transaction, lambda to: abi)
 
 
 def word(value: int) -> bytes:
@@ -51,6 +55,21 @@ def test_arguments_within_one_another_are_shown():
     function, receiver, amount = item.fields
     assert function.value == "transfer(address,uint256)"
     assert (receiver.value, amount.value) == (SHOWN, "7")
+
+
+def test_uploaded_definitions_name_functions_and_silence_no_warning():
+    definition = parse_definition("function feed(uint256 food)")
+    own = Definitions.of([definition])
+    call = described(call_data("feed(uint256)", 3), abi=own)
+    assert call["call"].signature == "feed(uint256)"
+    assert not call["gives_control"]
+    # A function with another name, under the selector of setApprovalForAll.
+    selector = call_data("setApprovalForAll(address,bool)")
+    disguised = Definitions([(selector, parse_definition("function nothing()"))])
+    data = call_data("setApprovalForAll(address,bool)", TO, 1)
+    call = described(data, abi=disguised)
+    assert call["call"].signature == "nothing()"
+    assert call["gives_control"]
 
 
 def test_control_given_by_an_inner_call_is_warned_about():

@@ -9,7 +9,10 @@ from http import HTTPStatus
 import pytest
 from django.test import Client
 
+from networks.models import Network
+from nodeapi.abi.definitions import parse_definition
 from nodeapi.addresses import checksummed
+from nodeapi.explore.uploads import upload_abi
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
@@ -155,6 +158,25 @@ def test_function_that_is_known_is_named_with_its_arguments(signing: Person):
     assert checksummed(b"\xc0" * 20) in page
     assert "(unlimited)" in page
     assert "lets another account use your assets" in page
+
+
+def test_function_of_an_uploaded_abi_is_named(signing: Person):
+    entry = (
+        '[{"type":"function","name":"feed","inputs":[{"name":"food","type":"int8"}]}]'
+    )
+    upload_abi(
+        network=Network.objects.get(slug="main"),
+        user=signing.user,
+        name="Pets",
+        address=b"\xb0" * 20,
+        text=entry,
+    )
+    call = parse_definition("function feed(int8 food)").key + bytes(31) + b"\7"
+    page = page_of(signing, asked_to_send(signing, data=call))
+    assert "feed(int8)" in page
+    assert "from an uploaded ABI" in page
+    elsewhere = asked_to_send(signing, data=call, to="0x" + "b1" * 20)
+    assert "an unknown function" in page_of(signing, elsewhere)
 
 
 def test_function_that_is_unknown_is_called_so(signing: Person):
