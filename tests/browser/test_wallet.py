@@ -191,7 +191,7 @@ def test_transaction_that_would_fail_is_warned_about(
     page = context.new_page()
     look(page, "failing", of(asked_to_send(dapp, call_data("refuse()"))))
     expect(page.get_by_role("alert")).to_contain_text("not allowed")
-    expect(page.get_by_role("alert")).to_contain_text("The fee would be paid")
+    expect(page.get_by_role("alert")).to_contain_text("would be paid nevertheless")
     poor = asked_to_send(dapp, to=SPENDER, value=11 * 10**18)
     look(page, "unaffordable", of(poor))
     expect(page.get_by_role("alert")).to_contain_text("insufficient funds")

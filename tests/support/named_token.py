@@ -1,7 +1,7 @@
 """A chain with a token that says a name, decimals and the hash of its domain.
 
 It also has functions with which a contract can deceive: one logs a transfer that does not
-happen, one moves tokens without a log, one fails.
+happen, one moves tokens without a log, one fails, and one transfers in a real block 2 only.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ SOURCE = """
         DUP1 PUSH4 selector("approve(address,uint256)") EQ PUSH @approve JUMPI
         DUP1 PUSH4 selector("lie(address,uint256)") EQ PUSH @log JUMPI
         DUP1 PUSH4 selector("take(address,uint256)") EQ PUSH @move JUMPI
+        DUP1 PUSH4 selector("wary(address,uint256)") EQ PUSH @wary JUMPI
         DUP1 PUSH4 selector("spin()") EQ PUSH @spin JUMPI
         PUSH4 selector("Error(string)") PUSH 0 MSTORE
         PUSH 0x20 PUSH 0x20 MSTORE PUSH 11 PUSH 0x40 MSTORE
@@ -55,6 +56,10 @@ log:    PUSH 0x24 CALLDATALOAD PUSH 0 MSTORE
         PUSH 4 CALLDATALOAD CALLER PUSH32 topic("Transfer(address,address,uint256)")
         PUSH 0x20 PUSH 0 LOG3 STOP
 move:   PUSH 0x24 CALLDATALOAD CALLER SLOAD SUB CALLER SSTORE STOP
+wary:   GASPRICE ISZERO PREVRANDAO ISZERO BASEFEE ISZERO OR OR PUSH @quiet JUMPI
+        PUSH 2 NUMBER SUB PUSH @quiet JUMPI
+        PUSH @transfer JUMP
+quiet:  STOP
 spin:   PUSH @spin JUMP
 """
 """Balances are stored at the slot with the number of the address."""

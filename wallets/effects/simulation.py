@@ -1,11 +1,17 @@
 """A transaction's effects, as eth_simulateV1 executes it after the newest block.
 
-It is executed twice: first alone, exactly as it would be in the next block; then between
-calls that read the account's balances, of the tokens that the first execution has moved.
+It is executed twice as the first transaction of the next block: first alone, then followed
+by calls that read the account's balances, of the tokens that the first execution has moved.
+
+A contract should not notice that it is simulated, and behave better than it would. So the
+transaction has its own prices of gas, the block has a base fee and a random PREVRANDAO, and
+nothing else is executed before the transaction.
 """
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,17 +27,22 @@ from wallets.effects.movements import (
     read_logs,
 )
 from wallets.effects.words import address_word, number_word, selector
-from wallets.signing.known.phrases import Token
-from wallets.signing.transactions import Transaction, access_list_json
+from wallets.signing.transactions import DYNAMIC_FEE, Transaction, access_list_json
 from wallets.upstream import ChainNode, UpstreamRefused
 
 MAX_ASSETS = 8
 """Tokens whose balances are read."""
 
-_READER = "0x" + keccak(b"portcullis: reads its caller's balance")[:20].hex()
-_READER_CODE = "0x333160005260206000f3"
-"""CALLER, BALANCE, and the return of that word. The simulation puts it at an address that
-nobody has, because no method tells a balance between two simulated blocks."""
+_SECRET = secrets.token_bytes(32)
+"""From which the simulations of this process have values that no contract can predict."""
+
+_READER = "0x" + keccak(_SECRET + b"reader")[:20].hex()
+_READER_CODE = "0x60003531" + "60005260206000f3"
+"""Returns the balance of the address in the input: no method tells a balance between two
+simulated blocks."""
+
+_PAYER = "0x" + keccak(_SECRET + b"payer")[:20].hex()
+"""Makes the calls that read balances, and pays for them."""
 
 _REJECTED = frozenset({*range(-38015, -38009), -38025})
 """Codes of a transaction that no block can include: its nonce, funds, gas or code.
@@ -61,21 +72,44 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Base:
+    """The newest block, after which a transaction is simulated.
+
+    base_fee: of the next block in wei, 0 without one.
+    """
+
+    number: int
+    hash: str
+    base_fee: int = 0
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The block parameter."""
+        return {"blockHash": self.hash}
+
+    def block(self, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the next block, with some calls, for eth_simulateV1."""
+        random = keccak(_SECRET + bytes.fromhex(self.hash[2:]))
+        overrides = {"prevRandao": "0x" + random.hex()}
+        return {"blockOverrides": overrides, "calls": calls}
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
     """What a transaction would do after a block.
 
-    block: number of that block, None if the transaction could not be executed.
+    base: that block, None if no block could include the transaction.
     failure: why it would fail, as text of the contract or of this service; "" otherwise.
-    is_included: whether a block could include it although it fails.
+    fee: in wei, paid also if it fails.
     movements, allowances: as its logs report them.
     changes: of the sender's balances; None if they could not be read.
     unread: number of assets that moved, whose balances are not among `changes`.
     tokens: symbols and decimals, by address.
     """
 
-    block: int | None
+    base: Base | None
     failure: str = ""
-    is_included: bool = True
+    fee: int = 0
     movements: Sequence[Movement] = ()
     allowances: Sequence[Allowance] = ()
     changes: Sequence[Change] | None = None
@@ -89,27 +123,38 @@ async def simulate(node: ChainNode, sender: str, transaction: Transaction) -> Ef
     sender: in lower case.
     Raises: UpstreamUnavailable, UpstreamRefused if it could not be simulated.
     """
-    call = _call(sender, transaction)
-    payload = {"blockStateCalls": [{"calls": [call]}], "traceTransfers": True}
+    head = await node.call("eth_getBlockByNumber", "latest", False)
+    base = Base(int(head["number"], 16), head["hash"])
+    payload = {
+        "blockStateCalls": [base.block([_call(sender, transaction)])],
+        "traceTransfers": True,
+        "validation": True,
+    }
     try:
-        (block,) = await node.call("eth_simulateV1", payload, "latest")
+        (block,) = await node.call("eth_simulateV1", payload, base.place)
     except UpstreamRefused as error:
         if error.code not in _REJECTED:
             raise
-        return Effects(None, error.message[:_MAX_REASON], is_included=False)
+        return Effects(None, error.message[:_MAX_REASON])
     (result,) = block["calls"]
-    number = int(block["number"], 16) - 1
+    base = replace(base, base_fee=int(block.get("baseFeePerGas") or "0x0", 16))
+    fee = int(result["gasUsed"], 16) * _price(transaction, base.base_fee)
     if int(result["status"], 16) != 1:
-        return Effects(number, str(result["error"]["message"])[:_MAX_REASON])
+        return Effects(base, str(result["error"]["message"])[:_MAX_REASON], fee)
     movements, allowances = read_logs(result["logs"])
-    return Effects(number, movements=movements, allowances=allowances)
+    return Effects(base, fee=fee, movements=movements, allowances=allowances)
 
 
 async def with_balances(
-    node: ChainNode, sender: str, transaction: Transaction, effects: Effects
+    node: ChainNode,
+    sender: str,
+    transaction: Transaction,
+    effects: Effects,
+    base: Base,
 ) -> Effects:
     """Return effects with the sender's balances before and after, and tokens' names.
 
+    base: the block after which the effects were found.
     Raises: UpstreamUnavailable, UpstreamRefused if they could not be read.
     """
     moved = _moved(sender, effects)
@@ -118,16 +163,21 @@ async def with_balances(
     contracts = list(named)[:MAX_ASSETS]
     reads = [_balance_call(sender, asset) for asset in assets]
     names = [call for contract in contracts for call in token_calls(contract)]
-    payload = {
+    # The base fee rises by at most an eighth, or by 1.
+    price = {"from": _PAYER, "gasPrice": hex(2 * base.base_fee + 1)}
+    helpers = {_READER: {"code": _READER_CODE}, _PAYER: {"balance": hex(2**160)}}
+    alone = {"blockStateCalls": [base.block(reads) | {"stateOverrides": helpers}]}
+    following = {
         "blockStateCalls": [
-            {"stateOverrides": {_READER: {"code": _READER_CODE}}, "calls": reads},
-            {"calls": [_call(sender, transaction)]},
-            {"calls": reads + names},
-        ]
+            base.block([_call(sender, transaction)]) | {"stateOverrides": helpers},
+            {"calls": [call | price for call in reads + names]},
+        ],
+        "validation": True,
     }
-    before, at, after = await node.call("eth_simulateV1", payload, "latest")
-    if int(at["calls"][0]["status"], 16) != 1:
-        raise UpstreamUnavailable("the second execution differs from the first one")
+    (before,), (_, after) = await asyncio.gather(
+        node.call("eth_simulateV1", alone, base.place),
+        node.call("eth_simulateV1", following, base.place),
+    )
     said = after["calls"][len(reads) :]
     tokens = {
         contract: named_token(*said[2 * place : 2 * place + 2])
@@ -137,14 +187,16 @@ async def with_balances(
     for asset, *results in zip(assets, before["calls"], after["calls"], strict=False):
         words = [returned(result) for result in results]
         if all(len(word) == 32 for word in words):
-            changes.append(Change(asset, *map(int.from_bytes, words)))
+            old, new = map(int.from_bytes, words)
+            fee = effects.fee if asset.token == ETHER else 0
+            changes.append(Change(asset, old, new + fee))
     read = {change.asset for change in changes}
     unread = sum(asset not in read for asset in moved)
     return replace(effects, changes=changes, unread=unread, tokens=tokens)
 
 
 def _call(sender: str, transaction: Transaction) -> dict[str, Any]:
-    """Return a transaction as a call without price, so that the fee is left out."""
+    """Return a transaction as a call, with the account's next nonce."""
     call: dict[str, Any] = {
         "from": sender,
         "value": hex(transaction.value),
@@ -153,9 +205,20 @@ def _call(sender: str, transaction: Transaction) -> dict[str, Any]:
     }
     if transaction.to is not None:
         call["to"] = transaction.to
+    if transaction.type == DYNAMIC_FEE:
+        call["maxFeePerGas"] = hex(transaction.max_fee_per_gas)
+        call["maxPriorityFeePerGas"] = hex(transaction.max_priority_fee_per_gas)
+    else:
+        call["gasPrice"] = hex(transaction.max_fee_per_gas)
     if transaction.access_list:
         call["accessList"] = access_list_json(transaction.access_list)
     return call
+
+
+def _price(transaction: Transaction, base_fee: int) -> int:
+    """Return what a transaction pays for a unit of gas."""
+    most = transaction.max_fee_per_gas
+    return min(most, base_fee + transaction.max_priority_fee_per_gas)
 
 
 def _moved(sender: str, effects: Effects) -> list[Asset]:
@@ -195,10 +258,10 @@ def _contracts(effects: Effects, assets: Iterable[Asset]) -> list[str]:
 
 def _balance_call(owner: str, asset: Asset) -> dict[str, str]:
     if asset.token == ETHER:
-        return read_call(_READER, "", sender=owner)
+        return read_call(_READER, address_word(owner))
     if asset.number is None:
         data = selector("balanceOf(address)") + address_word(owner)
     else:
         data = selector("balanceOf(address,uint256)") + address_word(owner)
         data += number_word(asset.number)
-    return read_call(asset.token, data, sender=owner)
+    return read_call(asset.token, data)

@@ -44,7 +44,10 @@ MAX_LINES = 30
 class ShownEffects:
     """The effects of a transaction as sentences.
 
-    block: as in `Effects`. failure: why the transaction would fail, "" if it would not.
+    block: the number of the block after which it was simulated, None if no block could
+        include it.
+    failure: why the transaction would fail, "" if it would not.
+    fee: in ether.
     changes: the balances of the account, None if they are unknown.
     unread: number of tokens that moved, whose balances are unknown.
     hidden: number of movements and allowances that are not shown.
@@ -53,7 +56,7 @@ class ShownEffects:
 
     block: int | None
     failure: str
-    is_included: bool
+    fee: str
     changes: list[Sentence] | None
     unread: int
     movements: list[Sentence]
@@ -78,11 +81,14 @@ def effects_of(
         return await simulate(nodes[scope], sender, transaction)
 
     effects = node.ask([scope], first, SIMULATION_SECONDS)
-    if effects is None or effects.failure:
-        return None if effects is None else shown(effects, sender)
+    if effects is None:
+        return None
+    base = effects.base
+    if base is None or effects.failure:
+        return shown(effects, sender)
 
     async def second(nodes: Mapping[str, ChainNode]) -> Effects:
-        return await with_balances(nodes[scope], sender, transaction, effects)
+        return await with_balances(nodes[scope], sender, transaction, effects, base)
 
     return shown(node.ask([scope], second, BALANCES_SECONDS) or effects, sender)
 
@@ -103,9 +109,9 @@ def shown(effects: Effects, sender: str) -> ShownEffects:
         changed = (one for one in effects.changes if one.before != one.after)
         changes = [_change(one, tokens) for one in changed]
     return ShownEffects(
-        block=effects.block,
+        block=None if effects.base is None else effects.base.number,
         failure=printable(effects.failure),
-        is_included=effects.is_included,
+        fee=shifted(effects.fee, 18),
         changes=changes,
         unread=effects.unread,
         movements=lines,

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from nodeapi.upstreams.errors import UpstreamUnavailable
+from nodeapi.tokens import Token
 from tests.support.named_token import STARTING_TOKENS, TOKEN, call_data
 from tests.support.signing import SIGNER
 from tests.support.wallet import Rig
-from tests.wallets.effects.conftest import CHAIN_ID
+from tests.wallets.effects.conftest import CHAIN_ID, node_for
 from wallets.effects.movements import ETHER, Allowance, Movement
 from wallets.effects.simulation import (
     MAX_ASSETS,
     Asset,
+    Base,
     Change,
     Effects,
     simulate,
     with_balances,
 )
 from wallets.pages.effects import MAX_LINES, shown
-from wallets.signing.known.phrases import Token, plain
-from wallets.signing.transactions import DYNAMIC_FEE, Transaction
+from wallets.signing.known.phrases import plain
+from wallets.signing.transactions import ACCESS_LIST, DYNAMIC_FEE, LEGACY, Transaction
 from wallets.upstream import ChainNode, UpstreamRefused
 
 TO = "0x" + "b0" * 20
 MOST = 2**256 - 1
+BASE = Base(1, "0x" + "b1" * 32)
 
 
 def transaction(
@@ -39,9 +42,9 @@ def transaction(
 def effects(rig: Rig, node: ChainNode, wanted: Transaction) -> Effects:
     async def both() -> Effects:
         found = await simulate(node, SIGNER, wanted)
-        return (
-            found if found.failure else await with_balances(node, SIGNER, wanted, found)
-        )
+        if found.base is None or found.failure:
+            return found
+        return await with_balances(node, SIGNER, wanted, found, found.base)
 
     found: Effects = rig.run(both())
     return found
@@ -49,7 +52,9 @@ def effects(rig: Rig, node: ChainNode, wanted: Transaction) -> Effects:
 
 def test_transfer_of_ether(rig: Rig, node: ChainNode):
     found = effects(rig, node, transaction(TO, value=10**18, gas=21_000))
-    assert found.block == 1
+    assert found.base is not None
+    assert found.base.number == 1
+    assert found.fee == 21_000 * 10**9
     assert found.movements == [Movement(ETHER, SIGNER, TO, 10**18)]
     assert found.changes == [Change(Asset(ETHER), 10 * 10**18, 9 * 10**18)]
     page = shown(found, SIGNER)
@@ -97,8 +102,10 @@ def test_tokens_that_move_without_a_log_are_found(rig: Rig, node: ChainNode):
 def test_failure_has_its_reason(rig: Rig, node: ChainNode):
     found = effects(rig, node, transaction(data=call_data("refuse()")))
     assert found.failure == "execution reverted: not allowed"
-    assert found.is_included
-    assert found.block == 1
+    assert found.fee > 21_000 * 10**9
+    page = shown(found, SIGNER)
+    assert page.block == 1
+    assert page.fee.startswith("0.00002")
 
 
 def test_gas_limit_that_is_too_low_fails(rig: Rig, node: ChainNode):
@@ -110,7 +117,7 @@ def test_gas_limit_that_is_too_low_fails(rig: Rig, node: ChainNode):
 def test_transaction_that_no_block_can_include(rig: Rig, node: ChainNode):
     found = effects(rig, node, transaction(TO, value=11 * 10**18, gas=21_000))
     assert "insufficient funds" in found.failure
-    assert not found.is_included
+    assert found.base is None
     few = effects(rig, node, transaction(TO, gas=20_000))
     assert "intrinsic gas too low" in few.failure
 
@@ -122,13 +129,59 @@ def test_creation_of_a_contract(rig: Rig, node: ChainNode):
     assert (moved.sender, moved.amount) == (SIGNER, 5)
 
 
-def test_chain_that_has_moved_on_has_no_balances(rig: Rig, node: ChainNode):
-    """The two executions are after different blocks, and the second one fails."""
-    wanted = transaction(data=call_data("transfer(address,uint256)", TO, 1))
-    found = effects(rig, node, wanted)
-    failing = replace(wanted, data=call_data("refuse()"))
-    with pytest.raises(UpstreamUnavailable):
-        rig.run(with_balances(node, SIGNER, failing, found))
+def test_prices_that_no_block_accepts(rig: Rig, node: ChainNode):
+    cheap = replace(transaction(TO), max_fee_per_gas=7, max_priority_fee_per_gas=7)
+    found = effects(rig, node, cheap)
+    assert "max fee per gas less than block base fee" in found.failure
+    assert found.base is None
+    # The account could pay for the transfer, and not for its gas as well.
+    whole = effects(rig, node, transaction(TO, value=10 * 10**18, gas=21_000))
+    assert "insufficient funds" in whole.failure
+
+
+@pytest.mark.parametrize("kind", [LEGACY, ACCESS_LIST, DYNAMIC_FEE])
+def test_contract_does_not_notice_the_simulation(rig: Rig, node: ChainNode, kind: int):
+    """It would do nothing without prices, or in another block than the next one."""
+    data = call_data("wary(address,uint256)", TO, 1550)
+    found = effects(rig, node, replace(transaction(data=data), type=kind))
+    assert found.movements == [Movement(TOKEN, SIGNER, TO, 1550)]
+    left = STARTING_TOKENS - 1550
+    assert Change(Asset(TOKEN), STARTING_TOKENS, left) in (found.changes or [])
+
+
+def test_transaction_with_all_gas_of_a_block_has_balances(rig: Rig, node: ChainNode):
+    head = rig.run(node.call("eth_getBlockByNumber", "latest", False))
+    gas = int(head["gasLimit"], 16)
+    found = effects(rig, node, transaction(TO, value=1, gas=gas))
+    assert found.changes == [Change(Asset(ETHER), 10 * 10**18, 10 * 10**18 - 1)]
+
+
+def test_slow_simulations_of_a_user_do_not_delay_those_of_another(
+    rig: Rig, node: ChainNode
+):
+    other = node_for(rig, rig.user.pk + 1)
+    quick = transaction(data=call_data("transfer(address,uint256)", TO, 77))
+
+    def slow(number: int) -> Transaction:
+        return transaction(data=call_data("spin()", number), gas=1_000_000)
+
+    async def race() -> int:
+        # The workers have started before the executions are timed.
+        await asyncio.gather(*(simulate(node, SIGNER, slow(n)) for n in (1, 2)))
+        await simulate(other, SIGNER, replace(quick, gas=190_000))
+        many = [
+            asyncio.create_task(simulate(node, SIGNER, slow(number)))
+            for number in range(3, 9)
+        ]
+        await asyncio.sleep(0)
+        assert not (await simulate(other, SIGNER, quick)).failure
+        ended = sum(each.done() for each in many)
+        for each in many:
+            each.cancel()
+        await asyncio.gather(*many, return_exceptions=True)
+        return ended
+
+    assert rig.run(race()) < 3
 
 
 def test_error_that_is_not_the_transactions_is_raised(rig: Rig):
@@ -168,9 +221,10 @@ def test_movements_that_hide_another_one_are_warned_about(rig: Rig):
     tokens = [f"0x{number:040x}" for number in range(1, 41)]
     movements = [Movement(token, TO, SIGNER, 1) for token in tokens]
     movements.append(Movement(TOKEN, SIGNER, TO, 1550))
-    found = Effects(1, movements=movements)
+    found = Effects(BASE, movements=movements)
     node = Reporting([movements[-1]])
-    read = rig.run(with_balances(node, SIGNER, transaction(TO, b"1234"), found))
+    wanted = transaction(TO, b"1234")
+    read = rig.run(with_balances(node, SIGNER, wanted, found, BASE))
     assert [change.asset.token for change in read.changes][:2] == [ETHER, TOKEN]
     assert len(read.changes) == MAX_ASSETS
     assert read.unread == len(tokens) + 2 - MAX_ASSETS
@@ -181,7 +235,7 @@ def test_movements_that_hide_another_one_are_warned_about(rig: Rig):
 
 def test_token_without_a_balance_is_counted_as_unread(rig: Rig):
     movements = [Movement(token, TO, SIGNER, 1) for token in (TOKEN, "0x" + "99" * 20)]
-    found = Effects(1, movements=movements)
+    found = Effects(BASE, movements=movements)
     wanted = transaction(TO, b"1234")
-    read = rig.run(with_balances(Reporting(movements), SIGNER, wanted, found))
+    read = rig.run(with_balances(Reporting(movements), SIGNER, wanted, found, BASE))
     assert read.unread == 1
