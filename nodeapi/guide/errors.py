@@ -10,6 +10,15 @@ from typing import NamedTuple
 import keys.errors  # defines error classes
 import keys.limiter.errors  # noqa: F401  # likewise
 from jsonrpc.errors import RpcError, error_classes
+from nodeapi.errors import (  # noqa: F401  # likewise
+    access,
+    arguments,
+    blocks,
+    logs,
+    relay,
+    sockets,
+    traces,
+)
 
 
 class ErrorEntry(NamedTuple):
