@@ -5,7 +5,8 @@ import os
 import signal
 import sys
 
-from config import env, services, variables
+from config import env, services
+from config.variables.groups import problems
 
 WITHOUT_SERVICES = frozenset(
     {
@@ -23,8 +24,8 @@ def main(arguments: list[str]) -> None:
     from django.db import OperationalError
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    if problems := variables.problems():
-        sys.exit("\n".join(f"manage.py: {problem}" for problem in problems))
+    if found := problems():
+        sys.exit("\n".join(f"manage.py: {problem}" for problem in found))
     try:
         _run(arguments)
     except (services.ServiceError, env.InvalidSetting) as error:

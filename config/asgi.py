@@ -16,7 +16,6 @@ from channels.routing import URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import re_path  # noqa: E402
 
-from config import variables  # noqa: E402
 from config.chain_metrics import ChainMetrics  # noqa: E402
 from config.database_pool import DatabasePool  # noqa: E402
 from config.gateway import Gateway, refuse  # noqa: E402
@@ -25,6 +24,7 @@ from config.logs import catch_everything  # noqa: E402
 from config.metrics import Metrics  # noqa: E402
 from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
+from config.variables import site  # noqa: E402
 from keys.notices.job import NoticeJob  # noqa: E402
 from nodeapi import conf  # noqa: E402
 from nodeapi import routing as node_routing  # noqa: E402
@@ -86,5 +86,5 @@ application = Gateway(
     ],
     limits=settings.CLIENT_LIMITS,
     refusals=REFUSALS,
-    trusted_proxies=variables.FORWARDED_ALLOW_IPS.value(),
+    trusted_proxies=site.FORWARDED_ALLOW_IPS.value(),
 )

@@ -1,6 +1,6 @@
 """System checks of the environment and the database.
 
-Invalid values of settings are found earlier, by `config.variables.problems`.
+Invalid values of settings are found earlier, by `config.variables.groups.problems`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 
-from config import env, variables
+from config import env
+from config.variables import processes
+from config.variables.groups import GROUPS
 from networks.models import Network
 
 
 @register
 def check_names(**_: Any) -> list[CheckMessage]:
     """Warn of environment variables whose names resemble those of settings."""
-    declared = [one.name for group in variables.GROUPS for one in group.variables]
+    declared = [one.name for group in GROUPS for one in group.variables]
     return [
         Warning(
             f"{name} is not a setting. Do you mean {meant}?",
@@ -34,7 +36,7 @@ def check_default_network(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
     """Warn if DEFAULT_NETWORK is the slug of no network."""
-    slug = variables.DEFAULT_NETWORK.value()
+    slug = processes.DEFAULT_NETWORK.value()
     found: list[CheckMessage] = []
     for alias in databases or ():
         tables = connections[alias].introspection.table_names()

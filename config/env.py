@@ -1,7 +1,7 @@
 """Environment variables: how one is declared, read and checked.
 
 No other module of the project reads settings from the environment.
-`config/variables.py` declares the variables.
+`config/variables/` declares the variables.
 """
 
 from __future__ import annotations

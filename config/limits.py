@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from config import variables
+from config.variables import clients
 from server.bounds import Limits
 from server.memory_bounds import ByteLimits
 
@@ -12,14 +12,14 @@ def read_limits() -> Limits:
 
     Raises: InvalidSetting if a value can't be parsed.
     """
-    size = variables.BUFFER_BYTES.value()
+    size = clients.BUFFER_BYTES.value()
     return Limits(
         ByteLimits(
             size,
-            variables.BUFFER_BYTES_PER_KEY.value() or size // 4,
-            variables.BUFFER_BYTES_PER_ADDRESS.value() or size // 2,
+            clients.BUFFER_BYTES_PER_KEY.value() or size // 4,
+            clients.BUFFER_BYTES_PER_ADDRESS.value() or size // 2,
         ),
-        variables.CONNECTIONS_PER_KEY.value(),
-        variables.CONNECTIONS_PER_ADDRESS.value(),
-        variables.STALL_SECONDS.value(),
+        clients.CONNECTIONS_PER_KEY.value(),
+        clients.CONNECTIONS_PER_ADDRESS.value(),
+        clients.STALL_SECONDS.value(),
     )

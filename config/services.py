@@ -13,11 +13,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from config import variables
 from config.embedded import places, postgres, redis
 from config.embedded.errors import ServiceError
 from config.embedded.keeper import restarting
 from config.embedded.usage import usage
+from config.variables import processes
 
 __all__ = [
     "ServiceError",
@@ -42,12 +42,12 @@ POOL_IDLE_SECONDS = 60.0
 
 def database_url() -> str:
     """Return DATABASE_URL, or the address of the embedded PostgreSQL."""
-    return variables.DATABASE_URL.value() or postgres.address(variables.var_dir())
+    return processes.DATABASE_URL.value() or postgres.address(processes.var_dir())
 
 
 def redis_url() -> str:
     """Return REDIS_URL, or the address of the embedded Redis."""
-    return variables.REDIS_URL.value() or redis.address(variables.var_dir())
+    return processes.REDIS_URL.value() or redis.address(processes.var_dir())
 
 
 def child_environment() -> dict[str, str]:
@@ -93,11 +93,11 @@ def running(var_dir: Path | None = None, *, restart: bool = False) -> Iterator[N
     restart: start services again that die during the block.
     Raises: ServiceError if a service can't be started.
     """
-    var_dir = var_dir or variables.var_dir()
+    var_dir = var_dir or processes.var_dir()
     servers: list[postgres.PostgresServer | redis.RedisServer] = []
-    if not variables.DATABASE_URL.value():
+    if not processes.DATABASE_URL.value():
         servers.append(postgres.PostgresServer(var_dir))
-    if not variables.REDIS_URL.value():
+    if not processes.REDIS_URL.value():
         servers.append(redis.RedisServer(var_dir))
     if not servers:
         yield

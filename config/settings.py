@@ -1,41 +1,50 @@
 """Settings of the whole project.
 
 Every value that differs between machines is an environment variable that
-`config/variables.py` declares. An app reads its settings through its `conf.py`.
+`config/variables/` declares. An app reads its settings through its `conf.py`.
 Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
 """
 
 import os
 
-from config import env, variables
+from config import env
 from config.database_url import parse_database_url
 from config.limits import read_limits
 from config.mail import mail_settings
 from config.second_factor import require_second_factor
 from config.secret import secret_key
 from config.services import database_url, redis_url, with_pool
+from config.variables import (
+    accounts,
+    execution,
+    operation,
+    processes,
+    requests,
+    site,
+    wallet,
+)
 from outbox.redis_address import channel_layer_host
 
 BASE_DIR = env.BASE_DIR
-VAR_DIR = variables.var_dir()
+VAR_DIR = processes.var_dir()
 
 # The C implementation of Keccak. It must be selected before eth-hash is imported.
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")
 
-DEBUG = variables.DEBUG.value()
-SECRET_KEY = variables.SECRET_KEY.value() or secret_key(VAR_DIR)
+DEBUG = site.DEBUG.value()
+SECRET_KEY = site.SECRET_KEY.value() or secret_key(VAR_DIR)
 # Staff can give networks any host name, so no list is checked by default. The proxy of a
 # production site checks the names.
-ALLOWED_HOSTS = variables.ALLOWED_HOSTS.value()
-SECRET_KEY_FALLBACKS = variables.SECRET_KEY_FALLBACKS.value()
+ALLOWED_HOSTS = site.ALLOWED_HOSTS.value()
+SECRET_KEY_FALLBACKS = site.SECRET_KEY_FALLBACKS.value()
 
 # Behind TLS, cookies are sent with TLS only, and HSTS makes browsers use it always.
-HTTPS = variables.HTTPS.value()
+HTTPS = site.HTTPS.value()
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-SECURE_HSTS_SECONDS = variables.HSTS_SECONDS.value() if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = variables.HSTS_SUBDOMAINS.value()
+SECURE_HSTS_SECONDS = site.HSTS_SECONDS.value() if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = site.HSTS_SUBDOMAINS.value()
 SECURE_HSTS_PRELOAD = SECURE_HSTS_INCLUDE_SUBDOMAINS
-CSRF_TRUSTED_ORIGINS = variables.CSRF_TRUSTED_ORIGINS.value()
+CSRF_TRUSTED_ORIGINS = site.CSRF_TRUSTED_ORIGINS.value()
 # These two checks ask for HSTS on subdomains, which only the provider can decide.
 SILENCED_SYSTEM_CHECKS = (
     [] if SECURE_HSTS_INCLUDE_SUBDOMAINS else ["security.W005", "security.W021"]
@@ -44,51 +53,51 @@ SILENCED_SYSTEM_CHECKS = (
 # The workers read the limits again; here an invalid value is reported before they start.
 CLIENT_LIMITS = read_limits()
 
-METRICS_TOKEN = variables.METRICS_TOKEN.value()
+METRICS_TOKEN = operation.METRICS_TOKEN.value()
 
 # The service's address in mails. Empty: http://127.0.0.1:PORT.
-PUBLIC_URL = variables.PUBLIC_URL.value()
-PORT = variables.PORT.value()
-KEYS_SIGNUP = variables.KEYS_SIGNUP.value()
-DEMO = variables.DEMO.value()
-HOME_API_KEY = variables.HOME_API_KEY.value()
+PUBLIC_URL = site.PUBLIC_URL.value()
+PORT = processes.PORT.value()
+KEYS_SIGNUP = accounts.KEYS_SIGNUP.value()
+DEMO = site.DEMO.value()
+HOME_API_KEY = site.HOME_API_KEY.value()
 
 # Slug of the network at /v3 on hosts that belong to no network. Empty: the first one.
-DEFAULT_NETWORK = variables.DEFAULT_NETWORK.value()
+DEFAULT_NETWORK = processes.DEFAULT_NETWORK.value()
 
 # The apps read these through their conf.py.
-KEYS_PER_CUSTOMER = variables.KEYS_PER_CUSTOMER.value()
-NODEAPI_CACHE_BYTES = variables.NODEAPI_CACHE_BYTES.value()
-NODEAPI_DATABASE_CONNECTIONS = variables.NODEAPI_DATABASE_CONNECTIONS.value()
-NODEAPI_LOG_CONNECTIONS = variables.NODEAPI_LOG_CONNECTIONS.value()
-NODEAPI_MAX_LOGS = variables.NODEAPI_MAX_LOGS.value()
-NODEAPI_QUERY_TIMEOUT = variables.NODEAPI_QUERY_TIMEOUT.value()
-NODEAPI_FAILED_KEYS_PER_MINUTE = variables.NODEAPI_FAILED_KEYS_PER_MINUTE.value()
-NODEAPI_MAX_BODY_BYTES = variables.NODEAPI_MAX_BODY_BYTES.value()
-NODEAPI_MAX_BATCH_CALLS = variables.NODEAPI_MAX_BATCH_CALLS.value()
-NODEAPI_MAX_BATCH_RESPONSE_BYTES = variables.NODEAPI_MAX_BATCH_RESPONSE_BYTES.value()
-NODEAPI_BATCHES_IN_PROGRESS_BYTES = variables.NODEAPI_BATCHES_IN_PROGRESS_BYTES.value()
-NODEAPI_RECORD_LIMIT_BYTES = variables.NODEAPI_RECORD_LIMIT_BYTES.value()
-NODEAPI_REQUEST_TIMEOUT = variables.NODEAPI_REQUEST_TIMEOUT.value()
-NODEAPI_SLOW_REQUEST_TIMEOUT = variables.NODEAPI_SLOW_REQUEST_TIMEOUT.value()
-NODEAPI_CALL_CONCURRENCY = variables.NODEAPI_CALL_CONCURRENCY.value()
-NODEAPI_CALL_GAS = variables.NODEAPI_CALL_GAS.value()
-NODEAPI_CALL_TIMEOUT = variables.NODEAPI_CALL_TIMEOUT.value()
-NODEAPI_TRACE_CONCURRENCY = variables.NODEAPI_TRACE_CONCURRENCY.value()
-NODEAPI_TRACE_MEMORY_BYTES = variables.NODEAPI_TRACE_MEMORY_BYTES.value()
-NODEAPI_TRACE_RESULT_BYTES = variables.NODEAPI_TRACE_RESULT_BYTES.value()
-NODEAPI_TRACE_SECONDS = variables.NODEAPI_TRACE_SECONDS.value()
-NODEAPI_TRACE_SPOOL_BYTES = variables.NODEAPI_TRACE_SPOOL_BYTES.value()
-NODEAPI_TRACE_OWNER_BYTES = variables.NODEAPI_TRACE_OWNER_BYTES.value()
-NODEAPI_TRACE_TIMEOUT = variables.NODEAPI_TRACE_TIMEOUT.value()
-NODEAPI_TRACE_WORKERS = variables.NODEAPI_TRACE_WORKERS.value()
-NODEAPI_TESTING_METHODS = variables.NODEAPI_TESTING_METHODS.value()
-NODEAPI_SUPPORT_CONTACT = variables.NODEAPI_SUPPORT_CONTACT.value()
-WALLETS_REQUEST_SECONDS = variables.WALLETS_REQUEST_SECONDS.value()
-WALLETS_MAX_PENDING = variables.WALLETS_MAX_PENDING.value()
-WALLETS_TOKEN_DAYS = variables.WALLETS_TOKEN_DAYS.value()
-WALLETS_HISTORY_DAYS = variables.WALLETS_HISTORY_DAYS.value()
-WALLETS_ECHO_TO_REQUESTER = variables.WALLETS_ECHO_TO_REQUESTER.value()
+KEYS_PER_CUSTOMER = accounts.KEYS_PER_CUSTOMER.value()
+NODEAPI_CACHE_BYTES = requests.NODEAPI_CACHE_BYTES.value()
+NODEAPI_DATABASE_CONNECTIONS = requests.NODEAPI_DATABASE_CONNECTIONS.value()
+NODEAPI_LOG_CONNECTIONS = requests.NODEAPI_LOG_CONNECTIONS.value()
+NODEAPI_MAX_LOGS = requests.NODEAPI_MAX_LOGS.value()
+NODEAPI_QUERY_TIMEOUT = requests.NODEAPI_QUERY_TIMEOUT.value()
+NODEAPI_FAILED_KEYS_PER_MINUTE = requests.NODEAPI_FAILED_KEYS_PER_MINUTE.value()
+NODEAPI_MAX_BODY_BYTES = requests.NODEAPI_MAX_BODY_BYTES.value()
+NODEAPI_MAX_BATCH_CALLS = requests.NODEAPI_MAX_BATCH_CALLS.value()
+NODEAPI_MAX_BATCH_RESPONSE_BYTES = requests.NODEAPI_MAX_BATCH_RESPONSE_BYTES.value()
+NODEAPI_BATCHES_IN_PROGRESS_BYTES = requests.NODEAPI_BATCHES_IN_PROGRESS_BYTES.value()
+NODEAPI_RECORD_LIMIT_BYTES = execution.NODEAPI_RECORD_LIMIT_BYTES.value()
+NODEAPI_REQUEST_TIMEOUT = requests.NODEAPI_REQUEST_TIMEOUT.value()
+NODEAPI_SLOW_REQUEST_TIMEOUT = requests.NODEAPI_SLOW_REQUEST_TIMEOUT.value()
+NODEAPI_CALL_CONCURRENCY = execution.NODEAPI_CALL_CONCURRENCY.value()
+NODEAPI_CALL_GAS = execution.NODEAPI_CALL_GAS.value()
+NODEAPI_CALL_TIMEOUT = execution.NODEAPI_CALL_TIMEOUT.value()
+NODEAPI_TRACE_CONCURRENCY = execution.NODEAPI_TRACE_CONCURRENCY.value()
+NODEAPI_TRACE_MEMORY_BYTES = execution.NODEAPI_TRACE_MEMORY_BYTES.value()
+NODEAPI_TRACE_RESULT_BYTES = execution.NODEAPI_TRACE_RESULT_BYTES.value()
+NODEAPI_TRACE_SECONDS = execution.NODEAPI_TRACE_SECONDS.value()
+NODEAPI_TRACE_SPOOL_BYTES = execution.NODEAPI_TRACE_SPOOL_BYTES.value()
+NODEAPI_TRACE_OWNER_BYTES = execution.NODEAPI_TRACE_OWNER_BYTES.value()
+NODEAPI_TRACE_TIMEOUT = execution.NODEAPI_TRACE_TIMEOUT.value()
+NODEAPI_TRACE_WORKERS = execution.NODEAPI_TRACE_WORKERS.value()
+NODEAPI_TESTING_METHODS = requests.NODEAPI_TESTING_METHODS.value()
+NODEAPI_SUPPORT_CONTACT = requests.NODEAPI_SUPPORT_CONTACT.value()
+WALLETS_REQUEST_SECONDS = wallet.WALLETS_REQUEST_SECONDS.value()
+WALLETS_MAX_PENDING = wallet.WALLETS_MAX_PENDING.value()
+WALLETS_TOKEN_DAYS = wallet.WALLETS_TOKEN_DAYS.value()
+WALLETS_HISTORY_DAYS = wallet.WALLETS_HISTORY_DAYS.value()
+WALLETS_ECHO_TO_REQUESTER = wallet.WALLETS_ECHO_TO_REQUESTER.value()
 
 # The only uploaded files are keystores of at most 16 KiB and contract ABIs of at most
 # 512 KiB. Uploads are kept in memory, so that no key material is written to disk.
@@ -129,7 +138,7 @@ MIDDLEWARE = [
 ]
 
 # Off by default, because staff can't open the admin before they have enrolled a device.
-STAFF_SECOND_FACTOR = variables.STAFF_SECOND_FACTOR.value()
+STAFF_SECOND_FACTOR = site.STAFF_SECOND_FACTOR.value()
 OTP_TOTP_ISSUER = "Portcullis"
 if STAFF_SECOND_FACTOR:
     require_second_factor(INSTALLED_APPS, MIDDLEWARE)
@@ -156,7 +165,7 @@ TEMPLATES = [
 # whose address depends on VAR_DIR only, so that it is known before the server runs.
 DATABASES = {
     "default": with_pool(
-        parse_database_url(database_url()), variables.DATABASE_POOL.value()
+        parse_database_url(database_url()), processes.DATABASE_POOL.value()
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -201,8 +210,8 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 # Without collectstatic, files are served from their source folders.
 WHITENOISE_USE_FINDERS = True
 
-globals().update(mail_settings(variables.MAIL_URL.value()))
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = variables.MAIL_FROM.value()
+globals().update(mail_settings(accounts.MAIL_URL.value()))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = accounts.MAIL_FROM.value()
 EMAIL_TIMEOUT = (
     10  # seconds; without it a mail server that does not answer would block a page
 )
@@ -211,9 +220,9 @@ X_FRAME_OPTIONS = "DENY"
 # remove the Origin from our own forms, and CSRF protection would refuse them.
 SECURE_REFERRER_POLICY = "same-origin"
 
-LOG_FORMAT = variables.LOG_FORMAT.value()
-REQUEST_LOG = variables.REQUEST_LOG.value()
-REQUEST_LOG_SLOW_SECONDS = variables.REQUEST_LOG_SLOW_SECONDS.value()
+LOG_FORMAT = operation.LOG_FORMAT.value()
+REQUEST_LOG = operation.REQUEST_LOG.value()
+REQUEST_LOG_SLOW_SECONDS = operation.REQUEST_LOG_SLOW_SECONDS.value()
 
 # The processes of this VAR_DIR share one line a minute about an outage of the database.
 OUTAGE_FILE = VAR_DIR / "database-outage"
@@ -239,7 +248,7 @@ LOGGING = {
             "filters": ["repeats", "outages"],
         }
     },
-    "root": {"handlers": ["console"], "level": variables.LOG_LEVEL.value()},
+    "root": {"handlers": ["console"], "level": operation.LOG_LEVEL.value()},
     "loggers": {
         # py-evm formats a line for each step of a transaction at level 8.
         "eth": {"level": "WARNING"},

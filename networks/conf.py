@@ -1,4 +1,4 @@
-"""Settings of the networks app. Their defaults are declared in config/variables.py."""
+"""Settings of the networks app. Their defaults are declared in config/variables/."""
 
 from __future__ import annotations
 

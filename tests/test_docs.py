@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name as canonical
 
-from config import methods_page, settings_page, variables
+from config import methods_page, settings_page
 from config.lock import pinned
+from config.variables.groups import GROUPS
 from nodeapi.guide.errors import error_entries
 from nodeapi.methods import registry
 from tests.test_walls import FLOORS
@@ -32,7 +33,7 @@ def targets() -> set[str]:
 
 def environment_variables() -> set[str]:
     """Return the names of the settings."""
-    return {one.name for group in variables.GROUPS for one in group.variables}
+    return {one.name for group in GROUPS for one in group.variables}
 
 
 def imported_packages(path: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""Settings of the wallet. Their defaults are declared in config/variables.py."""
+"""Settings of the wallet. Their defaults are declared in config/variables/."""
 
 from __future__ import annotations
 

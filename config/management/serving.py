@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from typing import NoReturn
 
-from config import variables
+from config.variables import operation, processes
 from server import supervisor
 
 LOOPBACK = "127.0.0.1"
@@ -30,10 +30,10 @@ class ListeningSockets:
     """
 
     def __init__(self, host: str) -> None:
-        port = variables.PORT.value()
-        workers = variables.WEB_CONCURRENCY.value()
-        self._drain_seconds = variables.DRAIN_SECONDS.value()
-        self._hang_seconds = variables.WORKER_TIMEOUT_SECONDS.value()
+        port = processes.PORT.value()
+        workers = processes.WEB_CONCURRENCY.value()
+        self._drain_seconds = processes.DRAIN_SECONDS.value()
+        self._hang_seconds = processes.WORKER_TIMEOUT_SECONDS.value()
         self.inner = _inner(workers)
         self.outer = _listen("HOST", host, port, workers)
 
@@ -62,12 +62,12 @@ class ListeningSockets:
 
 def _inner(workers: int) -> list[socket.socket]:
     """Return a socket for each worker's metrics, on consecutive ports."""
-    first = variables.METRICS_PORT.value()
+    first = operation.METRICS_PORT.value()
     if not first:
         return []
-    for problem in variables.open_metrics():
+    for problem in operation.open_metrics():
         raise ValueError(problem)
-    host = variables.METRICS_HOST.value()
+    host = operation.METRICS_HOST.value()
     return [
         _listen("METRICS_HOST", host, first + index, 1)[0] for index in range(workers)
     ]

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import pkgutil
 from dataclasses import fields
+from importlib import import_module
 
 import pytest
 
 from config import variables
+from config.env import Variable
+from config.variables import execution
+from config.variables.groups import GROUPS
 from evm.tracers.record import RECORD_LIMIT_BYTES
 from nodeapi.tracing.pool import PoolLimits
 from tests.test_walls import MODULES
 
-DECLARED = [one for group in variables.GROUPS for one in group.variables]
+DECLARED = [one for group in GROUPS for one in group.variables]
 
 
 def test_every_variable_is_declared_once():
-    assert len({one.name for one in DECLARED}) == len(DECLARED)
-    for one in DECLARED:
-        assert getattr(variables, one.name) is one
+    """Each has a name of its own in one module, and its group is one of GROUPS."""
+    named = [
+        (name, value)
+        for module in pkgutil.iter_modules(variables.__path__, "config.variables.")
+        for name, value in vars(import_module(module.name)).items()
+        if isinstance(value, Variable)
+    ]
+    assert sorted(name for name, _ in named) == sorted(one.name for one in DECLARED)
+    assert all(name == value.name for name, value in named)
 
 
 def test_every_declared_variable_is_read():
@@ -55,12 +66,12 @@ def test_a_default_is_accepted_as_a_value(one, monkeypatch):
 
 def test_defaults_that_other_packages_repeat_agree():
     defaults = {one.name: one.default for one in fields(PoolLimits)}
-    assert defaults["workers"] == variables.NODEAPI_TRACE_WORKERS.default
-    assert defaults["per_key"] == variables.NODEAPI_TRACE_CONCURRENCY.default
-    assert defaults["tasks_per_key"] == variables.NODEAPI_CALL_CONCURRENCY.default
-    assert defaults["seconds"] == variables.NODEAPI_TRACE_SECONDS.default
-    assert defaults["memory_bytes"] == variables.NODEAPI_TRACE_MEMORY_BYTES.default
-    assert defaults["result_bytes"] == variables.NODEAPI_TRACE_RESULT_BYTES.default
-    assert defaults["spool_bytes"] == variables.NODEAPI_TRACE_SPOOL_BYTES.default
-    assert defaults["owner_bytes"] == variables.NODEAPI_TRACE_OWNER_BYTES.default
-    assert variables.NODEAPI_RECORD_LIMIT_BYTES.default == RECORD_LIMIT_BYTES
+    assert defaults["workers"] == execution.NODEAPI_TRACE_WORKERS.default
+    assert defaults["per_key"] == execution.NODEAPI_TRACE_CONCURRENCY.default
+    assert defaults["tasks_per_key"] == execution.NODEAPI_CALL_CONCURRENCY.default
+    assert defaults["seconds"] == execution.NODEAPI_TRACE_SECONDS.default
+    assert defaults["memory_bytes"] == execution.NODEAPI_TRACE_MEMORY_BYTES.default
+    assert defaults["result_bytes"] == execution.NODEAPI_TRACE_RESULT_BYTES.default
+    assert defaults["spool_bytes"] == execution.NODEAPI_TRACE_SPOOL_BYTES.default
+    assert defaults["owner_bytes"] == execution.NODEAPI_TRACE_OWNER_BYTES.default
+    assert execution.NODEAPI_RECORD_LIMIT_BYTES.default == RECORD_LIMIT_BYTES

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from django.db import connections as django_connections
 
-from config import variables
 from config.embedded.postgres import PostgresServer
+from config.variables import processes
 from keys.models import User
 from keys.services import issue_key
 from nodeapi.service import build_endpoint
@@ -31,7 +31,7 @@ def server() -> Iterator[PostgresServer]:
     """The server that holds the test database; it runs again when the test is over."""
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
-    server = PostgresServer(variables.var_dir())
+    server = PostgresServer(processes.var_dir())
     try:
         yield server
     finally:

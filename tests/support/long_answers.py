@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from config import variables
 from config.limits import read_limits
+from config.variables import site
 from jsonrpc.dispatch import Limits
 from jsonrpc.params import Param
 from jsonrpc.registry import MethodRegistry
@@ -71,5 +71,5 @@ endpoint = Endpoint(edge.Service(), registry, limits=Limits(), max_body_bytes=10
 application = edge.Application(
     endpoint,
     limits=read_limits(),
-    trusted_proxies=variables.FORWARDED_ALLOW_IPS.value(),
+    trusted_proxies=site.FORWARDED_ALLOW_IPS.value(),
 )

@@ -10,7 +10,7 @@ from config import env, settings_page
 
 
 class Command(BaseCommand):
-    help = "Write docs/settings.md from config/variables.py."
+    help = "Write docs/settings.md from config/variables/."
 
     # The page depends on code only: neither a database nor valid settings are needed.
     requires_system_checks: list[str] = []

@@ -17,9 +17,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, connection
 
-from config import demo, env, services, variables
+from config import demo, env, services
 from config.management import followers, serving
 from config.run_file import main_path, run_file
+from config.variables import processes
 from networks.masking import mask_url
 from nodeapi.chain.networks import NetworkMismatch
 from server import supervisor
@@ -121,7 +122,7 @@ def _alone() -> Iterator[None]:
 @contextmanager
 def _followers() -> Iterator[None]:
     """Run `manage.py follow` during a `with` block, unless FOLLOW is off."""
-    if not variables.FOLLOW.value():
+    if not processes.FOLLOW.value():
         yield
         return
 

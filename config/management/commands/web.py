@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config import variables
 from config.management import serving
+from config.variables import processes
 from server import supervisor
 
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         serving.leave_on_signals()
         try:
-            sockets = serving.ListeningSockets(variables.HOST.value())
+            sockets = serving.ListeningSockets(processes.HOST.value())
             with sockets.server(dict(os.environ)) as running:
                 self.stdout.write(f"serving at {running.base_url}")
                 self.stdout.flush()

@@ -12,8 +12,8 @@ from django.db import connections
 from django.db.models import QuerySet
 from websockets.exceptions import InvalidStatus
 
-from config import variables
 from config.embedded.postgres import PostgresServer
+from config.variables import processes
 from tests.support.dapps import (
     Owner,
     failure,
@@ -49,7 +49,7 @@ def database() -> Iterator[PostgresServer]:
     """Return the server that holds the test database; it runs again afterwards."""
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
-    server = PostgresServer(variables.var_dir())
+    server = PostgresServer(processes.var_dir())
     try:
         yield server
     finally:
