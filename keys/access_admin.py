@@ -34,7 +34,9 @@ class ApproveForm(DeclineForm):
 
     answer = forms.CharField(max_length=500, required=False, widget=forms.Textarea)
     expires_at = forms.SplitDateTimeField(
-        label="Expires (UTC; empty: never)", required=False, widget=AdminSplitDateTime
+        label="Expires (UTC; empty for never)",
+        required=False,
+        widget=AdminSplitDateTime,
     )
 
 

@@ -19,7 +19,7 @@ FIELD = "account"
 It stands in forms that name no object of the account, so that a choice of another
 account in another window does not change what the form does."""
 
-_LOST = "You can no longer use the account that you had chosen. This is your own."
+_LOST = "You no longer have access to the selected account. This is your own account."
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,8 +193,8 @@ class ApiKeyForm(_ApiKeyForm):
 
     show_secret = forms.BooleanField(
         required=False,
-        help_text="Show the secret once on the next page, to be handed over to a "
-        "machine. Else the customer reveals it in the dashboard.",
+        help_text="Show the secret once on the next page, for use by a program. "
+        "Otherwise the customer reveals it in the dashboard.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -208,7 +208,7 @@ class ApiKeyForm(_ApiKeyForm):
         expires_at = cleaned.get("expires_at")
         is_new = "expires_at" in self.changed_data
         if is_new and expires_at is not None and expires_at <= timezone.now():
-            self.add_error("expires_at", "The expiry has passed already.")
+            self.add_error("expires_at", "The expiry is in the past.")
         return cleaned
 
 
@@ -249,7 +249,9 @@ class ApiKeyAdmin(LongList, KeyActions):
     ]
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "versions__hint"]
-    search_help_text = "Start of an owner's address, part of a name, a hint, or a key."
+    search_help_text = (
+        "Beginning of an owner's email address, part of a name, a hint, or a key."
+    )
     autocomplete_fields = ["owner"]
     filter_horizontal = ["networks"]
 

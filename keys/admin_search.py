@@ -36,7 +36,7 @@ def api_keys_like(term: str) -> QuerySet[ApiKey, Any]:
 
 
 def api_keys_named(term: str) -> list[int]:
-    """Return the id of a key by its number, or the ids of an owner's keys by e-mail."""
+    """Return the id of a key by its number, or the ids of an owner's keys by email."""
     if term.isdecimal():
         number = int(term)
         return [number] if number <= _LARGEST_ID else []
@@ -49,7 +49,7 @@ class SearchByKey:
     """Mixin for admins of objects that belong to a key: search by number or owner."""
 
     search_fields: Any = ["api_key"]
-    search_help_text: Any = "Number of a key, or the whole address of its owner."
+    search_help_text: Any = "Id of a key, or the full email address of its owner."
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -91,7 +91,7 @@ def _actor(event: KeyEvent) -> str:
 
 
 def _end_of(hint: str) -> str:
-    """Return the part of a hint that tells the secrets apart: `…ab12`."""
+    """Return the part of a hint that distinguishes secrets: `…ab12`."""
     return f"…{hint[-4:]}"
 
 
@@ -127,7 +127,7 @@ def _updated(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _note(data: Mapping[str, Any]) -> tuple[str, str]:
     note = shown(str(data.get("note") or ""))
-    return "", f": “{note}”" if note else ": it is empty now"
+    return "", f": “{note}”" if note else ": now empty"
 
 
 def _terms(data: Mapping[str, Any]) -> tuple[str, str]:

@@ -21,7 +21,7 @@ def check_public_url(**_: Any) -> list[CheckMessage]:
     return [
         Error(
             f"PUBLIC_URL is {url!r}.",
-            hint="It is http:// or https:// and a host, as in https://rpc.example.org.",
+            hint="Use http:// or https:// and a host, such as https://rpc.example.org.",
             id="keys.E001",
         )
     ]
@@ -42,7 +42,7 @@ def check_mailed_links(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "PUBLIC_URL is not set: the links in mails lead to 127.0.0.1.",
+            "PUBLIC_URL is not set: links in emails lead to 127.0.0.1.",
             id="keys.W001",
         )
     ]

@@ -32,7 +32,7 @@ class EntitlementForm(_EntitlementForm):
     """
 
     tracers = forms.MultipleChoiceField(
-        label="Tracers (none: all)",
+        label="Tracers (select none for all)",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
@@ -62,7 +62,7 @@ class EntitlementForm(_EntitlementForm):
         cleaned = super().clean() or {}
         expires_at = cleaned.get("expires_at")
         if self.has_changed() and expires_at and expires_at <= timezone.now():
-            self.add_error("expires_at", "The expiry has passed already.")
+            self.add_error("expires_at", "The expiry is in the past.")
         return cleaned
 
 

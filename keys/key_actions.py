@@ -71,13 +71,15 @@ class GrantForm(ConfirmForm):
 
     network = forms.ModelChoiceField(Network.objects.all())
     tracers = forms.MultipleChoiceField(
-        label="Tracers (none: all)",
+        label="Tracers (select none for all)",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     expires_at = forms.SplitDateTimeField(
-        label="Expires (UTC; empty: never)", required=False, widget=AdminSplitDateTime
+        label="Expires (UTC; empty for never)",
+        required=False,
+        widget=AdminSplitDateTime,
     )
     note = forms.CharField(max_length=200, required=False)
 
@@ -185,7 +187,7 @@ class KeyActions(ObjectActions):
     ) -> HttpResponse | None:
         """Show a form for the overlap. When it is submitted, roll the selected key."""
         if queryset.count() != 1:
-            self.message_user(request, "Choose one key to roll.", messages.ERROR)
+            self.message_user(request, "Select one key to roll.", messages.ERROR)
             return None
         form = self._answered(request, RollForm)
         if not form.is_valid():

@@ -25,14 +25,14 @@ WINDOW = timedelta(minutes=15)
 """How long a failure counts, which also is the longest lock-out."""
 
 MAX_FAILURES_OF_PAIR = 5
-"""Most failures for one e-mail address from one IP address."""
+"""Most failures for one email address from one IP address."""
 
 MAX_FAILURES_OF_EMAIL = 100
-"""Most failures for one e-mail address from all IP addresses. The limit is high enough
+"""Most failures for one email address from all IP addresses. The limit is high enough
 that others can hardly lock out its owner, and far too low to guess a password."""
 
 MAX_FAILURES_FROM_IP = 50
-"""Most failures from one IP address, for all e-mail addresses."""
+"""Most failures from one IP address, for all email addresses."""
 
 _LOCK = 0x6C6F6769
 """Number of the advisory lock of this module: "logi" in ASCII."""
@@ -97,5 +97,5 @@ def is_locked_out(email: str, ip: str | None) -> bool:
 
 
 def forgive(email: str, ip: str | None) -> None:
-    """Delete the failures of an e-mail address from one IP address, after a log-in."""
+    """Delete the failures of an email address from one IP address, after a log-in."""
     LoginFailure.objects.filter(email=email, ip=owner_of(ip)).delete()

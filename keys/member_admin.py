@@ -23,10 +23,10 @@ else:
 
 
 class SearchByUsers:
-    """Mixin for admins that are searched by the whole e-mail address of a user.
+    """Mixin for admins that are searched by the whole email address of a user.
 
     by_user: names of the foreign keys to users that are searched.
-    by_text: names of the columns with e-mail addresses that are searched.
+    by_text: names of the columns with email addresses that are searched.
     """
 
     by_user: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class MembershipAdmin(SearchByUsers, ReadOnly, _MembershipAdmin):
     list_filter = ["role"]
     list_select_related = ["account", "member"]
     by_user = ("account", "member")
-    search_help_text = "The whole address of an account or a member."
+    search_help_text = "The full email address of an account or a member."
 
 
 @admin.register(Invitation)
@@ -68,7 +68,7 @@ class InvitationAdmin(SearchByUsers, ReadOnly, _InvitationAdmin):
     list_select_related = ["account", "invited_by"]
     by_user = ("account",)
     by_text = ("email",)
-    search_help_text = "The whole address of an account or an invited person."
+    search_help_text = "The full email address of an account or an invited person."
 
 
 @admin.register(MemberEvent)
@@ -79,7 +79,7 @@ class MemberEventAdmin(SearchByUsers, ReadOnly, _MemberEventAdmin):
     list_filter = ["type"]
     list_select_related = ["account", "actor", "member"]
     by_user = ("account", "actor")
-    search_help_text = "The whole address of an account or an actor."
+    search_help_text = "The full email address of an account or an actor."
 
 
 class ShowsMembers:

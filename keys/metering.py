@@ -225,7 +225,7 @@ class Meter:
                 await self._write(connection)
         except Error as error:
             self.failed_flushes += 1
-            logger.warning("usage waits to be written: %s", error)
+            logger.warning("usage could not be written, and will be retried: %s", error)
         finally:
             self.flushes += 1
             self.flush_seconds += time.perf_counter() - began

@@ -34,7 +34,7 @@ class ApiTokenForm(_ApiTokenForm):
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
         widget=forms.CheckboxSelectMultiple,
-        help_text="Whatever they say, a token may no more than its owner.",
+        help_text="A token never permits more than its owner is permitted.",
     )
 
     class Meta:

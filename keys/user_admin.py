@@ -33,7 +33,7 @@ else:
 
 
 class UserCreationForm(AdminUserCreationForm):
-    """A new user, identified by their e-mail address."""
+    """A new user, identified by their email address."""
 
     class Meta:
         model = User

@@ -20,10 +20,10 @@ LOCKED_OUT = "Too many wrong passwords. Try again in 15 minutes."
 
 
 class EmailForm(forms.Form):
-    """An e-mail address, normalised as in the database."""
+    """An email address, normalised as in the database."""
 
     email = forms.EmailField(
-        label="E-mail address",
+        label="Email address",
         max_length=254,
         validators=[validate_name],
         widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
@@ -34,7 +34,7 @@ class EmailForm(forms.Form):
         return User.objects.normalize_email(self.cleaned_data["email"])
 
 
-if TYPE_CHECKING:  # what it is mixed into; and what is generic for the checker alone
+if TYPE_CHECKING:  # the base class, which is generic for the type checker only
     _LogIn = AuthenticationForm
     _SetPasswordForm = SetPasswordForm[User]
 else:
@@ -59,11 +59,11 @@ class TellsLockOut(_LogIn):
 
 
 class LogInForm(TellsLockOut, AuthenticationForm):
-    """The log-in form: e-mail address and password."""
+    """The log-in form: email address and password."""
 
     error_messages = {
         **AuthenticationForm.error_messages,
-        "invalid_login": "No account has this address and this password.",
+        "invalid_login": "The email address or the password is wrong.",
     }
 
 
@@ -78,7 +78,7 @@ class NewPasswordForm(_SetPasswordForm):
 class CountedPasswordChangeForm(PasswordChangeForm):
     """The old password and a new one. Wrong old passwords count as failed logins.
 
-    Otherwise, a person who finds an open browser could guess without limit.
+    Otherwise, a person with access to an open session could guess without limit.
     """
 
     ip: str | None = None

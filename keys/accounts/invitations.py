@@ -98,7 +98,7 @@ def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
     try:
         mail_joined(membership)
     except OSError as error:
-        logger.error("a mail could not be sent: %s", error)
+        logger.error("an email could not be sent: %s", error)
     request.session[SESSION_KEY] = membership.account_id
     role = membership.get_role_display()
     account = membership.account

@@ -45,7 +45,7 @@ def make_account(token: str, password: str) -> User:
     Raises: LinkUseless if the link is forged, used or expired.
     """
     pk = find_mail(token).pk
-    # Of two clicks at once the later one waits here, and finds it used.
+    # Of two concurrent clicks, the later one waits here, and finds the link used.
     mail = AccountMail.objects.select_for_update().get(pk=pk)
     if mail.used_at is not None or User.objects.filter(email=mail.email).exists():
         raise LinkUseless

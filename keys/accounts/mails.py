@@ -25,11 +25,13 @@ def mail_signup(email: str, ip: str | None) -> None:
     if User.objects.filter(email=email).exists():
         link = mailed_url(reverse("password_reset"))
         context = {"login": mailed_url(reverse("login")), "reset": link}
-        send_text(email, "You have an account", "account/mail/known.txt", context)
+        send_text(
+            email, "You already have an account", "account/mail/known.txt", context
+        )
         return
     link = mailed_url(reverse("signup_confirm", args=[make_token(mail)]))
     context = {"link": link, "ip": ip or ""}
-    send_text(email, "Confirm your address", "account/mail/signup.txt", context)
+    send_text(email, "Confirm your email address", "account/mail/signup.txt", context)
 
 
 def mail_reset(email: str, ip: str | None) -> None:
@@ -42,7 +44,9 @@ def mail_reset(email: str, ip: str | None) -> None:
     if user is None:
         signup = mailed_url(reverse("signup")) if conf.signup_is_open() else ""
         context = {"signup": signup, "ip": ip or ""}
-        send_text(email, "No account", "account/mail/unknown.txt", context)
+        send_text(
+            email, "No account with this address", "account/mail/unknown.txt", context
+        )
         return
     name = urlsafe_base64_encode(force_bytes(user.pk))
     token = default_token_generator.make_token(user)

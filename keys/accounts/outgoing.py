@@ -28,7 +28,7 @@ _LOCK = 0x6D61696C
 
 
 class TooManyMails(Exception):
-    """Raised when an e-mail or IP address has reached its limit of mails."""
+    """Raised when an email or IP address has reached its limit of mails."""
 
 
 @transaction.atomic
@@ -37,7 +37,9 @@ def note_mail(email: str, ip: str | None) -> AccountMail:
 
     Raises: TooManyMails if the address or the client has reached its limit.
     """
-    with connection.cursor() as cursor:  # of two at once the later one sees the other
+    with (
+        connection.cursor() as cursor
+    ):  # of two concurrent requests, the later one counts the earlier
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     now = timezone.now()
     AccountMail.objects.filter(at__lt=now - LIFETIME).delete()

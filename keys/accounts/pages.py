@@ -36,7 +36,7 @@ def mail_form(
     send: Callable[[str, str | None], None],
     template: str,
 ) -> HttpResponse:
-    """Show a form with an e-mail address, and send a mail to the submitted address.
+    """Show a form with an email address, and send a mail to the submitted address.
 
     send: sends exactly one mail, with or without an account, so that neither the
         response nor its duration reveals which addresses have accounts.
@@ -47,11 +47,13 @@ def mail_form(
             send(form.cleaned_data["email"], ip_of(request))
         except TooManyMails:
             status = HTTPStatus.TOO_MANY_REQUESTS
-            form.add_error(None, "Too many mails were asked for. Try again in an hour.")
+            form.add_error(
+                None, "Too many emails were requested. Try again in an hour."
+            )
         except OSError as error:
-            logger.error("a mail could not be sent: %s", error)
+            logger.error("an email could not be sent: %s", error)
             status = HTTPStatus.SERVICE_UNAVAILABLE
-            form.add_error(None, "Mail can't be sent at the moment. Try again later.")
+            form.add_error(None, "Email can't be sent at the moment. Try again later.")
         else:
             return redirect("mail_sent")
     return render(request, template, {"form": form}, status=status)

@@ -65,7 +65,7 @@ class Change(PasswordChangeView):
         _notify(form.user, ip_of(self.request))
         messages.success(
             self.request,
-            "Your password is changed. All other browsers are logged out.",
+            "Your password is changed. All other sessions are logged out.",
         )
         return response
 
@@ -75,4 +75,4 @@ def _notify(user: User, ip: str | None) -> None:
     try:
         mail_password_changed(user, ip)
     except OSError as error:
-        logger.error("a mail could not be sent: %s", error)
+        logger.error("an email could not be sent: %s", error)

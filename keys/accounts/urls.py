@@ -1,4 +1,4 @@
-"""Addresses of the pages about accounts, below `/account/`."""
+"""URLs of the pages about accounts, below `/account/`."""
 
 from __future__ import annotations
 

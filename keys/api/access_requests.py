@@ -33,8 +33,8 @@ class AccessRequestsView(ManagementView):
 
     needs = {"GET": _LOOK}
     filters = {
-        "status": one_of("status", list(AccessStatus.values), "How far it has come."),
-        "key": whole("api_key", "Number of a key."),
+        "status": one_of("status", list(AccessStatus.values), "State of the request."),
+        "key": whole("api_key", "Id of a key."),
         "network": words("network__slug", "Slug of a network."),
     }
 

@@ -48,11 +48,18 @@ class KeysView(ManagementView):
 
     needs = {"GET": LOOK, "POST": Need(Scope.KEYS_WRITE, "keys.add_apikey")}
     filters = {
-        "customer": whole("owner", "Number of a customer."),
-        "customer_email": address("owner__email", "The whole address."),
-        "network": words("networks__slug", "Keys that name this network."),
-        "hint": words("versions__hint", "Of any of its secrets."),
-        "state": one_of("state", list(State.values), "Without it: all but deleted."),
+        "customer": whole("owner", "Id of a customer."),
+        "customer_email": address("owner__email", "Full email address of a customer."),
+        "network": words(
+            "networks__slug",
+            "Slug of a network. Keys for all networks are not included.",
+        ),
+        "hint": words("versions__hint", "Hint of a secret of the key."),
+        "state": one_of(
+            "state",
+            list(State.values),
+            "State of the key. By default, all keys except deleted ones.",
+        ),
     }
 
     @extend_schema(responses=KeyDocument(many=True))

@@ -35,8 +35,8 @@ class CustomersView(ManagementView):
         "POST": Need(Scope.CUSTOMERS_WRITE, "keys.add_user"),
     }
     filters = {
-        "email": address("email", "The whole address."),
-        "is_active": yes_or_no("is_active", "Whether the account is on."),
+        "email": address("email", "Full email address."),
+        "is_active": yes_or_no("is_active", "Whether the account is active."),
     }
 
     @extend_schema(responses=CustomerDocument(many=True))
@@ -62,7 +62,7 @@ class CustomersView(ManagementView):
             is_new = not User.objects.filter(email=email).exists()
             customer = get_or_create_customer(email=email)
             if customer.is_staff:
-                raise Conflict("This is the address of a member of staff.")
+                raise Conflict("This email address belongs to a member of staff.")
         return Response(CustomerDocument(customer).data, 201 if is_new else 200)
 
 

@@ -28,7 +28,8 @@ _SETTINGS = {
 
 _PROBLEM = {
     "type": "object",
-    "description": "RFC 9457. `errors` has messages by field, where fields are wrong.",
+    "description": "Problem details (RFC 9457). `errors` has messages by field if fields "
+    "are invalid.",
     "required": ["type", "title", "status", "detail"],
     "properties": {
         "type": {"type": "string"},

@@ -68,7 +68,7 @@ class KeyDocument(serializers.ModelSerializer[ApiKey]):
     networks: serializers.Field[Any, Any, Any, Any] = serializers.SlugRelatedField(
         slug_field="slug", many=True, read_only=True
     )
-    hints = serializers.SerializerMethodField(help_text="Of the secrets that open.")
+    hints = serializers.SerializerMethodField(help_text="Hints of the valid secrets.")
 
     class Meta:
         model = ApiKey
@@ -257,7 +257,7 @@ class EventDocument(serializers.ModelSerializer[KeyEvent]):
     key = serializers.IntegerField(source="api_key_id")
     actor = serializers.CharField(source="actor.email", default=None)
     actor_role = serializers.CharField(
-        help_text="Of a member who acted for another user's account; else empty."
+        help_text="Role of a member who acted for another user's account. Otherwise empty."
     )
     token = serializers.CharField(source="token.name", default=None)
     data = serializers.JSONField()  # type: ignore[assignment]  # a field's name, too

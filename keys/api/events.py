@@ -17,12 +17,14 @@ class EventsView(ManagementView):
 
     needs = {"GET": Need(Scope.EVENTS_READ, "keys.view_keyevent")}
     filters = {
-        "key": whole("api_key", "Number of a key."),
-        "customer": whole("api_key__owner", "Number of a customer."),
-        "type": one_of("type", list(EventType.values), "What has happened."),
-        "from": moment("at__gte", "Not before this moment."),
-        "to": moment("at__lt", "Before this moment."),
-        "after": whole("pk__gt", "Events with higher numbers, the oldest first."),
+        "key": whole("api_key", "Id of a key."),
+        "customer": whole("api_key__owner", "Id of a customer."),
+        "type": one_of("type", list(EventType.values), "Type of the event."),
+        "from": moment("at__gte", "Earliest time."),
+        "to": moment("at__lt", "Time before which the events occurred."),
+        "after": whole(
+            "pk__gt", "Id of an event. Returns later events, the oldest first."
+        ),
     }
 
     @extend_schema(responses=EventDocument(many=True))

@@ -43,7 +43,7 @@ def words(look_up: str, description: str) -> Filter:
 
 
 def address(look_up: str, description: str) -> Filter:
-    """Return a filter for an e-mail address, normalized like stored addresses."""
+    """Return a filter for an email address, normalized like stored addresses."""
 
     def read(text: str) -> str:
         return User.objects.normalize_email(_text(text))
@@ -90,7 +90,7 @@ def read_filters(request: Request, filters: Mapping[str, Filter]) -> dict[str, A
             except ValueError as error:
                 faults[name] = [str(error)]
         elif name not in OF_PAGES:
-            faults[name] = ["There is no such parameter."]
+            faults[name] = ["Unknown parameter."]
     if faults:
         raise ValidationError(faults)
     return values
@@ -135,7 +135,7 @@ def read_number(text: str) -> int:
 
 def _text(text: str) -> str:
     if "\x00" in text:
-        raise ValueError("NUL is in no text.")
+        raise ValueError("NUL characters are not allowed.")
     return text
 
 

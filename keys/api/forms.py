@@ -32,7 +32,7 @@ class Form(serializers.Serializer[Any]):
         unknown = set(data) - set(self.fields) if isinstance(data, dict) else set()
         if unknown:
             raise serializers.ValidationError(
-                {name: ["There is no such field."] for name in sorted(unknown)}
+                {name: ["Unknown field."] for name in sorted(unknown)}
             )
         return super().to_internal_value(data)
 
@@ -50,7 +50,7 @@ class _BySlug(serializers.SlugRelatedField[_M]):
     def to_internal_value(self, data: Any) -> _M:
         """Return the row. Raises: ValidationError if there is none."""
         if not (isinstance(data, str) and slug_re.match(data)):
-            raise serializers.ValidationError("This is no slug.")
+            raise serializers.ValidationError("This is not a slug.")
         return super().to_internal_value(data)
 
 
@@ -89,8 +89,8 @@ class NewKeyForm(Form):
     staff_note = serializers.CharField(max_length=10_000, allow_blank=True, default="")
     with_secret = serializers.BooleanField(
         default=False,
-        help_text="Make the first secret too, and show it in the answer. Without it "
-        "the customer reveals the secret himself.",
+        help_text="Also create the first secret and return it. Otherwise "
+        "the customer reveals the secret in the dashboard.",
     )
 
 

@@ -30,36 +30,46 @@ class Problem(NamedTuple):
 
 
 PROBLEMS = [
-    Problem("malformed", 400, "Malformed request", "The body is no JSON."),
+    Problem("malformed", 400, "Malformed request", "The body is not JSON."),
     Problem(
-        "invalid", 400, "Invalid request", "A field is wrong; `errors` says which."
+        "invalid", 400, "Invalid request", "A field is invalid. `errors` names it."
     ),
-    Problem("unauthenticated", 401, "No valid token", "No token came, or a bad one."),
+    Problem(
+        "unauthenticated", 401, "No valid token", "The token is missing or invalid."
+    ),
     Problem(
         "forbidden",
         403,
         "Not permitted",
-        "The token lacks the scope, or its owner the permission.",
+        "The token lacks the scope, or its owner lacks the permission.",
     ),
-    Problem("not_found", 404, "Not found", "There is no such thing."),
+    Problem("not_found", 404, "Not found", "The object does not exist."),
     Problem("method_not_allowed", 405, "Method not allowed", "See `Allow`."),
-    Problem("not_acceptable", 406, "Not acceptable", "No such format is offered."),
+    Problem(
+        "not_acceptable",
+        406,
+        "Not acceptable",
+        "The requested format is not available.",
+    ),
     Problem(
         "conflict",
         409,
         "Conflict",
-        "The request is right, but not for what the object is by now.",
+        "The request is valid, but the state of the object does not allow it.",
     ),
     Problem("unsupported_media_type", 415, "Unsupported media type", "Send JSON."),
     Problem(
         "key_reused",
         422,
         "Idempotency key reused",
-        "The `Idempotency-Key` came before, with another request.",
+        "The `Idempotency-Key` was used for another request.",
     ),
     Problem("throttled", 429, "Too many requests", "See `Retry-After`."),
     Problem(
-        "too_costly", 503, "Took too long", "Ask for a shorter time, or less detail."
+        "too_costly",
+        503,
+        "Took too long",
+        "Request a shorter time span, or less detail.",
     ),
 ]
 """All types of errors."""
@@ -72,7 +82,7 @@ class Conflict(exceptions.APIException):
     """Raised when the state of an object does not permit the change."""
 
     status_code = 409
-    default_detail = "The object does not allow this now."
+    default_detail = "The state of the object does not allow this."
 
 
 class KeyReused(exceptions.APIException):
@@ -86,7 +96,7 @@ class TooCostly(exceptions.APIException):
     """Raised when a database query exceeds its time limit."""
 
     status_code = 503
-    default_detail = "This takes too long: ask for a shorter time, or less detail."
+    default_detail = "This takes too long: request a shorter time span, or less detail."
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:

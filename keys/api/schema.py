@@ -25,8 +25,8 @@ _REFUSED = {
 _REPEATABLE = OpenApiParameter(
     "Idempotency-Key",
     location=OpenApiParameter.HEADER,
-    description="Sent again with the same value within 24 hours, the request changes "
-    "nothing more and is answered as before, but for a secret.",
+    description="If the request is repeated with the same value within 24 hours, it "
+    "changes nothing and returns the same response, without the secret.",
 )
 
 

@@ -85,9 +85,9 @@ def read_cursor(text: str, names: Sequence[str]) -> tuple[Any, ...]:
     try:
         values = orjson.loads(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, UnicodeEncodeError, orjson.JSONDecodeError):
-        raise ValueError("This is no cursor of this list.") from None
+        raise ValueError("This is not a cursor of this list.") from None
     if not isinstance(values, list) or len(values) != len(names):
-        raise ValueError("This is no cursor of this list.")
+        raise ValueError("This is not a cursor of this list.")
     return tuple(_typed(name, value) for name, value in zip(names, values, strict=True))
 
 
@@ -100,7 +100,7 @@ def _typed(name: str, value: object) -> Any:
     else:
         is_sound = type(value) is str and "\0" not in value
     if not is_sound:
-        raise ValueError("This is no cursor of this list.")
+        raise ValueError("This is not a cursor of this list.")
     return value
 
 

@@ -60,7 +60,7 @@ class TokenThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: Any) -> bool:
         """Return whether the token's limit permits the request."""
-        if request.auth is None:  # what is public
+        if request.auth is None:  # a public view
             return True
         self._wait = gate.pass_through(("token", request.auth.pk), OF_TOKEN)
         return not self._wait

@@ -51,8 +51,10 @@ class UsageDocument(serializers.Serializer[Any]):
     outcome = serializers.ChoiceField(choices=Outcome.choices, required=False)
     calls = serializers.IntegerField()
     credits = serializers.IntegerField()
-    duration_us = serializers.IntegerField(help_text="Microseconds of all calls.")
-    bytes_out = serializers.IntegerField(help_text="Of all answers.")
+    duration_us = serializers.IntegerField(
+        help_text="Total duration of the calls in microseconds."
+    )
+    bytes_out = serializers.IntegerField(help_text="Total size of the responses.")
     latency_p50_us = serializers.IntegerField(allow_null=True)
     latency_p95_us = serializers.IntegerField(allow_null=True)
     latency_p99_us = serializers.IntegerField(allow_null=True)
@@ -96,7 +98,7 @@ class CsvRenderer(BaseRenderer):
 def _groups(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
-        raise ValueError(f"Some of {', '.join(GROUPS)}, separated by commas.")
+        raise ValueError(f"One or more of {', '.join(GROUPS)}, separated by commas.")
     return names
 
 
@@ -107,23 +109,25 @@ class UsageView(ManagementView):
     renderer_classes = [JSONRenderer, CsvRenderer]
     pagination_class = None
     filters = {
-        "from": moment("since", "The first moment; without it, a day before `to`."),
-        "to": moment("until", "The end, which is not included; without it, now."),
+        "from": moment("since", "Start. By default, one day before `to`."),
+        "to": moment("until", "End, exclusive. By default, now."),
         "group_by": Filter(
-            "groups", _groups, str, f"Some of {', '.join(GROUPS)}, with commas."
+            "groups", _groups, str, f"{', '.join(GROUPS)}, separated by commas."
         ),
-        "interval": one_of("interval", list(INTERVALS), "A sum for each, in UTC."),
+        "interval": one_of("interval", list(INTERVALS), "One total for each, in UTC."),
         "resolution": one_of(
-            "resolution", list(RESOLUTIONS), "Of the rows that are added up; see above."
+            "resolution",
+            list(RESOLUTIONS),
+            "Time span of the rows that are summed; see above.",
         ),
-        "customer": whole("customer", "Number of a customer."),
-        "key": whole("key", "Number of a key."),
+        "customer": whole("customer", "Id of a customer."),
+        "key": whole("key", "Id of a key."),
         "network": words("network", "Slug of a network."),
-        "method": words("method", "A method."),
-        "outcome": one_of("outcome", list(Outcome.values), "How calls ended."),
+        "method": words("method", "Name of a method."),
+        "outcome": one_of("outcome", list(Outcome.values), "Outcome of the calls."),
         "page_size": whole("size", f"{USUAL_PAGE}, or up to {MAX_PAGE}."),
-        "cursor": words("cursor", "As `next` has it."),
-        "format": one_of("format", ["json", "csv"], "The same as by `Accept`."),
+        "cursor": words("cursor", "The cursor in `next`."),
+        "format": one_of("format", ["json", "csv"], "Like `Accept`."),
     }
 
     @extend_schema(

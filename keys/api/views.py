@@ -53,7 +53,9 @@ class Permitted(BasePermission):
         """
         token = request.auth
         if not isinstance(token, ApiToken):
-            raise NotAuthenticated("Authorization: Bearer and a token are required.")
+            raise NotAuthenticated(
+                "The header Authorization: Bearer with a token is required."
+            )
         assert isinstance(view, ManagementView)
         need = view.needs.get(request.method or "")
         if need is None:  # an unsupported method: 405 follows

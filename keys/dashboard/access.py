@@ -29,8 +29,8 @@ from networks.models import Network
 
 MAX_CHANGES_AN_HOUR = 200
 """Most changes by one customer, for all keys together. It is far more than a person
-makes by hand. The limit exists because each change adds a row to the audit log, which
-is never deleted."""
+makes by hand. The limit exists because each change adds a row to the audit log, whose
+rows are never deleted."""
 
 _View = Callable[..., HttpResponseBase]
 

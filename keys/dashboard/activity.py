@@ -32,7 +32,7 @@ _HEADER = ("time (UTC)", "event", "by", "address", "details")
 class Line(NamedTuple):
     """An event as text.
 
-    by: you, another member's e-mail address, support, or the service.
+    by: you, another member's email address, support, or the service.
     role: the role in which another member made the change, or "".
     address: the client's IP address, empty if support made the change. Only owners see
         those of other members.

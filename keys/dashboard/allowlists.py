@@ -25,18 +25,18 @@ MAX_LINES = 10 * MAX_ENTRIES
 _WORDS = {
     AllowlistKind.ORIGIN: (
         "Origins",
-        "Web pages that may call: https://dapp.example, *.dapp.example (subdomains), "
+        "Web pages that can use the key: https://dapp.example, *.dapp.example (subdomains), "
         "localhost:* (any port). One per line.",
     ),
     AllowlistKind.USER_AGENT: (
         "User agents",
-        "A part of the User-Agent header, in upper or lower case. One per line.",
+        "A part of the User-Agent header. Case is ignored. One per line.",
     ),
     AllowlistKind.IP: (
         "IP addresses",
-        "Addresses or networks of your servers: 192.0.2.7, 2001:db8::/32. One per line.",
+        "IP addresses or networks of your servers: 192.0.2.7, 2001:db8::/32. One per line.",
     ),
-    AllowlistKind.METHOD: ("Methods", "The JSON-RPC methods that may be called."),
+    AllowlistKind.METHOD: ("Methods", "The JSON-RPC methods that can be called."),
     AllowlistKind.CONTRACT: (
         "Contract addresses",
         "Checked in calls with an address among their parameters. One per line.",
@@ -175,7 +175,7 @@ def _entries(key: ApiKey) -> dict[AllowlistKind, list[str]]:
 def _report(changed: list[List]) -> str:
     """Return a message about the lists that were saved."""
     if not changed:
-        return "Nothing was changed."
+        return "No changes."
     parts = []
     for one in changed:
         count = len(set(one.values))

@@ -44,7 +44,7 @@ class NameForm(forms.Form):
 
     name = forms.CharField(
         max_length=100,
-        help_text="What it is for, such as the program and where it runs.",
+        help_text="For example, the program that uses the key.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

@@ -39,10 +39,10 @@ EVENTS = 20
 """Lines of the history on a page."""
 
 MEANINGS = {
-    Role.OWNER: "Invites and removes members, and can do all that developers can.",
-    Role.DEVELOPER: "Creates, reveals, rolls, revokes and edits keys, and requests "
+    Role.OWNER: "Can do everything that developers can, and invite and remove members.",
+    Role.DEVELOPER: "Can create, reveal, roll, revoke and edit keys, and request "
     "tracing.",
-    Role.VIEWER: "Sees keys, usage and history. Can't see secrets or change anything.",
+    Role.VIEWER: "Can see keys, usage and history, but no secrets. Can't change anything.",
 }
 """What each role permits, for users."""
 
@@ -50,7 +50,7 @@ _TOO_MANY = "Too many emails were requested. Try again in an hour."
 
 
 class InviteForm(EmailForm):
-    """An e-mail address, and a role."""
+    """An email address and a role."""
 
     role = forms.ChoiceField(choices=Role.choices, initial=Role.DEVELOPER)
 
@@ -65,7 +65,7 @@ class RoleForm(forms.Form):
 class HistoryLine:
     """A change of the members.
 
-    by: you, another member's e-mail address, or the service.
+    by: you, another member's email address, or the service.
     address: the IP address, which owners see.
     """
 
@@ -102,7 +102,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @dashboard_page(to_look=Role.OWNER, to_change=Role.OWNER)
 @require_http_methods(["GET", "HEAD", "POST"])
 def invite_form(request: HttpRequest) -> HttpResponse:
-    """Invite a person by e-mail. Whether they have an account is not revealed."""
+    """Invite a person by email. Whether they have an account is not revealed."""
     form = InviteForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         fields = form.cleaned_data
@@ -213,9 +213,10 @@ def _send(request: HttpRequest, email: str, role: str) -> None:
     try:
         mail_invitation(issued)
     except OSError as error:
-        logger.error("a mail could not be sent: %s", error)
+        logger.error("an email could not be sent: %s", error)
         messages.error(
-            request, "Email can't be sent at the moment. Send it again later."
+            request,
+            "Email can't be sent at the moment. Send the invitation again later.",
         )
     else:
         messages.success(request, f"An invitation was sent to {email}.")

@@ -63,13 +63,13 @@ class AccessForm(forms.Form):
 
     tracers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": "Choose what you need."},
+        error_messages={"required": "Select at least one tracer."},
     )
     reason = forms.CharField(
-        label="What do you need it for?",
+        label="What do you need tracing for?",
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Staff read this, and you get a mail with what they say.",
+        help_text="Support decides on the request and answers by email.",
     )
 
     def __init__(self, network: Network, *args: Any, **kwargs: Any) -> None:
@@ -114,7 +114,9 @@ def ask(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
         except ValidationError as error:
             form.add_error(None, error.messages)
         else:
-            messages.success(request, "Asked. You get a mail when staff have decided.")
+            messages.success(
+                request, "Request sent. You will get an email with the decision."
+            )
             return redirect("dashboard:tracing", pk)
     context = {"key": key, "offer": offer, "form": form}
     return render(request, "dashboard/ask.html", context)

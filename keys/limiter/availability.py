@@ -49,7 +49,8 @@ class Availability:
         if self._error and now >= self._logged_at + LOG_SECONDS:
             self._logged_at = now
             logger.warning(
-                "limits are counted in each process by itself: %s", self._error
+                "Redis is unavailable, and each process counts limits separately: %s",
+                self._error,
             )
 
     async def stop(self) -> None:

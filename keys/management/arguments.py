@@ -18,9 +18,9 @@ def read_key(text: str) -> KeyVersion:
     try:
         return get_key_version(text)
     except KeyVersion.DoesNotExist:
-        raise CommandError("there is no such key") from None
+        raise CommandError("the key does not exist") from None
     except KeyVersion.MultipleObjectsReturned:
-        raise CommandError("several keys have this hint: give the key") from None
+        raise CommandError("several keys have this hint: use the key") from None
 
 
 def read_plan(slug: str | None) -> Plan | None:
@@ -47,5 +47,5 @@ def read_moment(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise CommandError(f"{text!r} is no ISO 8601 date or time") from None
+        raise CommandError(f"{text!r} is not an ISO 8601 date or time") from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -17,7 +17,7 @@ from networks.models import Network, Tracer
 class AccessStatus(models.TextChoices):
     """State of a request for access."""
 
-    PENDING = "pending", "waiting for staff"
+    PENDING = "pending", "pending"
     APPROVED = "approved", "approved"
     DECLINED = "declined", "declined"
     WITHDRAWN = "withdrawn", "withdrawn by the customer"
@@ -67,7 +67,7 @@ class AccessRequest(models.Model):
                 fields=["api_key", "network"],
                 condition=Q(status="pending"),
                 name="access_asked_once",
-                violation_error_message="This has been asked for already.",
+                violation_error_message="There is a pending request already.",
             )
         ]
         indexes = [models.Index(fields=["status", "-id"], name="access_by_status")]

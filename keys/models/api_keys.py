@@ -31,18 +31,19 @@ class ApiKey(models.Model):
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="api_keys")
     name = NameField(max_length=100, blank=True)
     is_enabled = models.BooleanField(
-        default=True, help_text="Reversible; revoking a version is final."
+        default=True,
+        help_text="A disabled key can be enabled again. Revoking is permanent.",
     )
     networks = models.ManyToManyField(
         Network,
         blank=True,
         related_name="api_keys",
-        help_text="None chosen: all networks.",
+        help_text="Select none for all networks.",
     )
     expires_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Expiry of all secrets of the key. Empty: never.",
+        help_text="Expiry of all secrets of the key. Empty for never.",
     )
     staff_note = NoteField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -47,7 +47,7 @@ SETTLED_AFTER = timedelta(hours=1)
 _SETTLED = """
     age("keys_keyevent".xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)
 """
-# Written by a transaction that is older than all that are under way. Its number is that of
+# Written by a transaction that is older than all in progress. Its number is that of
 # the savepoint in which the event was written, given after the event's own: a change that
 # has written an event before this one is older.
 # Source: https://www.postgresql.org/docs/current/functions-info.html

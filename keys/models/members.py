@@ -52,7 +52,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An invitation to an account, for the holder of an e-mail address.
+    """An invitation to an account, for the holder of an email address.
 
     The row is deleted when the invitation is accepted or withdrawn.
     """
@@ -60,7 +60,7 @@ class Invitation(models.Model):
     account = models.ForeignKey(
         User, on_delete=models.CASCADE, related_name="invitations"
     )
-    email = EmailField("e-mail address")
+    email = EmailField("email address")
     role = models.CharField(max_length=16, choices=Role.choices)
     digest = models.CharField(
         max_length=64,
@@ -146,5 +146,5 @@ class MemberEvent(AppendOnly):
 
     @property
     def subject(self) -> str:
-        """The e-mail address of the member or invited person that was changed."""
+        """The email address of the member or invited person that was changed."""
         return self.member.email if self.member else self.email

@@ -14,12 +14,21 @@ from legible.fields import NameField
 class Scope(models.TextChoices):
     """A permission of a token. The values never change."""
 
-    CUSTOMERS_READ = "customers:read", "look at customers"
-    CUSTOMERS_WRITE = "customers:write", "make customers, switch them on and off"
-    KEYS_READ = "keys:read", "look at keys and all that hangs on them"
+    CUSTOMERS_READ = "customers:read", "read customers"
+    CUSTOMERS_WRITE = (
+        "customers:write",
+        "create customers, activate and deactivate them",
+    )
+    KEYS_READ = (
+        "keys:read",
+        "read keys and their secrets' hints, allowlists, entitlements, limits and requests",
+    )
     KEYS_WRITE = "keys:write", "issue, change, roll, revoke and delete keys"
     LIMITS_WRITE = "limits:write", "change plans and limits of keys"
-    ENTITLEMENTS_WRITE = "entitlements:write", "grant tracing, decide on requests"
+    ENTITLEMENTS_WRITE = (
+        "entitlements:write",
+        "grant tracing, decide requests for access",
+    )
     USAGE_READ = "usage:read", "read usage"
     EVENTS_READ = "events:read", "read events"
 

@@ -21,12 +21,12 @@ class Span(models.IntegerChoices):
 class Outcome(models.TextChoices):
     """Result of a call."""
 
-    OK = metering.OK, "answered"
-    CLIENT_ERROR = metering.CLIENT_ERROR, "wrong request"
-    DENIED = metering.DENIED, "not granted"
-    LIMITED = metering.LIMITED, "over a limit"
-    SERVER_ERROR = metering.SERVER_ERROR, "failed here"
-    TIMEOUT = metering.TIMEOUT, "took too long"
+    OK = metering.OK, "success"
+    CLIENT_ERROR = metering.CLIENT_ERROR, "client error"
+    DENIED = metering.DENIED, "denied"
+    LIMITED = metering.LIMITED, "rate limited"
+    SERVER_ERROR = metering.SERVER_ERROR, "server error"
+    TIMEOUT = metering.TIMEOUT, "timeout"
 
 
 class UsageFields(models.Model):

@@ -1,4 +1,4 @@
-"""Users, identified by their e-mail addresses."""
+"""Users, identified by their email addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from legible.fields import EmailField, NameField
 
 
 class UserManager(BaseUserManager["User"]):
-    """Creates users, who are identified by their e-mail address."""
+    """Creates users, who are identified by their email address."""
 
     def create_user(
         self, email: str, password: str | None = None, **fields: Any
@@ -31,7 +31,7 @@ class UserManager(BaseUserManager["User"]):
         return (email or "").strip().lower()
 
     def get_by_natural_key(self, username: str | None) -> User:
-        """Return the user with an e-mail address. Raises: User.DoesNotExist."""
+        """Return the user with an email address. Raises: User.DoesNotExist."""
         return self.get(email=self.normalize_email(username))
 
     def create_superuser(
@@ -44,10 +44,10 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractUser):
-    """A staff user, customer or wallet user, identified by their e-mail address."""
+    """A staff user, customer or wallet user, identified by their email address."""
 
     username = None  # type: ignore[assignment]  # Django's documented way to drop it
-    email = EmailField("e-mail address", unique=True)
+    email = EmailField("email address", unique=True)
     first_name = NameField("first name", max_length=150, blank=True)
     last_name = NameField("last name", max_length=150, blank=True)
 

@@ -37,7 +37,7 @@ def secret_revoked(version: KeyVersion, by: User | None) -> None:
             api_key=api_key,
             kind=NoticeKind.SECRETS,
             mark=f"revoked {version.pk}",
-            subject=f"{api_key}: a secret was revoked by support",
+            subject=f"{api_key}: support has revoked a secret",
             template="keys/mail/secret_revoked.txt",
             context={"version": version},
         )
@@ -56,7 +56,7 @@ def key_rolled(
             api_key=api_key,
             kind=NoticeKind.SECRETS,
             mark=f"rolled {version.pk}",
-            subject=f"{api_key}: rolled by support",
+            subject=f"{api_key}: support has rolled the key",
             template="keys/mail/key_rolled.txt",
             context={
                 "version": version,
@@ -73,7 +73,7 @@ def key_deleted(api_key: ApiKey, by: User | None) -> None:
             api_key=api_key,
             kind=NoticeKind.SECRETS,
             mark="deleted",
-            subject=f"{api_key}: deleted by support",
+            subject=f"{api_key}: support has deleted the key",
             template="keys/mail/key_deleted.txt",
             context={"link": mailed_url(reverse("dashboard:keys"))},
         )

@@ -103,7 +103,7 @@ def _has_enough(user: User, now: datetime) -> bool:
     recent = user.notices.filter(created_at__gt=now - timedelta(days=1))
     has_enough = recent.filter(until__gt=F("created_at")).count() >= MAX_A_DAY
     if has_enough:
-        logger.warning("user %s gets no more mails about keys today", user.pk)
+        logger.warning("user %s gets no more emails about keys today", user.pk)
     return has_enough
 
 
@@ -155,7 +155,7 @@ def send(pk: int) -> bool:
                 name=f"notice-{notice.pk}-{notice.created_at.timestamp():.0f}",
             )
         except OSError as error:
-            logger.error("a mail could not be sent: %s", error)
+            logger.error("an email could not be sent: %s", error)
             notice.attempts += 1
             delay = timedelta(minutes=2 ** min(notice.attempts, 10))
             notice.next_at = now + min(delay, MAX_DELAY)

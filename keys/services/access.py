@@ -38,7 +38,7 @@ def request_access(
     api_key = lock(api_key)
     opened = api_key.networks.all()
     if opened and network not in opened:
-        raise ValidationError(f"The key does not open {network}.")
+        raise ValidationError(f"The key has no access to {network}.")
     wanted = list(dict.fromkeys(tracers))
     lacking = [tracer for tracer in wanted if tracer not in network.tracers]
     if lacking or not network.tracers:
@@ -49,7 +49,7 @@ def request_access(
     if api_key.access_requests.filter(requested_at__gt=since).count() >= (
         MAX_REQUESTS_A_DAY
     ):
-        raise ValidationError("These are too many requests for one day.")
+        raise ValidationError("The limit of requests per day is reached.")
     request = AccessRequest(
         api_key=api_key,
         network=network,
@@ -131,7 +131,9 @@ def _lock_pending(request: AccessRequest) -> AccessRequest:
         "api_key__owner", "network", "requested_by"
     ).get(pk=request.pk)
     if request.status != AccessStatus.PENDING:
-        raise ValidationError(f"This request is decided: {request.status}.")
+        raise ValidationError(
+            f"This request has already been decided: {request.status}."
+        )
     return request
 
 

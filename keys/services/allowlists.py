@@ -56,7 +56,7 @@ def set_allowlist(
     Raises: ValidationError for malformed entries, unknown methods and too many entries.
     """
     if kind not in AllowlistKind.values:
-        raise ValidationError(f"There are no allowlists of the kind {kind!r}.")
+        raise ValidationError(f"Unknown kind of allowlist: {kind!r}.")
     api_key = lock(api_key)
     wanted, messages = _read(api_key, AllowlistKind(kind), values)
     if messages:
@@ -101,9 +101,9 @@ def _unknown_methods(api_key: ApiKey, names: Iterable[str]) -> list[str]:
     for name in reported[:MAX_SUGGESTIONS]:
         similar = similar_method(name, served)
         hint = f" Did you mean {similar}?" if similar else ""
-        messages.append(f"There is no method {name!r}.{hint}")
+        messages.append(f"Unknown method: {name}.{hint}")
     if more := len(reported) - len(messages):
-        messages.append(f"{more} more names are unknown too.")
+        messages.append(f"{more} more names are unknown.")
     return messages
 
 

@@ -12,7 +12,7 @@ from outbox.streams import ACCOUNT, wallet
 
 @transaction.atomic
 def get_or_create_customer(*, email: str) -> User:
-    """Return the user with an e-mail address. A new user has no password.
+    """Return the user with an email address. A new user has no password.
 
     Raises: ValidationError if the address is malformed.
     """

@@ -39,7 +39,7 @@ def grant_entitlement(
     api_key = lock(api_key)
     opened = api_key.networks.all()
     if opened and network not in opened:
-        raise ValidationError(f"The key does not open {network}.")
+        raise ValidationError(f"The key has no access to {network}.")
     place = {"api_key": api_key, "network": network, "capability": capability}
     entitlement = Entitlement.objects.filter(**place).first() or Entitlement(**place)
     is_new = entitlement.pk is None

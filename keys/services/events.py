@@ -79,7 +79,7 @@ def lock(api_key: ApiKey) -> ApiKey:
 def require_future(expires_at: datetime | None) -> None:
     """Raise ValidationError for an expiry that has passed."""
     if expires_at is not None and expires_at <= timezone.now():
-        raise ValidationError({"expires_at": "The expiry has passed already."})
+        raise ValidationError({"expires_at": "The expiry is in the past."})
 
 
 def as_text(moment: datetime | None) -> str | None:

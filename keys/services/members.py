@@ -59,9 +59,9 @@ class IssuedInvitation:
 def invite(
     *, account: User, email: str, role: str, actor: Actor = SYSTEM
 ) -> IssuedInvitation:
-    """Invite the holder of an e-mail address, who may or may not be a user.
+    """Invite the holder of an email address, who may or may not be a user.
 
-    An earlier invitation of the same address becomes useless.
+    An earlier invitation of the same address becomes invalid.
 
     Raises: ValidationError for an invalid address or role, for a member's address, for
         too many members, and if the actor is not an owner.
@@ -93,7 +93,7 @@ def invite(
 
 @transaction.atomic
 def withdraw_invitation(*, invitation: Invitation, actor: Actor = SYSTEM) -> None:
-    """Make an invitation useless.
+    """Withdraw an invitation, so that its link becomes invalid.
 
     Raises: ValidationError if the actor is not an owner, and if the invitation was
         accepted or withdrawn before.
@@ -101,12 +101,12 @@ def withdraw_invitation(*, invitation: Invitation, actor: Actor = SYSTEM) -> Non
     account = _lock(invitation.account, actor)
     found = account.invitations.filter(pk=invitation.pk).first()
     if found is None:
-        raise ValidationError("This invitation was accepted or withdrawn before.")
+        raise ValidationError("This invitation was already accepted or withdrawn.")
     _withdraw(found, actor)
 
 
 def find_invitation(token: str) -> Invitation:
-    """Return the invitation of a link. Looking at it does not use it up.
+    """Return the invitation of a link, which remains valid.
 
     Raises: InvitationUseless.
     """
@@ -198,7 +198,7 @@ def leave_account(*, account: User, user: User, actor: Actor) -> None:
     """
     if account.pk == user.pk:
         raise ValidationError(
-            "This account is your own. It always has you as an owner."
+            "This is your own account, and you are always an owner of it."
         )
     User.objects.select_for_update(no_key=True).get(pk=account.pk)
     found = Membership.objects.select_related("account", "member")

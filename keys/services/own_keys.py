@@ -63,7 +63,7 @@ def create_first_key(*, owner: User, name: str, actor: Actor) -> IssuedKey:
     if ApiKey.objects.kept().filter(owner=owner).exists():
         raise ValidationError(
             "There is a key already. Its secret was shown once: roll the key to get "
-            "another secret."
+            "a new one."
         )
     key = create_own_key(owner=owner, name=name, networks=[], actor=actor)
     return reveal_key(api_key=key, actor=actor)
@@ -77,5 +77,7 @@ def enable_own_key(*, api_key: ApiKey, actor: Actor) -> ApiKey:
     """
     api_key = lock(api_key)
     if is_held(api_key):
-        raise ValidationError("Support has disabled this key, and can enable it.")
+        raise ValidationError(
+            "Support has disabled this key. Only support can enable it."
+        )
     return enable_key(api_key=api_key, actor=actor)

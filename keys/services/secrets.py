@@ -80,7 +80,9 @@ def reveal_key(*, api_key: ApiKey, actor: Actor = SYSTEM) -> IssuedKey:
     """
     api_key = lock(api_key)
     if api_key.versions.exists():
-        raise ValidationError("This key was revealed before: roll it to get another.")
+        raise ValidationError(
+            "This key was already revealed. Roll it to get a new secret."
+        )
     return _issue(api_key, None, actor)
 
 
@@ -112,10 +114,10 @@ def roll_key(
         exceed MAX_LIVE_VERSIONS during the overlap.
     """
     if overlap not in OVERLAPS:
-        raise ValidationError("The overlap is none of those that are offered.")
+        raise ValidationError("This overlap is not available.")
     api_key = lock(api_key)
     if not api_key.versions.exists():
-        raise ValidationError("This key has no secret yet: reveal it.")
+        raise ValidationError("This key has no secret yet. Reveal it first.")
     end = timezone.now() + overlap
     old = list(api_key.versions.unended())
     for version in old:
@@ -147,7 +149,7 @@ def revoke_version(
     lock(version.api_key)
     version = KeyVersion.objects.get(pk=version.pk)
     if version.revoked_at is not None:
-        raise ValidationError(f"{version.hint} was revoked already.")
+        raise ValidationError(f"{version.hint} is already revoked.")
     version.revoked_at = timezone.now()
     version.revoked_by = actor.user
     version.revoke_reason = reason
@@ -212,6 +214,6 @@ def _issue(api_key: ApiKey, expires_at: datetime | None, actor: Actor) -> Issued
 def _require_room(api_key: ApiKey) -> None:
     if api_key.versions.unended().count() >= MAX_LIVE_VERSIONS:
         raise ValidationError(
-            f"A key has at most {MAX_LIVE_VERSIONS} live secrets: roll it without "
+            f"A key has at most {MAX_LIVE_VERSIONS} valid secrets: roll it without "
             "overlap, or revoke one."
         )

@@ -39,7 +39,9 @@ def issue_token(
     Raises: ValidationError for an invalid value, and if the owner is not staff.
     """
     if not (owner.is_staff and owner.is_active):
-        raise ValidationError({"owner": "Tokens are for active members of staff."})
+        raise ValidationError(
+            {"owner": "Only active members of staff can have tokens."}
+        )
     require_future(expires_at)
     secret = key_format.make_key(key_format.TOKEN_PREFIX)
     token = ApiToken(

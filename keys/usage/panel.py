@@ -43,7 +43,7 @@ class Chosen:
         chosen = cls(*(query.get(name, getattr(cls(), name)) for name in _CHOICES))
         for name, known in _CHOICES.items():
             if getattr(chosen, name) not in known:
-                raise UnknownChoice(f"{name} is one of {', '.join(known)}")
+                raise UnknownChoice(f"{name} has to be one of {', '.join(known)}")
         return chosen
 
     def query(self, **changes: str) -> str:

@@ -110,7 +110,7 @@ function value(field) {
   try {
     return field.read();
   } catch (error) {
-    field.control.setCustomValidity(`This is not JSON: ${error.message}`);
+    field.control.setCustomValidity(`Invalid JSON: ${error.message}`);
     return undefined;
   }
 }
@@ -298,7 +298,7 @@ async function show(response, started) {
   part("headers").textContent = [...response.headers].map(([name, held]) => `${name}: ${held}`).join("\n");
   part("body").textContent = indented(text);
   part("cut").hidden = isWhole;
-  part("cut").textContent = "The rest was not read. The exported calls return all of it.";
+  part("cut").textContent = "The response is cut off here. The exported calls return all of it.";
   showError(isWhole ? errorOf(text) : undefined);
   part("answer").hidden = false;
 }
@@ -331,7 +331,7 @@ async function run() {
     part("state").textContent = "";
   } catch (error) {
     const stopped = error.name === "AbortError";
-    part("state").textContent = stopped ? "Stopped." : `There was no response: ${error.message}.`;
+    part("state").textContent = stopped ? "Stopped." : `No response: ${error.message}.`;
   } finally {
     running = undefined;
     part("run").textContent = "Run";

@@ -59,7 +59,7 @@ function addIcon(text) {
       told.textContent = `Copied ${what}`;
     } catch {
       getSelection().selectAllChildren(text);
-      told.textContent = `Selected ${what}, to be copied by hand`;
+      told.textContent = `Selected ${what}. Copy it with the keyboard.`;
     }
     setTimeout(() => {
       delete button.dataset.done;
@@ -85,7 +85,7 @@ for (const text of document.querySelectorAll("[data-copy]:not([data-copy-text])"
       say(button, "Copied", `Copied ${what}`);
     } catch {
       getSelection().selectAllChildren(text);
-      say(button, "Selected", `Selected ${what}, to be copied by hand`);
+      say(button, "Selected", `Selected ${what}. Copy it with the keyboard.`);
     }
     button.focus();
   });

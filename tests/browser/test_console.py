@@ -137,7 +137,7 @@ def test_what_is_left_out_and_what_is_an_object_are_sent_so(context, live) -> No
     block.fill('{"blockNumber": ')
     page.get_by_role("button", name="Run").click()
     fault = block.evaluate("field => field.validationMessage")
-    assert fault.startswith("This is not JSON")
+    assert fault.startswith("Invalid JSON")
     expect(page.get_by_role("heading", name="Response")).to_be_hidden()
 
 
@@ -166,7 +166,7 @@ def test_long_answer_is_cut(context, live: Live) -> None:
     page = console(context, "?method=debug_traceBlockByNumber")
     page.get_by_label("options").fill('{"enableMemory": true}')  # the struct logger
     run(page, live.new_key(may_trace=True))
-    expect(page.get_by_text("The rest was not read.")).to_be_visible()
+    expect(page.get_by_text("The response is cut off here.")).to_be_visible()
     assert 2**18 < len(page.locator("#body").inner_text()) < 2**21
 
 

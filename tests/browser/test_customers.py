@@ -39,7 +39,7 @@ def test_five_clicks_from_sign_up_to_the_first_call(
 ) -> None:
     page = context.new_page()
     page.goto("/account/signup")
-    page.get_by_label("E-mail address").fill("quick@example.org")
+    page.get_by_label("Email address").fill("quick@example.org")
     page.get_by_role("button", name="Send the email").click()  # 1
     expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
     page.goto(mailed_path(live, "/account/signup"))  # 2: the link in the mail
@@ -62,7 +62,7 @@ def test_from_sign_up_to_the_first_answer(context: BrowserContext, live: Live) -
     page = context.new_page()
     page.goto("/")
     page.get_by_role("main").get_by_role("link", name="Sign up").click()
-    page.get_by_label("E-mail address").fill("new@example.org")
+    page.get_by_label("Email address").fill("new@example.org")
     page.get_by_role("button", name="Send the email").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Check your email")
 
@@ -115,9 +115,9 @@ def test_request_is_approved_and_the_trace_works(
     page.get_by_role("link", name="Request access").click()
     for name in ("prestateTracer", "flatCallTracer"):
         page.get_by_role("checkbox", name=name).uncheck()
-    page.get_by_label("What do you need it for?").fill("To look into reverts")
+    page.get_by_label("What do you need tracing for?").fill("To look into reverts")
     page.get_by_role("button", name="Send the request").click()
-    expect(page.get_by_role("status").first).to_contain_text("Asked")
+    expect(page.get_by_role("status").first).to_contain_text("Request sent")
 
     staff = browser.new_context(base_url=live.base_url)
     sign_in(staff, live, boss)
@@ -143,7 +143,7 @@ def test_request_is_approved_and_the_trace_works(
     expect(page.get_by_role("main")).to_contain_text("Welcome")
     page.get_by_role("link", name="Explore").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Explore")
-    assert "You have asked" not in page.content()
+    assert "see a network yet" not in page.content()
     wait_until(lambda: "Tracing on sample: approved" in live.log())
 
 

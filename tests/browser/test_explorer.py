@@ -105,7 +105,7 @@ def test_an_anonymous_visitor_finds_a_payment(context: BrowserContext) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == receiver
 
     page.get_by_role("link", name="Log in").last.click()
-    expect(page.get_by_label("E-mail", exact=False)).to_be_visible()
+    expect(page.get_by_label("Email", exact=False)).to_be_visible()
 
 
 def test_an_address_is_found_by_its_beginning_and_paged(
@@ -162,9 +162,9 @@ def test_staff_see_decoded_calls_and_upload_an_abi(
     expect(page.get_by_label("ABI", exact=True)).to_have_value(json.dumps(ABI))
     look(page, "abis-failing")
     page.get_by_label("Contract address").fill(checksummed(COIN))
-    page.get_by_label("For everybody").check()
+    page.get_by_label("For everyone").check()
     page.get_by_role("button", name="Upload").click()
-    expect(page.get_by_role("row").filter(has_text="everybody")).to_contain_text("Coin")
+    expect(page.get_by_role("row").filter(has_text="everyone")).to_contain_text("Coin")
     look(page, "abis")
 
     page.goto(f"/explore/tokens/tx/{name_of(PAYMENT)}")

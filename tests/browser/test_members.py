@@ -22,7 +22,7 @@ def invite(page: Page, email: str, role: str) -> None:
     page.goto("/dashboard/")
     page.get_by_role("link", name="Members").click()
     page.get_by_role("link", name="Invite", exact=True).click()
-    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Email address").fill(email)
     page.get_by_role("radio", name=re.compile(f"^{role}")).check()
     page.get_by_role("button", name="Send the invitation").click()
     expect(page.get_by_role("status")).to_contain_text(f"was sent to {email}")
@@ -53,7 +53,7 @@ def test_new_person_joins_works_and_is_removed(
 
     other.get_by_role("link", name="Indexer").click()
     other.get_by_role("link", name="Roll…").click()
-    other.get_by_role("radio", name="at once").check()
+    other.get_by_role("radio", name="immediately").check()
     other.get_by_role("button", name="Roll the key").click()
     secret = copied(other, "the key")
     live.secrets.append(secret)
@@ -81,7 +81,7 @@ def test_new_person_joins_works_and_is_removed(
     answer = other.reload()
     assert answer is not None and answer.status == 404
     other.goto("/dashboard/")
-    expect(other.get_by_role("status")).to_contain_text("You can no longer use")
+    expect(other.get_by_role("status")).to_contain_text("You no longer have access")
     theirs.close()
 
 
@@ -101,7 +101,7 @@ def test_user_joins_and_switches_between_accounts(
     page = theirs.new_page()
     page.goto(mailed_path(live, "/account/invitations"))
     page.get_by_role("main").get_by_role("link", name="Log in").click()
-    page.get_by_label("E-mail address").fill(consultant.email)
+    page.get_by_label("Email address").fill(consultant.email)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
     page.get_by_role("button", name="Join").click()

@@ -150,13 +150,13 @@ def test_lookalikes_of_a_permit_get_no_sentence(
     data = permit()
     data["domain"]["name"] = "Another token"
     look(page, "permit-refuted", of(asked_data(dapp, data)))
-    expect(page.get_by_text("does not confirm the domain")).to_be_visible()
+    expect(page.get_by_text("does not confirm the signed domain")).to_be_visible()
     expect(page.locator(".summary")).to_have_count(0)
     renamed = permit()
     renamed["types"]["Permit"][2]["name"] = "amount"
     renamed["message"]["amount"] = 1
     look(page, "permit-lookalike", of(asked_data(dapp, renamed)))
-    expect(page.get_by_text("does not know this kind of data")).to_be_visible()
+    expect(page.get_by_text("does not know this type of data")).to_be_visible()
     expect(page.locator(".summary")).to_have_count(0)
 
 
@@ -167,7 +167,7 @@ def test_unknown_data_is_a_tree(context: BrowserContext, dapp: Dapp) -> None:
     expect(page.get_by_text("Hello, Bob!")).to_be_visible()
     batch = sample("PermitBatch(", {**PERMIT2_DOMAIN, "chainId": CHAIN_ID})
     look(page, "permit2-refuted", of(asked_data(dapp, batch)))
-    expect(page.get_by_text("does not confirm the domain")).to_be_visible()
+    expect(page.get_by_text("does not confirm the signed domain")).to_be_visible()
 
 
 def test_transaction_says_what_it_would_do(context: BrowserContext, dapp: Dapp) -> None:
@@ -238,7 +238,7 @@ def test_consent_page_follows_what_is_ticked(
     look(page, "consent-watch-only")
     page.get_by_role("checkbox", name="Sample chain").uncheck()
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("status")).to_contain_text("may now do")
+    expect(page.get_by_role("status")).to_contain_text("now has the permissions")
     granted = Session.objects.get(dapp=dapp).scopes
     assert list(granted) == [SCOPE]
     assert "personal_sign" not in granted[SCOPE].methods
@@ -271,7 +271,7 @@ def test_empty_pages_name_the_first_step(context: BrowserContext, user: User) ->
     page.get_by_role("link", name="create an account").click()
     page.get_by_label("Label").fill("First")
     page.get_by_label("Passphrase", exact=False).first.fill(PASSPHRASE)
-    page.get_by_label("Passphrase again").fill(PASSPHRASE)
+    page.get_by_label("Repeat the passphrase").fill(PASSPHRASE)
     page.get_by_role("button", name="Create").click()
     look(page, "new-key")
     look(page, "requests-without-dapp", "/wallet/")

@@ -112,7 +112,7 @@ def test_declining_requires_a_reason_and_mails_it(
     decline_access(request=asked, answer="Only on <paid> plans.", actor=Actor(staff))
     assert not Entitlement.objects.exists()
     send_waiting()
-    assert "It is declined." in mail.outbox[0].body
+    assert "The request is declined." in mail.outbox[0].body
     assert "Only on <paid> plans." in mail.outbox[0].body
     event = KeyEvent.objects.latest("id")
     assert event.type == EventType.ACCESS_DECLINED
@@ -125,9 +125,9 @@ def test_request_is_decided_once(asked: AccessRequest) -> None:
     assert not mail.outbox
     decisions: list[Callable[..., Any]] = [approve_access, withdraw_request]
     for decide in decisions:
-        with pytest.raises(ValidationError, match="is decided: withdrawn"):
+        with pytest.raises(ValidationError, match="been decided: withdrawn"):
             decide(request=asked)
-    with pytest.raises(ValidationError, match="is decided: withdrawn"):
+    with pytest.raises(ValidationError, match="been decided: withdrawn"):
         decline_access(request=asked, answer="no")
     assert not Entitlement.objects.exists()
 
@@ -138,7 +138,7 @@ def test_same_is_asked_once_at_a_time(asked: AccessRequest) -> None:
         "network": asked.network,
         "reason": "still",
     }
-    with pytest.raises(ValidationError, match="asked for already"):
+    with pytest.raises(ValidationError, match="a pending request already"):
         request_access(**again)
     decline_access(request=asked, answer="no")
     assert request_access(**again).status == AccessStatus.PENDING
@@ -150,7 +150,7 @@ def test_what_makes_no_sense_is_not_asked(api_key: ApiKey, alpha: Network) -> No
     alpha.save()
     api_key.networks.set([alpha])
     wishes: list[tuple[dict[str, Any], str]] = [
-        ({"network": beta, "reason": "x"}, "does not open beta"),
+        ({"network": beta, "reason": "x"}, "has no access to beta"),
         ({"tracers": ["muxTracer"], "reason": "x"}, "does not offer muxTracer"),
         ({"reason": " "}, "cannot be blank"),
         ({"reason": "x" * 1001}, "at most 1000 characters"),
@@ -165,14 +165,14 @@ def test_number_of_requests_a_day_is_limited(api_key: ApiKey, alpha: Network) ->
     wish: dict[str, Any] = {"api_key": api_key, "network": alpha, "reason": "x"}
     for _ in range(MAX_REQUESTS_A_DAY):
         withdraw_request(request=request_access(**wish))
-    with pytest.raises(ValidationError, match="too many requests for one day"):
+    with pytest.raises(ValidationError, match="limit of requests per day"):
         request_access(**wish)
     AccessRequest.objects.update(requested_at=timezone.now() - timedelta(days=1))
     assert request_access(**wish).status == AccessStatus.PENDING
 
 
 def test_approval_that_makes_no_sense_decides_nothing(asked: AccessRequest) -> None:
-    with pytest.raises(ValidationError, match="passed already"):
+    with pytest.raises(ValidationError, match="in the past"):
         approve_access(request=asked, expires_at=timezone.now())
     asked.refresh_from_db()
     assert asked.status == AccessStatus.PENDING

@@ -175,9 +175,9 @@ def test_entitlement_that_makes_no_sense_is_not_granted(staff: Client) -> None:
     row = {"network": alpha.pk, "capability": "trace"}
     for rows, told in (
         ([{**row, "tracers": ["newTracer"]}], "newTracer is not one of the available"),
-        ([{**row, "expires_at_0": "2020-01-01"}], "The expiry has passed already."),
+        ([{**row, "expires_at_0": "2020-01-01"}], "The expiry is in the past."),
         ([row, row], "Please correct the duplicate data for network and capability"),
-        ([{**row, "network": beta.pk}], "The key does not open beta."),
+        ([{**row, "network": beta.pk}], "The key has no access to beta."),
     ):
         if "expires_at_0" in rows[0]:
             rows[0]["expires_at_1"] = "00:00"

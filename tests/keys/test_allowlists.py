@@ -242,9 +242,9 @@ def test_unknown_method_is_rejected_with_the_most_similar_one(api_key: ApiKey) -
             values=["eth_call", "eth_getBlockbyHash", "eth_blocknumbr", "foo_zzzzzz"],
         )
     assert caught.value.messages == [
-        "There is no method 'eth_getBlockbyHash'. Did you mean eth_getBlockByHash?",
-        "There is no method 'eth_blocknumbr'. Did you mean eth_blockNumber?",
-        "There is no method 'foo_zzzzzz'.",
+        "Unknown method: eth_getBlockbyHash. Did you mean eth_getBlockByHash?",
+        "Unknown method: eth_blocknumbr. Did you mean eth_blockNumber?",
+        "Unknown method: foo_zzzzzz.",
     ]
     assert values(api_key) == []
 
@@ -268,7 +268,7 @@ def test_few_of_many_unknown_methods_are_compared_with_the_served_ones(
     assert len(compared) == services.MAX_SUGGESTIONS
     messages = caught.value.message_dict["values"]
     assert messages[services.MAX_SUGGESTIONS :] == [
-        f"{300 - services.MAX_SUGGESTIONS} more names are unknown too.",
+        f"{300 - services.MAX_SUGGESTIONS} more names are unknown.",
         "300 entries are too many: a list has at most 30.",
     ]
 
@@ -291,7 +291,7 @@ def test_all_lists_are_replaced_at_once_or_not_at_all(api_key: ApiKey) -> None:
         "origin": [
             "'https://b.example/path' is not an origin. Did you mean https://b.example?"
         ],
-        "method": ["There is no method 'eth_cal'. Did you mean eth_call?"],
+        "method": ["Unknown method: eth_cal. Did you mean eth_call?"],
     }
     assert not AllowlistEntry.objects.exists()
     right = {AllowlistKind.ORIGIN: ["a.example"], AllowlistKind.IP: ["192.0.2.7"]}
@@ -302,7 +302,7 @@ def test_all_lists_are_replaced_at_once_or_not_at_all(api_key: ApiKey) -> None:
 
 
 def test_wrong_kind_or_entry_changes_nothing(api_key: ApiKey) -> None:
-    with pytest.raises(ValidationError, match="of the kind 'colour'"):
+    with pytest.raises(ValidationError, match="Unknown kind of allowlist: 'colour'"):
         set_allowlist(api_key=api_key, kind="colour", values=["red"])
     with pytest.raises(ValidationError, match="is not an origin"):
         set_allowlist(api_key=api_key, kind=ORIGIN, values=["a.example", "*"])

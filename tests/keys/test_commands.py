@@ -85,8 +85,8 @@ def test_key_for_all_networks_names_none() -> None:
     ("arguments", "message"),
     [
         (["--network", "gamma"], "there is no network 'gamma'"),
-        (["--expires", "soon"], "'soon' is no ISO 8601 date"),
-        (["--expires", "2020-01-01"], "passed already"),
+        (["--expires", "soon"], "'soon' is not an ISO 8601 date"),
+        (["--expires", "2020-01-01"], "in the past"),
         (["--owner", "nobody"], "valid email"),
     ],
 )
@@ -110,11 +110,11 @@ def test_key_is_revoked_by_itself_or_by_its_hint() -> None:
 
 
 def test_key_that_cannot_be_revoked_is_named_as_the_reason() -> None:
-    with pytest.raises(CommandError, match="no such key"):
+    with pytest.raises(CommandError, match="the key does not exist"):
         output("revoke_key", "nk_none", "--reason", "x")
     key = issue().strip()
     output("revoke_key", key, "--reason", "x")
-    with pytest.raises(CommandError, match="revoked already"):
+    with pytest.raises(CommandError, match="already revoked"):
         output("revoke_key", key, "--reason", "x")
 
 
@@ -166,11 +166,11 @@ def test_tracing_is_withdrawn_where_it_was_granted() -> None:
     ("arguments", "message"),
     [
         (["--network", "gamma"], "there is no network 'gamma'"),
-        (["--network", "beta"], "does not open beta"),
-        (["--network", "alpha", "--expires", "soon"], "'soon' is no ISO 8601 date"),
-        (["--network", "alpha", "--expires", "2020-01-01"], "passed already"),
+        (["--network", "beta"], "has no access to beta"),
+        (["--network", "alpha", "--expires", "soon"], "'soon' is not an ISO 8601 date"),
+        (["--network", "alpha", "--expires", "2020-01-01"], "in the past"),
         (["--network", "alpha", "--tracers", "x"], "there is no tracer 'x'; there are"),
-        (["--network", "alpha", "--tracers", "none"], "did you mean --withdraw"),
+        (["--network", "alpha", "--tracers", "none"], "use --withdraw to withdraw"),
     ],
 )
 def test_mistake_in_a_grant_grants_nothing_anywhere(

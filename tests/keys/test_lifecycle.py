@@ -62,10 +62,10 @@ def test_key_is_revealed_once(owner: User) -> None:
     assert not api_key.versions.exists()
     issued = reveal_key(api_key=api_key, actor=Actor(owner, "192.0.2.7"))
     assert is_well_formed(issued.secret)
-    with pytest.raises(ValidationError, match="roll it to get another"):
+    with pytest.raises(ValidationError, match="Roll it to get a new"):
         reveal_key(api_key=api_key)
     revoke_version(version=issued.version, reason="leaked")
-    with pytest.raises(ValidationError, match="roll it to get another"):
+    with pytest.raises(ValidationError, match="Roll it to get a new"):
         reveal_key(api_key=api_key)
     event = KeyEvent.objects.get(type=EventType.REVEALED)
     assert (event.actor, event.actor_ip) == (owner, "192.0.2.7")
@@ -116,9 +116,9 @@ def test_key_has_three_live_secrets_at_most(issued: IssuedKey) -> None:
 def test_overlap_that_is_not_offered_and_key_without_secret_are_not_rolled(
     owner: User, issued: IssuedKey
 ) -> None:
-    with pytest.raises(ValidationError, match="none of those"):
+    with pytest.raises(ValidationError, match="overlap is not available"):
         roll_key(api_key=issued.api_key, overlap=timedelta(days=365))
-    with pytest.raises(ValidationError, match="reveal it"):
+    with pytest.raises(ValidationError, match="Reveal it first"):
         roll_key(api_key=create_key(owner=owner))
     assert KeyVersion.objects.count() == 1
 

@@ -228,7 +228,7 @@ def test_grant_that_expires_is_reported_before(key: ApiKey, alpha: Network) -> N
 def test_what_staff_do_to_secrets_is_reported(issued: IssuedKey, staff: Actor) -> None:
     rolled = roll_key(api_key=issued.api_key, actor=staff)
     send_waiting()
-    assert subjects() == ["Indexer: rolled by support"]
+    assert subjects() == ["Indexer: support has rolled the key"]
     body = mail.outbox[0].body
     assert rolled.version.hint in body
     assert issued.version.hint in body
@@ -236,11 +236,11 @@ def test_what_staff_do_to_secrets_is_reported(issued: IssuedKey, staff: Actor) -
     assert rolled.secret not in body
     revoke_version(version=rolled.version, reason="leaked on a forum", actor=staff)
     send_waiting()
-    assert subjects()[1] == "Indexer: a secret was revoked by support"
+    assert subjects()[1] == "Indexer: support has revoked a secret"
     assert "leaked on a forum" in mail.outbox[1].body
     delete_key(api_key=issued.api_key, actor=staff)
     send_waiting()
-    assert subjects()[2] == "Indexer: deleted by support"
+    assert subjects()[2] == "Indexer: support has deleted the key"
     assert len(mail.outbox) == 3
 
 
@@ -296,7 +296,7 @@ def test_mail_is_sent_later_if_the_mail_server_is_unavailable(
     Notice.objects.update(next_at=timezone.now())
     run()
     run()
-    assert subjects() == ["Indexer: a secret was revoked by support"]
+    assert subjects() == ["Indexer: support has revoked a secret"]
 
 
 def test_change_by_staff_is_announced_after_its_commit(
@@ -491,7 +491,7 @@ def test_users_choose_their_mails(
     assert page.count(" checked") == len(NoticeKind)
     wanted = [NoticeKind.QUOTA, NoticeKind.TRACING]
     answer = browser.post("/account/", {"wanted": wanted}, follow=True)
-    assert "Your choice of emails is saved." in answer.content.decode()
+    assert "Saved." in answer.content.decode()
     assert answer.content.decode().count(" checked") == 2
     revoke_version(version=issued.version, reason="leaked", actor=staff)
     send_waiting()

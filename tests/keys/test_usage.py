@@ -149,8 +149,8 @@ def test_a_panel_has_the_share_of_failed_calls(api_key, network):
         "25.0%",
     )
     assert shown.outcomes == [
-        ("answered", "30", "75.0%"),
-        ("took too long", "10", "25.0%"),
+        ("success", "30", "75.0%"),
+        ("timeout", "10", "25.0%"),
     ]
     assert [shape.css for shape in shown.plots[0].shapes] == [
         "outcome-ok",
@@ -160,7 +160,7 @@ def test_a_panel_has_the_share_of_failed_calls(api_key, network):
 
 @pytest.mark.parametrize("query", [{"range": "2h"}, {"by": "id"}, {"of": "<script>"}])
 def test_what_cannot_be_shown_is_refused(query):
-    with pytest.raises(UnknownChoice, match="is one of"):
+    with pytest.raises(UnknownChoice, match="has to be one of"):
         Chosen.from_query(query)
 
 

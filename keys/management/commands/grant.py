@@ -17,9 +17,7 @@ from networks.models import Network
 
 
 class Command(BaseCommand):
-    help = (
-        "Grant a key tracing on networks. It replaces earlier terms on these networks."
-    )
+    help = "Grant tracing on networks to a key. Replaces its earlier grants on these networks."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("key", help="the key, or its hint: nk_4fGh…Z91k")
@@ -28,7 +26,7 @@ class Command(BaseCommand):
             action="append",
             required=True,
             metavar="SLUG",
-            help="a network; can be given several times",
+            help="slug of a network; can be repeated",
         )
         terms = parser.add_argument_group("terms")
         terms.add_argument(
@@ -69,7 +67,9 @@ class Command(BaseCommand):
 def _grant(version: KeyVersion, network: Network, options: dict[str, Any]) -> None:
     tracers = read_tracers(options["tracers"])
     if not tracers:
-        raise CommandError("no tracers are nothing to grant: did you mean --withdraw?")
+        raise CommandError(
+            "--tracers needs at least one tracer; use --withdraw to withdraw tracing"
+        )
     grant_entitlement(
         api_key=version.api_key,
         network=network,

@@ -22,7 +22,7 @@ class Command(BaseCommand):
             "--owner",
             required=True,
             metavar="EMAIL",
-            help="e-mail address of the staff user in whose name the program acts",
+            help="email address of the staff user for whom the program acts",
         )
         parser.add_argument("--name", required=True, help="name of the program")
         parser.add_argument(
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             action="append",
             required=True,
             choices=Scope.values,
-            help="a permission of the token; can be given several times",
+            help="a scope of the token; can be repeated",
         )
         parser.add_argument(
             "--expires",
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         email = User.objects.normalize_email(options["owner"])
         owner = User.objects.filter(email=email).first()
         if owner is None:
-            raise CommandError(f"no user has the address {email}")
+            raise CommandError(f"no user has the email address {email}")
         try:
             issued = issue_token(
                 owner=owner,

@@ -25,7 +25,7 @@ class Command(BaseCommand):
             "--owner",
             required=True,
             metavar="EMAIL",
-            help="e-mail address of the customer; a missing customer is created",
+            help="email address of the customer, who is created if necessary",
         )
         parser.add_argument("--name", default="", help="name of the key")
         parser.add_argument(
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="SLUG",
-            help="a network that the key can access; default: all networks",
+            help="slug of a network for which the key is valid; default: all networks",
         )
         parser.add_argument(
             "--plan",

@@ -10,9 +10,9 @@ from keys.notices.job import run
 
 
 class Command(BaseCommand):
-    help = "Send mails about quotas, expiries, and changes by staff that are due."
+    help = "Send the emails about quotas, expiries and changes by staff that are due."
 
     def handle(self, *args: Any, **options: Any) -> None:
         queued, sent = run()
-        done = f"{queued} mails queued, {sent} sent."
+        done = f"{queued} emails queued, {sent} sent."
         self.stdout.write(self.style.SUCCESS(done))

@@ -28,9 +28,9 @@ function pagePairing(wallet, store, windows) {
   }
 
   async function askUser() {
-    if (!isSecureContext) throw new Error("the page is not secure");
+    if (!isSecureContext) throw new Error("the page is not a secure context");
     const opened = windows.show("about:blank"); // at once, because browsers require a click
-    if (!opened) throw new Error("the browser has opened no window");
+    if (!opened) throw new Error("the browser blocked the window");
     const [verifier, state] = [random(), random()];
     const hashed = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
     const asked = new URLSearchParams({
@@ -41,7 +41,7 @@ function pagePairing(wallet, store, windows) {
     opened.location.href = `${wallet}/wallet/connect?${asked}`;
     const code = await answerFrom(opened, state);
     const response = await exchange({ code, code_verifier: verifier });
-    if (!response.ok) throw new Error("the wallet gave no token");
+    if (!response.ok) throw new Error("the wallet returned no token");
     const { token } = await response.json();
     store.keep({ token, tokenSince: Date.now(), session: undefined });
   }
@@ -62,7 +62,7 @@ function pagePairing(wallet, store, windows) {
         unwatch();
         removeEventListener("message", hear);
         if (code) resolve(code);
-        else reject(new Error("the user did not let the page ask"));
+        else reject(new Error("the user denied the connection"));
       }
 
       addEventListener("message", hear);

@@ -39,7 +39,7 @@ function walletSocket(wallet, store, pairing) {
     });
     if (!isOpen) {
       await checkToken({ inAnyCase: true }); // browsers hide why it was rejected
-      throw new Error("the socket does not open");
+      throw new Error("the socket could not be opened");
     }
     socket.onclose = (event) => lose(event.code, shown);
     pause = FIRST_PAUSE;

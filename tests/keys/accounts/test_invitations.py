@@ -83,7 +83,7 @@ def test_new_person_chooses_a_password_and_joins(owner: Client, alice: User) -> 
     send(owner, role="viewer")
     link = link_in(the_mail())
     browser = Client()
-    assert "Choose the password" in page(browser.get(link))
+    assert "Choose a password" in page(browser.get(link))
     weak = browser.post(link, {"new_password1": "short", "new_password2": "short"})
     assert 'class="errorlist"' in page(weak)
     assert not User.objects.filter(email=BOB).exists()
@@ -292,7 +292,7 @@ def test_mails_are_limited(owner: Client) -> None:
 def test_invitation_waits_for_the_mail_server(owner: Client, settings) -> None:
     working = settings.EMAIL_BACKEND
     settings.EMAIL_BACKEND = "tests.keys.accounts.test_signup.NoServer"
-    assert "Send it again later" in page(send(owner))
+    assert "Send the invitation again later" in page(send(owner))
     settings.EMAIL_BACKEND = working
     resend = f"/dashboard/members/invitations/{Invitation.objects.get().pk}/resend"
     assert "was sent" in page(owner.post(resend, follow=True))
@@ -348,5 +348,5 @@ def test_withdrawing_twice_is_an_error(alice: User) -> None:
     invitation = invite(account=alice, email=BOB, role="viewer").invitation
     stale = Invitation.objects.get(pk=invitation.pk)
     withdraw_invitation(invitation=invitation)
-    with pytest.raises(Exception, match="accepted or withdrawn before"):
+    with pytest.raises(Exception, match="already accepted or withdrawn"):
         withdraw_invitation(invitation=stale)

@@ -119,7 +119,7 @@ def test_reset_does_not_reveal_who_has_an_account(client, user) -> None:
     assert len(answers) == 1
     assert "/account/reset/" in the_mail(0)
     for number in (1, 2):
-        assert "There is no active\naccount" in the_mail(number)
+        assert "which has\nno active account" in the_mail(number)
         assert "/account/reset/" not in the_mail(number)
 
 

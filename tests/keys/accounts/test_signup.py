@@ -109,7 +109,7 @@ def test_known_and_unknown_addresses_are_answered_alike(client: Client) -> None:
     assert len(answers) == 1
     assert "/account/signup/" in the_mail(0)
     for number in (1, 2):
-        assert "which has one already" in the_mail(number)
+        assert "which already has an" in the_mail(number)
         assert "/account/signup/" not in the_mail(number)
 
 

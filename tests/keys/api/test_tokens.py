@@ -29,7 +29,7 @@ def test_command_issues_a_token_that_works(staff: User) -> None:
     made = json.loads(out.getvalue())
     assert made["scopes"] == ["keys:read"]
     assert Program(made["token"]).ask("GET", "keys").status_code == 200
-    with pytest.raises(CommandError, match="no user has the address"):
+    with pytest.raises(CommandError, match="no user has the email address"):
         call_command("issue_api_token", **{**options, "owner": "no@example.org"})
 
 

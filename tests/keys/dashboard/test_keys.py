@@ -37,7 +37,7 @@ def test_key_is_made_and_revealed_once(customer: Customer, alpha) -> None:
     assert "no-store" in shown["Cache-Control"]
     assert f"/alpha/v3/{secret}" in text(shown)
     again = customer.client.post(customer.path("reveal"), follow=True)
-    assert "revealed before" in text(again)
+    assert "already revealed" in text(again)
     for path in ("", "connect", "activity", "roll", "allowlists", "tracing"):
         assert secret[7:-4] not in customer.page(path)
     assert customer.events() == ["key.created", "key.revealed"]
@@ -94,7 +94,7 @@ def test_pages_name_the_plan_and_what_it_allows(customer: Customer) -> None:
         customer.page()
     )
     set_limits(api_key=customer.key, plan=gold, credits_per_second=20)
-    own = "Plan <b>Gold</b>, with terms of your own: 20 credits per second, burst 100."
+    own = "Plan <b>Gold</b>, with custom limits: 20 credits per second, burst 100."
     assert own in customer.page()
     assert '<td data-label="plan">Gold</td>' in text(customer.client.get(KEYS))
 
@@ -209,7 +209,7 @@ def test_secret_is_revoked_when_its_end_is_typed(customer: Customer) -> None:
     assert state_of(customer.key) == State.REVOKED
     assert customer.events()[-1] == "key.revoked"
     again = customer.client.post(customer.path(path), {"typed": end}, follow=True)
-    assert "was revoked already" in text(again)
+    assert "is already revoked" in text(again)
 
 
 def test_key_is_deleted_when_its_name_is_typed(customer: Customer) -> None:
@@ -264,7 +264,7 @@ def test_customers_whose_keys_are_made_by_staff_make_none(
 ) -> None:
     settings.KEYS_PER_CUSTOMER = 0
     customer.post("delete", typed="First")
-    assert "Support creates it" in text(customer.client.get(KEYS))
+    assert "Ask support to create one" in text(customer.client.get(KEYS))
     customer.client.post("/dashboard/keys/new", {"name": "mine"})
     assert not ApiKey.objects.kept().exists()
 

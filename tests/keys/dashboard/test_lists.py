@@ -80,7 +80,7 @@ def test_list_that_was_not_changed_is_not_written(customer: Customer) -> None:
     assert sorted(event.data["kind"] for event in events) == ["ip", "origin"]
     same = {**opened, "shown-origin": "a.example", "typed-origin": "a.example"}
     answer = customer.client.post(customer.path("allowlists"), same, follow=True)
-    assert "Nothing was changed." in text(answer)
+    assert "No changes." in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_tracing_names_what_was_granted_on_each_network(
     page = customer.page("tracing")
     assert "callTracer<span" in page
     assert f"Granted until {until:%Y-%m-%d %H:%M} UTC" in page
-    assert "The grant ended on" in page
+    assert "The grant expired on" in page
     assert page.count(": granted") == 1
     assert page.count(": not granted") == 2
 
@@ -183,15 +183,15 @@ def test_access_is_asked_for_once_and_can_be_withdrawn(
     assert customer.post("tracing/alpha", **form).status_code == 302
     asked = AccessRequest.objects.get()
     assert (asked.tracers, asked.requested_by) == (["callTracer"], customer.user)
-    assert "not decided yet" in customer.page("tracing")
+    assert "; pending." in customer.page("tracing")
     again = customer.post("tracing/alpha", **form)
-    assert "asked for already" in text(again)
+    assert "a pending request already" in text(again)
     assert AccessRequest.objects.count() == 1
     withdrawal = f"tracing/requests/{asked.pk}/withdraw"
     assert customer.post(withdrawal).status_code == 302
     assert "withdrawn by the customer" in customer.page("tracing")
     twice = customer.client.post(customer.path(withdrawal), follow=True)
-    assert "This request is decided" in text(twice)
+    assert "This request has already been decided" in text(twice)
     assert customer.post("tracing/alpha", **form).status_code == 302
 
 

@@ -96,7 +96,7 @@ def test_removed_member_is_told_and_continues_in_their_own_account(
     client = join(customer, Role.OWNER)
     Membership.objects.all().delete()
     page = client.get("/dashboard/")
-    assert "You can no longer use the account" in text(page)
+    assert "You no longer have access to the selected account" in text(page)
     assert page.context["request"].acting.is_own
     assert SESSION_KEY not in client.session
     assert "no longer" not in text(client.get("/dashboard/"))
@@ -222,7 +222,7 @@ def test_last_owner_can_not_leave(customer: Customer) -> None:
     for method in (customer.client.get, customer.client.post):
         refused = method(f"{MEMBERS}/leave", follow=True)
         assert refused.redirect_chain[-1][0] == MEMBERS
-        assert "This account is your own" in text(refused)
+        assert "This is your own account" in text(refused)
     assert role_in(customer.user, customer.user) == Role.OWNER
     assert not MemberEvent.objects.exists()
     with pytest.raises(IntegrityError, match="member_of_another"), transaction.atomic():
