@@ -113,7 +113,7 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
     def has_end_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("wallets.change_dapp")
 
-    @admin.action(description="Disconnect from its user", permissions=["end"])
+    @admin.action(description="Disconnect for its user", permissions=["end"])
     def disconnect(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
         for dapp in queryset.order_by("pk"):
             disconnect_dapp(dapp=dapp, cause=_cause(request))
@@ -195,7 +195,7 @@ class BlockedDappAdmin(LongList, _BlockedDappAdmin):
         )
         return super().get_queryset(request).annotate(known_to=users)
 
-    @admin.display(description="users who know it")
+    @admin.display(description="users")
     def users(self, blocked: Any) -> str:
         users = int(blocked.known_to)
         return f"more than {MAX_USERS:,}" if users > MAX_USERS else f"{users:,}"
@@ -268,7 +268,7 @@ class PairingAdmin(Search, ReadOnly, _AnyAdmin):
     list_display = ["ident", "label", "user", "created_at", "expires_at", "used_at"]
     list_select_related = ["user"]
     search_fields = ["ident"]
-    search_help_text = "Whole address of a user, or origin of a page."
+    search_help_text = "Full email address of a user, or origin of a page."
     fields = ["user", "kind", "ident", "label", "created_at", "expires_at", "used_at"]
 
     condition = staticmethod(pairings_named)
@@ -279,7 +279,7 @@ class AccountAdmin(Search, ReadOnly, _AnyAdmin):
     list_display = ["address", "namespace", "label", "user", "created_at"]
     list_select_related = ["user"]
     search_fields = ["address"]
-    search_help_text = "Address of an account, or whole address of a user."
+    search_help_text = "Address of an account, or full email address of a user."
     ordering = ["-id"]
     fields = ["user", "namespace", "address", "label", "position", "created_at"]
 

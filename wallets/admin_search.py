@@ -79,5 +79,5 @@ class SearchByDapp(Search):
     """An admin of rows that belong to dapps."""
 
     search_fields: Any = ["dapp"]
-    search_help_text: Any = "Whole address of a user, origin or name of a dapp."
+    search_help_text: Any = "Full email address of a user, or origin or name of a dapp."
     condition = staticmethod(rows_of_dapps_named)

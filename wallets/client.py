@@ -1,7 +1,7 @@
 """A dapp's side of the wallet, for programs and bots.
 
-    token = await pair("https://wallet.example", "BCDF-GHJK-LMNP")  # once; keep it
-    token = await renew("https://wallet.example", token)  # at each start; keep it, too
+    token = await pair("https://wallet.example", "BCDF-GHJK-LMNP")  # once; store it
+    token = await renew("https://wallet.example", token)  # at each start; store it, too
     async with await connect("wss://wallet.example/ws/dapp", token) as wallet:
         session = await wallet.call("wallet_createSession", {"optionalScopes": …})
         number = await wallet.invoke("eip155:1", "eth_blockNumber")
@@ -213,7 +213,7 @@ async def connect(
 async def pair(wallet: str, code: str) -> str:
     """Exchange the code that the user has read on their wallet's page for a token.
 
-    wallet: its address, `https://wallet.example`.
+    wallet: its URL, `https://wallet.example`.
     Raises: PairingRefused; OSError when the wallet can't be reached.
     """
     return await asyncio.to_thread(_exchange, wallet, code=code)

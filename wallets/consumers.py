@@ -58,7 +58,7 @@ class DappConsumer(SocketConsumer):
         peer = self._peer = Peer(self._hub, room, writer, token.pk, handshake)
         room.members.add(peer)
         await room.refreshed()
-        if not writer.is_open:  # disconnected meanwhile
+        if not writer.is_open:  # disconnected in the meantime
             raise Rejected(403, Refusal.BAD_TOKEN.value)
         peer.begin()
         offered = self.scope.get("subprotocols") or ()
@@ -88,7 +88,7 @@ class DappConsumer(SocketConsumer):
         Raises: Rejected.
         """
         if self._hub.presence.waiting >= limits.MAX_HANDSHAKES:
-            raise Rejected(503, "too many connect at once")
+            raise Rejected(503, "too many handshakes in progress")
         try:
             token = await self._hub.presence.admit(handshake)
         except DatabaseError as error:

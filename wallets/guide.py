@@ -65,7 +65,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def wallet_errors() -> Section:
     """Return the errors of the wallet for `/docs/errors`, sorted by code."""
     text = (
-        "Dapps get these over the WebSocket of the wallet. Calls of a chain, made with "
+        "Dapps get these errors over the WebSocket of the wallet. Calls made with "
         "wallet_invokeMethod, can also fail with the errors above."
     )
     found = sorted(
@@ -94,20 +94,21 @@ def bounds() -> list[Bound]:
     days = f"{conf.token_lifetime().days} days"
     minutes = f"{conf.request_lifetime().total_seconds() / 60:g} min"
     return [
-        Bound("Time for the user to answer", minutes, "WALLETS_REQUEST_SECONDS"),
+        Bound("Time for the user's decision", minutes, "WALLETS_REQUEST_SECONDS"),
         Bound(
             "Pending requests of one user",
             f"{conf.max_pending_requests()}",
             "WALLETS_MAX_PENDING",
         ),
         Bound("Lifetime of a token after its last use", days, "WALLETS_TOKEN_DAYS"),
-        Bound("Lifetime of a page's code", f"{PAGE_CODE_LIFETIME.seconds} s"),
+        Bound("Lifetime of a page's pairing code", f"{PAGE_CODE_LIFETIME.seconds} s"),
         Bound(
-            "Lifetime of a program's code", f"{PROGRAM_CODE_LIFETIME.seconds // 60} min"
+            "Lifetime of a program's pairing code",
+            f"{PROGRAM_CODE_LIFETIME.seconds // 60} min",
         ),
         Bound("Sockets of a dapp", f"{MAX_SOCKETS}"),
         Bound("Calls a second on a socket", f"{limits.CALLS_PER_SECOND:g}"),
-        Bound("Calls at once on a socket", f"{limits.BURST:g}"),
+        Bound("Burst of calls on a socket", f"{limits.BURST:g}"),
         Bound("Calls in progress on a socket", f"{limits.MAX_CALLS}"),
         Bound("Calls in a batch", f"{limits.MAX_BATCH_CALLS}"),
         Bound("Subscriptions of a socket", f"{limits.MAX_SUBSCRIPTIONS}"),

@@ -51,7 +51,9 @@ def ensure() -> ApiKey:
     api_key = ApiKey.objects.filter(owner=owner).first()
     if api_key is None:
         api_key = create_key(
-            owner=owner, name="wallet", staff_note="The reads of all wallet users."
+            owner=owner,
+            name="wallet",
+            staff_note="Charged for what dapps read through the wallet.",
         )
     digest = key_format.digest(secret())
     if not KeyVersion.objects.filter(digest=digest).exists():

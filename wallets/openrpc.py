@@ -22,7 +22,7 @@ from wallets.schemas import NOTIFICATION, SCOPE, SESSION_SCOPES
 
 _EVENTS: Mapping[str, tuple[str, Mapping[str, Schema]]] = {
     "wallet_sessionChanged": (
-        "The session has changed; without scopes it has ended.",
+        "The session has changed. If there are no scopes, it has ended.",
         {"sessionScopes": SESSION_SCOPES},
     ),
     "wallet_notify": (
@@ -44,8 +44,8 @@ def document(socket_url: str, offer: Mapping[str, Known]) -> dict[str, Any]:
         "info": {
             "title": "Portcullis wallet API",
             "description": "The Multichain API (CAIP-25, 27, 285, 311, 312, 319), as "
-            "JSON-RPC 2.0 over a WebSocket. `x-invoked` are the wallet's own methods "
-            "behind wallet_invokeMethod; the node's stand in /openrpc.json.",
+            "JSON-RPC 2.0 over a WebSocket. `x-invoked` lists the wallet's own methods "
+            "for wallet_invokeMethod; /openrpc.json lists the node's.",
             "version": VERSION,
             "license": {"name": "MIT"},
         },

@@ -68,7 +68,7 @@ def tiles() -> list[Tile]:
     return [
         Tile("Users with accounts", _count(users), "account"),
         Tile("Dapps", _count(_ids(Dapp.objects.all())), "dapp"),
-        Tile("Live tokens", _count(_ids(DappToken.objects.live())), "dapp"),
+        Tile("Valid tokens", _count(_ids(DappToken.objects.live())), "dapp"),
         Tile(
             "Sessions",
             _count(_ids(Session.objects.exclude(stored_scopes=[]))),
@@ -76,7 +76,7 @@ def tiles() -> list[Tile]:
         ),
         Tile("Open sockets", _count(_ids(LiveSocket.objects.open())), "livesocket"),
         Tile(
-            "Waiting requests",
+            "Pending requests",
             _count(_ids(ConsentRequest.objects.pending())),
             "consentrequest",
         ),

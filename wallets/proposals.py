@@ -142,9 +142,9 @@ def grant(scopes: Scopes, choice: Choice, own: Sequence[Address]) -> Scopes:
     Raises: NothingChosen.
     """
     if not choice.scopes <= scopes.keys():
-        raise NothingChosen("A network was chosen that is not on offer.")
+        raise NothingChosen("This network is not available.")
     if not choice.addresses <= set(own):
-        raise NothingChosen("An account was chosen that is not one of yours.")
+        raise NothingChosen("This account is not one of yours.")
     chosen = {
         name: only(scope, choice.groups)
         for name, scope in scopes.items()
@@ -153,9 +153,9 @@ def grant(scopes: Scopes, choice: Choice, own: Sequence[Address]) -> Scopes:
     addresses = [address for address in own if address in choice.addresses]
     granted = scope_objects.with_addresses(chosen, addresses)
     if not granted:
-        raise NothingChosen("Choose at least one network.")
+        raise NothingChosen("Select at least one network.")
     if not addresses and scope_objects.has_chain(granted):
-        raise NothingChosen("Choose at least one account.")
+        raise NothingChosen("Select at least one account.")
     return granted
 
 
@@ -169,9 +169,9 @@ def edited(
     Raises: NothingChosen for a choice that is not on offer.
     """
     if not choice.scopes <= existing.keys() | offer.keys():
-        raise NothingChosen("A network was chosen that is not on offer.")
+        raise NothingChosen("This network is not available.")
     if not choice.addresses <= set(own):
-        raise NothingChosen("An account was chosen that is not one of yours.")
+        raise NothingChosen("This account is not one of yours.")
     new_groups = choice.groups - groups_of(existing.values())
     chosen: dict[str, ScopeObject] = {}
     for name in [*existing, *(name for name in offer if name not in existing)]:

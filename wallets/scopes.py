@@ -1,4 +1,4 @@
-"""Scope objects: what a dapp may request, and what it may do (CAIP-217).
+"""Scope objects: requested and granted methods, notifications and accounts (CAIP-217).
 
 `merge` turns `requiredScopes` and `optionalScopes` of a request into one object for
 each chain. Values of the wrong type are rejected. Values of the right type that are

@@ -83,7 +83,7 @@ class Wallet:
         try:
             return await self.node.grants.resolve(self._key)
         except RpcError as error:  # the dapp must not learn about the key
-            logger.warning("the wallet's own API key is refused: %s", error)
+            logger.warning("the wallet's own API key is rejected: %s", error)
             raise InternalError from error
 
     def network(self, scope: str) -> NetworkView | None:

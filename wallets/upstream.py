@@ -191,7 +191,7 @@ async def send_to_all(
     for failure in (*sent, *found):
         if isinstance(failure, UpstreamRefused):
             raise failure
-    raise UpstreamUnavailable("no upstream has answered")
+    raise UpstreamUnavailable("no upstream has responded")
 
 
 def _kept(text: str) -> str:

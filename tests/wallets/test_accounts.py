@@ -45,7 +45,7 @@ def test_what_is_no_address_is_refused(user: User, address):
 
 def test_account_is_had_once_by_each_user(user: User):
     add(user, A1)
-    with pytest.raises(ValidationError, match="You have this account already"):
+    with pytest.raises(ValidationError, match="You already have this account"):
         add(user, "0x" + A1[2:].upper())
     other = new_user()
     add(other, A1)

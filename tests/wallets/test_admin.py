@@ -238,7 +238,7 @@ def test_staff_block_an_identity_for_all(staff, dapp):
     blocked = BlockedDapp.objects.get()
     assert blocked.blocked_by is not None
     assert Session.objects.get().scopes == {}
-    assert "blocked already" in staff.post(url, data).content.decode()
+    assert "already blocked" in staff.post(url, data).content.decode()
     listed = staff.get(reverse("admin:wallets_blockeddapp_changelist"))
     assert ">1<" in listed.content.decode()
 
@@ -269,10 +269,10 @@ def test_overview_counts_what_there_is_and_draws_what_has_happened(staff, dapp):
     assert shown == {
         "Users with accounts": 1,
         "Dapps": 1,
-        "Live tokens": 1,
+        "Valid tokens": 1,
         "Sessions": 1,
         "Open sockets": 1,
-        "Waiting requests": 0,
+        "Pending requests": 0,
         "Blocked for all": 0,
     }
     requests, connections = plots(timezone.now())

@@ -217,7 +217,7 @@ async def test_a_rejection_has_its_status_where_the_server_can_send_it(
         )
         assert (b"www-authenticate", b"Bearer") in start["headers"]
         body = await socket.receive_output(PATIENCE_SECONDS)
-        assert body["body"] == b"a connection token is needed"
+        assert body["body"] == b"a connection token is required"
         await socket.wait(PATIENCE_SECONDS)
 
 

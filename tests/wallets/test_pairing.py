@@ -331,7 +331,7 @@ def test_block_for_all_ends_what_there_is_and_what_would_come(user: User):
         redeem(code)
     with pytest.raises(DappBlocked):
         pairing.start_page_pairing(user=other, origin=ORIGIN, challenge=CHALLENGE)
-    with pytest.raises(ValidationError, match="blocked already"):
+    with pytest.raises(ValidationError, match="already blocked"):
         dapps.block_for_all(
             blocked=BlockedDapp(kind=DappKind.WEB, ident=ORIGIN),
             cause=Cause(Actor.STAFF),

@@ -220,7 +220,7 @@ def test_node_that_is_away_does_not_ask_the_user(sending: Rig, node: UpstreamNod
     node.answers["eth_chainId"] = hang_up
     assert refusal(sending, TRANSFER) == (
         -32000,
-        "the network's node does not answer",
+        "the network's node does not respond",
     )
 
 
@@ -343,7 +343,7 @@ def test_doubt_is_reported_with_the_hash(sending: Rig, node: UpstreamNode, found
     task = asked(sending)
     node.answers["eth_sendRawTransaction"] = hang_up
     node.answers["eth_getTransactionByHash"] = found
-    with pytest.raises(NotSent, match="it may have taken 0x"):
+    with pytest.raises(NotSent, match="it may have accepted 0x"):
         approve(sending.pending())
     error = sending.finish(task)
     assert error.code == -32000
@@ -353,7 +353,7 @@ def test_doubt_is_reported_with_the_hash(sending: Rig, node: UpstreamNode, found
 def test_node_without_a_nonce_leaves_the_request_waiting(sending: Rig, node):
     task = asked(sending)
     node.answers["eth_getTransactionCount"] = hang_up
-    with pytest.raises(NotSent, match="does not answer"):
+    with pytest.raises(NotSent, match="does not respond"):
         approve(sending.pending())
     del node.answers["eth_getTransactionCount"]
     approve(sending.pending())

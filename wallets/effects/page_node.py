@@ -32,8 +32,8 @@ SCOPE_KEY = "portcullis.wallet_node"
 T = TypeVar("T")
 
 MAX_ASKING = 2
-"""Questions of pages that are answered at a time in one process. A page that waits for an
-answer takes one of the few places of all pages (`config.pages.AT_ONCE`)."""
+"""Questions of pages that one process answers at a time. A page that waits for an answer
+takes one of the few places of all pages (`config.pages.AT_ONCE`)."""
 
 MAX_WAITING = 2
 """Pages that wait until their question can be asked."""
@@ -85,7 +85,9 @@ class PageNode:
                     future.cancel()
                     return None
         except TooBusy:
-            logger.info("a wallet page goes without the chain: too many pages ask")
+            logger.info(
+                "a wallet page is shown without chain data: too many pages read it"
+            )
             return None
 
     async def _ask(
@@ -101,7 +103,7 @@ class PageNode:
             *(TimeoutError, RpcError, Unavailable, WalletError),
             *(UpstreamRefused, UpstreamUnavailable),
         ) as error:
-            logger.info("a wallet page goes without the chain: %r", error)
+            logger.info("a wallet page is shown without chain data: %r", error)
             return None
 
     async def nodes(self, scopes: list[str]) -> dict[str, ChainNode]:

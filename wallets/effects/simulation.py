@@ -34,12 +34,12 @@ MAX_ASSETS = 8
 """Tokens whose balances are read."""
 
 _SECRET = secrets.token_bytes(32)
-"""From which the simulations of this process have values that no contract can predict."""
+"""Makes addresses in the simulations of this process unpredictable for contracts."""
 
 _READER = "0x" + keccak(_SECRET + b"reader")[:20].hex()
 _READER_CODE = "0x60003531" + "60005260206000f3"
-"""Returns the balance of the address in the input: no method tells a balance between two
-simulated blocks."""
+"""Returns the balance of the address in the input, because no method returns a balance
+between two simulated blocks."""
 
 _PAYER = "0x" + keccak(_SECRET + b"payer")[:20].hex()
 """Makes the calls that read balances, and pays for them."""
@@ -224,8 +224,8 @@ def _price(transaction: Transaction, base_fee: int) -> int:
 def _moved(sender: str, effects: Effects) -> list[Asset]:
     """Return ether and the tokens that moved from or to the sender, each once.
 
-    What has left the account comes first, because any contract can report movements of
-    further tokens to it.
+    Outgoing assets come first, because any contract can report movements of further tokens
+    to the account.
     """
     own = [one for one in effects.movements if sender in (one.sender, one.receiver)]
     found = [Asset(ETHER)]

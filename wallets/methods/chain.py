@@ -27,7 +27,7 @@ def _kind(value: Any) -> str:
 
 def _subscription(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("expected a subscription's id")
+        raise ValueError("expected the id of a subscription")
     return value
 
 
@@ -54,7 +54,7 @@ async def subscribe(invocation: Invocation, kind: str, log_filter: Any) -> bytes
     "eth_unsubscribe",
     params=[Param("subscription", _subscription, {"type": "string"})],
     result={"type": "boolean"},
-    summary="Ends a subscription; false when this socket has none of that id.",
+    summary="Ends a subscription. Returns false if this socket has none with this id.",
 )
 def unsubscribe(invocation: Invocation, subscription: str) -> bytes:
     """End a subscription. Return as JSON whether it existed."""

@@ -46,7 +46,7 @@ def _text(value: Any) -> str:
         Param("ignored", anything, required=False, summary="Dapps send a password."),
     ],
     result=_TEXT,
-    summary="Asks the user to sign a message, 0x… or text (EIP-191).",
+    summary="Asks the user to sign a message (EIP-191), as 0x… or as text.",
     is_slow=True,
 )
 async def personal_sign(
@@ -78,7 +78,7 @@ async def personal_sign(
         Param("data", anything, {"type": ["object", "string"]}),
     ],
     result=_TEXT,
-    summary="Asks the user to sign typed data, an object or its JSON (EIP-712).",
+    summary="Asks the user to sign typed data (EIP-712), as an object or as its JSON.",
     is_slow=True,
 )
 async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> bytes:
@@ -95,7 +95,7 @@ async def sign_typed_data(invocation: Invocation, address: str, data: Any) -> by
         raise InvalidParams(str(error)) from error
     network = invocation.network
     if network is None or subject.chain_id not in (None, network.chain_id):
-        raise InvalidParams("domain.chainId: is not the chain of the scope")
+        raise InvalidParams("domain.chainId: differs from the scope's chain")
     return await signature_of(
         invocation, SIGN_TYPED_DATA, account, data=subject.to_text()
     )

@@ -86,7 +86,7 @@ def _decode_request(value: Any) -> Request:
         ),
     ],
     result={},
-    summary="Calls a method that the session allows, on one of its scopes.",
+    summary="Calls a method that the session permits, in one of its scopes.",
 )
 async def invoke_method(context: Context, scope: str, request: Request) -> Answer:
     """Return the inner method's result.

@@ -41,7 +41,7 @@ def _chain(value: Any) -> int:
     ADD_CHAIN,
     params=[Param("chain", _chain, {"type": "object"})],
     result={"type": "null"},
-    summary="Asks the user to add one of the served chains to the session.",
+    summary="Asks the user to add a chain that the wallet serves to the session.",
     is_slow=True,
 )
 async def add_ethereum_chain(invocation: Invocation, chain_id: int) -> None:

@@ -78,7 +78,7 @@ async def create_session(
 @session_methods.method(
     "wallet_getSession",
     result=SESSION,
-    summary="Returns the session; it has no scopes if there is none.",
+    summary="Returns the session. Without a session, its scopes are empty.",
 )
 async def get_session(context: Context) -> Answer:
     """Return the current session. Without a session, the result has no scopes."""
@@ -90,7 +90,7 @@ async def get_session(context: Context) -> Answer:
     "wallet_revokeSession",
     params=[Param("scopes", _decode_names, STRINGS, required=False)],
     result={"type": "boolean"},
-    summary="Ends the session, or removes scopes from it; always returns true.",
+    summary="Ends the session, or removes scopes from it. Always returns true.",
 )
 async def revoke(context: Context, names: list[str] | None) -> Answer:
     """Remove the named scopes from the session, or all of them. Return true."""

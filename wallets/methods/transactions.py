@@ -60,7 +60,7 @@ async def send_transaction(invocation: Invocation, given: dict[str, Any]) -> byt
     try:
         wanted = read_transaction(given)
         if wanted.chain_id not in (None, network.chain_id):
-            raise ValueError("chainId: is not the chain of the scope")
+            raise ValueError("chainId: differs from the scope's chain")
         subject = await _complete(invocation, network, wanted)
     except ValueError as error:
         raise InvalidParams(str(error)) from error
@@ -88,7 +88,7 @@ async def _complete(
     try:
         chain_id, prices, gas = await first_available(nodes, ask)
     except UpstreamUnavailable as error:
-        logger.warning("the node of %s does not answer: %s", network.slug, error)
+        logger.warning("the node of %s does not respond: %s", network.slug, error)
         raise NotSent(NODE_UNAVAILABLE) from error
     except UpstreamRefused as error:
         raise NotSent(error.message, error.code, error.data) from error

@@ -34,7 +34,7 @@ class Account(models.Model):
             models.UniqueConstraint(
                 fields=["user", "namespace", "address"],
                 name="wallet_account_once",
-                violation_error_message="You have this account already.",
+                violation_error_message="You already have this account.",
             )
         ]
         indexes = [models.Index(fields=["address"], name="wallet_account_by_address")]

@@ -22,15 +22,15 @@ class Event(models.TextChoices):
     SESSION_EXPIRED = "session_expired", "session expired"
     DISCONNECTED = "disconnected", "tokens revoked"
     BLOCKED = "blocked", "dapp blocked"
-    UNBLOCKED = "unblocked", "dapp let in again"
+    UNBLOCKED = "unblocked", "dapp unblocked"
     ACCOUNT_ADDED = "account_added", "account added"
     ACCOUNT_REMOVED = "account_removed", "account removed"
     KEY_ADDED = "key_added", "key added"
-    KEY_SAVED = "key_saved", "key saved elsewhere"
+    KEY_SAVED = "key_saved", "keystore downloaded"
     KEY_LOCKED = "key_locked", "key locked after wrong passphrases"
     KEY_DELETED = "key_deleted", "key deleted"
     SIGNED = "signed", "signature given"
-    NOT_SENT = "not_sent", "transaction not sent"
+    NOT_SENT = "not_sent", "transaction failed"
 
 
 class Actor(models.TextChoices):

@@ -31,7 +31,7 @@ class Dapp(models.Model):
     kind = models.CharField(max_length=3, choices=DappKind.choices)
     ident = models.CharField(
         max_length=300,
-        help_text="The origin of a page, as sent by the browser; a random id of a program.",
+        help_text="The origin of a page as sent by the browser, or a random id of a program.",
     )
     label = NameField(
         max_length=60, blank=True, help_text="The name that the user gave to a program."
@@ -51,7 +51,7 @@ class Dapp(models.Model):
     muted_until = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Requests are refused until then, after too many rejections.",
+        help_text="After too many rejections, requests are rejected until this time.",
     )
 
     class Meta:
@@ -98,7 +98,7 @@ class BlockedDapp(models.Model):
             models.UniqueConstraint(
                 fields=["kind", "ident"],
                 name="wallet_blocked_dapp_once",
-                violation_error_message="It is blocked already.",
+                violation_error_message="The dapp is already blocked.",
             )
         ]
 

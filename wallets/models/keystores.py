@@ -25,7 +25,7 @@ class Keystore(models.Model):
         default=0, help_text="Wrong passphrases since the last correct one."
     )
     locked_until = models.DateTimeField(
-        null=True, blank=True, help_text="Until then every passphrase is rejected."
+        null=True, blank=True, help_text="Every passphrase is rejected until this time."
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -70,7 +70,7 @@ class ConsentRequest(models.Model):
         null=True, blank=True, help_text="The result of an approved call."
     )
     socket = models.CharField(
-        max_length=36, help_text="Id of the socket that receives the answer."
+        max_length=36, help_text="Id of the socket that receives the response."
     )
     asked_from = models.GenericIPAddressField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -135,7 +135,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
     if is_sure or not Keystore.objects.filter(account=account).exists():
         remove_account(account=account, cause=cause_of(request))
     else:
-        messages.error(request, "Nothing was removed: the box was not ticked.")
+        messages.error(request, "Nothing was removed: tick the box to confirm.")
     return redirect("wallet:accounts")
 
 

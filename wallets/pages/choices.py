@@ -20,7 +20,7 @@ from wallets.permissions import SIGNING_METHODS, Group, groups_of
 from wallets.proposals import Choice, NothingChosen, Offer
 from wallets.scopes import ScopeObject, Scopes, requested_addresses
 
-POOLED = "No block includes transactions that are sent on this network."
+POOLED = "No block includes transactions sent on this network."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Option:
     value: the form's value.
     note: a remark beside the title, "" for none.
     meaning: an explanation below the title.
-    methods: of a network, what it allows there, by permission.
+    methods: the methods of a network's checkbox, by permission.
     is_watched: whether it is a watch-only account, which can't sign.
     """
 
@@ -77,7 +77,7 @@ def read_choice(posted: QueryDict) -> Choice:
     try:
         groups = frozenset(map(Group, posted.getlist("group")))
     except ValueError as error:
-        raise NothingChosen("A permission was chosen that is not on offer.") from error
+        raise NothingChosen("This permission is not available.") from error
     accounts = (text.partition(":") for text in posted.getlist("account"))
     return Choice(
         scopes=frozenset(posted.getlist("scope")),
@@ -132,7 +132,7 @@ def session_options(
         if scope not in granted and parse_scope(scope).namespace != WALLET
     }
     networks = _networks(
-        {**granted, **others}, choice, dict.fromkeys(others, "not allowed so far")
+        {**granted, **others}, choice, dict.fromkeys(others, "not allowed yet")
     )
     can_have = [
         ScopeObject(known.methods, known.notifications) for known in offer.values()
@@ -182,7 +182,7 @@ def _methods(scope: ScopeObject) -> tuple[Methods, ...]:
 def _accounts(
     accounts: Sequence[Account], choice: Choice, wishes: set[Address]
 ) -> list[Option]:
-    notes = {True: "wished for", False: ""}
+    notes = {True: "requested", False: ""}
     return [
         Option(
             value=f"{account.namespace}:{account.address}",

@@ -123,7 +123,7 @@ def unblock(request: HttpRequest, pk: int) -> HttpResponse:
     """Allow a blocked dapp to be paired again."""
     dapp = _own(request, pk)
     unblock_dapp(dapp=dapp, cause=cause_of(request))
-    messages.success(request, f"{dapp.name} may be connected again.")
+    messages.success(request, f"Unblocked {dapp.name}.")
     return redirect("wallet:connections")
 
 
@@ -132,7 +132,7 @@ def unblock(request: HttpRequest, pk: int) -> HttpResponse:
 def disconnect_everything(request: HttpRequest) -> HttpResponse:
     """Disconnect all of the user's dapps."""
     disconnect_all(user=user_of(request), cause=cause_of(request))
-    messages.success(request, "Disconnected all.")
+    messages.success(request, "Disconnected all dapps.")
     return redirect("wallet:connections")
 
 

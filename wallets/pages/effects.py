@@ -96,7 +96,7 @@ def effects_of(
 def shown(effects: Effects, sender: str) -> ShownEffects:
     """Describe effects for the account that sends the transaction."""
     tokens = effects.tokens or {}
-    # What leaves the account comes first, then what it receives.
+    # Outgoing assets first, then incoming ones.
     moved = sorted(
         effects.movements,
         key=lambda one: (one.sender != sender, one.receiver != sender),
@@ -151,13 +151,13 @@ def _numbered(token: str, number: int, amount: int, tokens: Tokens) -> Sentence:
 def _allowance(given: Allowance, tokens: Tokens) -> Sentence:
     spender, name = address(given.spender), token_name(given.token, tokens)
     if given.amount is None:
-        text = "{} may move {} of {} in this account, now and later"
+        text = "{} may move {} of {} in this account, including future ones"
         return sentence(text, spender, strong("all tokens"), name)
     if given.number is not None and given.amount:
         which = _numbered(given.token, given.number, 1, tokens)
         return sentence("{} may move {}", spender, which)
     if not given.amount:
-        return sentence("{} may move nothing more of {}", spender, name)
+        return sentence("{} can no longer move {}", spender, name)
     allowed = allowance_of(given.amount, given.token, tokens)
     return sentence("{} may move {}", spender, allowed)
 

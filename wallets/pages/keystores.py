@@ -43,15 +43,15 @@ class KeyForm(forms.Form):
     passphrase = secret_field(
         autocomplete="new-password",
         help_text="Needed for each signature. It is not stored, so it can't be recovered. "
-        "At least 8 characters, and not your login's password.",
+        "At least 8 characters, and not the password of your login.",
     )
-    again = secret_field(label="Passphrase again", autocomplete="new-password")
+    again = secret_field(label="Repeat the passphrase", autocomplete="new-password")
 
     def clean(self) -> dict[str, Any]:
         """Return the data. Reject it if the two passphrases differ."""
         given = self.cleaned_data
         if given.get("passphrase") != given.get("again"):
-            self.add_error("again", "This is another passphrase.")
+            self.add_error("again", "The passphrases differ.")
         return given
 
 
@@ -60,7 +60,7 @@ class ImportForm(KeyForm):
 
     keystore = forms.FileField(
         required=False,
-        help_text="A JSON file that another wallet has saved (version 3).",
+        help_text="A JSON file of another wallet (Web3 Secret Storage, version 3).",
     )
     keystore_passphrase = secret_field(
         label="Passphrase of the keystore", required=False
@@ -75,7 +75,7 @@ class ImportForm(KeyForm):
         """Reject a form with both forms of a key, or with neither."""
         given = super().clean()
         if bool(given.get("keystore")) == bool(given.get("private_key")):
-            fault = "Give a keystore of at most 16 KiB, or a private key."
+            fault = "Select a keystore of at most 16 KiB, or enter a private key."
             raise ValidationError(fault)
         return given
 
@@ -147,7 +147,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete an account's key, if the user has ticked the confirmation."""
     account = _own(request, pk)
     if request.POST.get("sure") != "yes":
-        messages.error(request, "Nothing was deleted: the box was not ticked.")
+        messages.error(request, "Nothing was deleted: tick the box to confirm.")
         return redirect("wallet:key", pk)
     delete_key(account=account, cause=cause_of(request))
     messages.success(request, "The key was deleted. The account is watch-only now.")
@@ -172,7 +172,9 @@ def _add(request: HttpRequest, form: KeyForm, template: str) -> HttpResponse:
             form.add_error(None, TOO_BUSY)
             status = HTTPStatus.SERVICE_UNAVAILABLE
         else:
-            messages.success(request, "The account was added. Save its key elsewhere.")
+            messages.success(
+                request, "The account was added. Save its keystore as a backup."
+            )
             return redirect("wallet:key", account.pk)
     return render(request, template, {"form": form}, status=status)
 

@@ -81,9 +81,7 @@ def consent(request: HttpRequest, pk: int) -> HttpResponse:
         found.refresh_from_db()
         return _show(request, found, status=HTTPStatus.CONFLICT)
     except Stale:
-        fault = (
-            "The request has changed since you opened this page. Please check it again."
-        )
+        fault = "The request has changed since you opened this page. Check it again."
         return _show(request, found, fault=fault, status=HTTPStatus.CONFLICT)
     except NothingChosen as error:
         return _show(request, found, fault=str(error), status=HTTPStatus.BAD_REQUEST)
@@ -116,7 +114,7 @@ def _decide(request: HttpRequest, found: ConsentRequest) -> str:
         choice=read_choice(request.POST),
         cause=cause_of(request),
     )
-    return f"{found.dapp.name} may now do what you have ticked."
+    return f"{found.dapp.name} now has the permissions that you selected."
 
 
 def deny(request: HttpRequest, found: ConsentRequest) -> str:
@@ -124,12 +122,12 @@ def deny(request: HttpRequest, found: ConsentRequest) -> str:
 
     Raises: NotPending.
     """
-    user, cause, name = user_of(request), cause_of(request), found.dapp.name
+    user, cause = user_of(request), cause_of(request)
     if request.POST.get("decision") == "block":
         reject_and_block(request_id=found.pk, user=user, cause=cause)
-        return f"Denied. {name} is blocked."
+        return f"Denied and blocked {found.dapp.name}."
     reject_request(request_id=found.pk, user=user, cause=cause)
-    return f"Denied. {name} was informed."
+    return "Denied."
 
 
 def _last_of(waiting: ConsentRequestQuerySet, origin: str) -> ConsentRequest | None:

@@ -59,9 +59,7 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
         found.refresh_from_db()
         return _show(request, found, PassphraseForm(), status=HTTPStatus.CONFLICT)
     except Stale:
-        fault = (
-            "The request has changed since you opened this page. Please check it again."
-        )
+        fault = "The request has changed since you opened this page. Check it again."
         form = PassphraseForm()
         return _show(request, found, form, fault=fault, status=HTTPStatus.CONFLICT)
     messages.success(request, message)

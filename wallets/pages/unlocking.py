@@ -15,7 +15,7 @@ from wallets.signing.turns import TooBusy
 MAX_PASSPHRASE_LENGTH = 1000
 """Characters; the key derivation takes longer for each."""
 
-TOO_BUSY = "Too many keys are being opened at this moment. Try again soon."
+TOO_BUSY = "Too many keys are being decrypted at the moment. Try again soon."
 
 
 def secret_field(
@@ -51,12 +51,12 @@ def unlocking(form: PassphraseForm, account: Account | None) -> Iterator[None]:
     except WrongPassphrase:
         left = 0 if account is None else tries_left(account)
         more = f"{left} more and" if left else "Now"
-        fault = f"This is not the passphrase. {more} the account is locked for a while."
+        fault = f"Wrong passphrase. {more} the account is locked for a while."
         form.add_error("passphrase", fault)
     except Locked as error:
         fault = f"Too many wrong passphrases: the account is {error}."
         form.add_error("passphrase", fault)
     except NoKey:
-        form.add_error(None, "This account has no key any more.")
+        form.add_error(None, "This account no longer has a key.")
     except TooBusy:
         form.add_error(None, TOO_BUSY)

@@ -40,7 +40,7 @@ _READS = {
     "eth_getAccount eth_getTransactionCount eth_getProof ots_hasCode",
     "contract calls": "eth_call eth_estimateGas eth_simulate eth_createAccessList",
     "logs": "eth_getLogs eth_newFilter eth_getFilter",
-    "prices of gas": "eth_gasPrice eth_fee eth_maxPriority eth_baseFee eth_blobBaseFee",
+    "gas prices": "eth_gasPrice eth_fee eth_maxPriority eth_baseFee eth_blobBaseFee",
     "pending transactions": "txpool_ eth_newPendingTransactionFilter",
 }
 """Kinds of chain data, with the beginnings of the methods that read them."""
@@ -58,10 +58,10 @@ def group_words(group: Group, methods: Iterable[str]) -> GroupWords:
         case Group.SEND:
             return _sending(names)
         case Group.NOTIFY:
-            meaning = "New blocks and logs, as long as the dapp is connected."
+            meaning = "New blocks and logs while the dapp is connected."
             return GroupWords("Live notifications", "notify", meaning)
         case Group.TRACE:
-            meaning = "Calls and state changes within transactions: public data."
+            meaning = "Public data: calls and state changes within transactions."
             return GroupWords("Trace transactions", "trace", meaning)
 
 
@@ -78,7 +78,7 @@ def _kinds_read(methods: tuple[str, ...]) -> str:
 def _signing(methods: tuple[str, ...]) -> GroupWords:
     texts = {
         "personal_sign": "messages",
-        "eth_signTypedData_v4": "structured data",
+        "eth_signTypedData_v4": "typed data",
     }
     what = " and ".join(text for name, text in texts.items() if name in methods)
     return GroupWords(
@@ -92,12 +92,12 @@ def _signing(methods: tuple[str, ...]) -> GroupWords:
 def _sending(methods: tuple[str, ...]) -> GroupWords:
     """Describe sending. Transactions that are signed elsewhere need no account."""
     if "eth_sendTransaction" not in methods:
-        meaning = "Transactions that were signed elsewhere. You are not asked."
+        meaning = "Transactions that the dapp has already signed. You are not asked."
         return GroupWords("Submit signed transactions", "send", meaning)
     meaning = "You are asked again for each one, with your passphrase. It needs an "
     meaning += "account with a key."
     if len(methods) > 1:
-        meaning += " The dapp can also submit transactions that are signed already."
+        meaning += " The dapp can also submit transactions that it has already signed."
     return GroupWords("Ask you to send transactions", "send", meaning)
 
 
@@ -105,7 +105,7 @@ ASKS = {
     CREATE_SESSION: "wants to connect",
     ADD_CHAIN: "wants to use another network",
     "personal_sign": "asks you to sign a message",
-    "eth_signTypedData_v4": "asks you to sign structured data",
+    "eth_signTypedData_v4": "asks you to sign typed data",
     "eth_sendTransaction": "asks you to send a transaction",
 }
 """The request in words, by the method that the dapp has called."""

@@ -79,7 +79,7 @@ def block_for_all(*, blocked: BlockedDapp, cause: Cause) -> None:
         with transaction.atomic():
             blocked.save()
     except IntegrityError as error:  # blocked by a concurrent transaction
-        raise ValidationError("It is blocked already.") from error
+        raise ValidationError("The dapp is already blocked.") from error
     dapps = Dapp.objects.filter(kind=blocked.kind, ident=blocked.ident)
     for dapp in dapps.order_by("pk"):
         disconnect_dapp(dapp=dapp, cause=cause)

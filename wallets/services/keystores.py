@@ -29,7 +29,7 @@ MAX_TRIES = 5
 """Wrong passphrases in a row after which an account is locked."""
 
 LOCKED_FOR = timedelta(minutes=15)
-"""Allows 480 guesses a day; common passphrases are rejected."""
+"""This lock allows 480 guesses a day. Common passphrases are rejected."""
 
 
 class NoKey(Exception):
@@ -77,7 +77,7 @@ def import_key(
         if account is None:
             account = add_account(user=user, address=address, label=label, cause=cause)
         if Keystore.objects.filter(account=account).exists():
-            raise ValidationError("You have this account with its key already.")
+            raise ValidationError("You already have this account with its key.")
         Keystore.objects.create(account=account, document=document)
         record(Event.KEY_ADDED, cause, user, {"address": address})
         announce_user(user.pk)
@@ -92,7 +92,7 @@ def open_file(*, user: User, text: str, passphrase: str) -> bytes:
     try:
         return keys.decrypt(keys.read_keystore(text), passphrase, owner=user.pk)
     except WrongPassphrase as error:
-        raise ValidationError("The keystore has another passphrase.") from error
+        raise ValidationError("The passphrase does not open the keystore.") from error
     except ValueError as error:
         raise ValidationError(f"This is {error}.") from error
 
@@ -160,7 +160,7 @@ def _refuse_weak(passphrase: str, user: User) -> None:
     """
     validate_password(passphrase, user)
     if user.check_password(passphrase):
-        raise ValidationError("Choose another one than your login's password.")
+        raise ValidationError("Do not use the password of your login.")
 
 
 @transaction.atomic(durable=True)

@@ -49,7 +49,7 @@ MAX_GUESSES = 5
 
 MAX_COUNTED = 1000
 """Wrong codes of all addresses that are counted. An attacker with more addresses is not
-stopped, and does not lock out others: the length of a code makes guessing hopeless."""
+stopped, and does not lock out others. Guessing fails because of the length of a code."""
 
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 """Consonants, so that codes contain no words."""
@@ -102,7 +102,7 @@ def start_page_pairing(*, user: User, origin: str, challenge: str) -> str:
     except ValueError as error:
         raise ValidationError({"origin": f"This is {error}."}) from error
     if not _CHALLENGE.fullmatch(challenge):
-        raise ValidationError({"code_challenge": "This is no S256 challenge."})
+        raise ValidationError({"code_challenge": "This is not an S256 challenge."})
     _refuse_if_blocked(user, DappKind.WEB, ident)
     code = new_token()
     _keep(user, DappKind.WEB, ident, code, PAGE_CODE_LIFETIME, challenge=challenge)

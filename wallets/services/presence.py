@@ -41,7 +41,7 @@ _ADMISSION_LOCK = 0x61646D74
 class Refusal(Enum):
     """The reason why a socket is refused; the value is the text of the response."""
 
-    BAD_TOKEN = "the connection token is not good here"
+    BAD_TOKEN = "the connection token is not valid here"
     TOO_MANY = f"more than {MAX_SOCKETS} sockets"
 
 
@@ -62,7 +62,7 @@ class Handshake:
 
 @transaction.atomic
 def admit(handshakes: Sequence[Handshake], process: int) -> list[DappToken | Refusal]:
-    """Return for each handshake the token that admits it, or a refusal.
+    """Return the token that admits each handshake, or the reason for its rejection.
 
     A page's token is valid with its own origin only, a program's token without an
     Origin header only, because browsers always send the header. Each use extends a

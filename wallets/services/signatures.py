@@ -128,7 +128,7 @@ def lock_allowed(request_id: int, user: User) -> ConsentRequest:
     request = lock_request(request_id, user)
     session = Session.objects.get(dapp_id=request.dapp_id)
     if not is_allowed(request, session.scopes):
-        raise Stale("The session does not hold it any more.")
+        raise Stale("The session no longer permits it.")
     return request
 
 

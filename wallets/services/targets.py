@@ -25,7 +25,7 @@ from wallets.upstream import (
 logger = logging.getLogger(__name__)
 
 NO_TRANSACTIONS = "this network accepts no transactions"
-NODE_UNAVAILABLE = "the network's node does not answer"
+NODE_UNAVAILABLE = "the network's node does not respond"
 CONNECT_SECONDS = 5
 """Time limit for connecting to the database."""
 
@@ -89,7 +89,7 @@ class UpstreamTarget:
         try:
             asyncio.run(send_to_all(self._upstreams, raw, transaction_hash))
         except UpstreamUnavailable as error:
-            logger.warning("the nodes of a network do not answer: %s", error)
+            logger.warning("the nodes of a network do not respond: %s", error)
             return unknown_outcome(transaction_hash)
         except UpstreamRefused as error:
             return NotSent(error.message, error.code, error.data)
@@ -128,7 +128,9 @@ class LocalTarget:
 
 def unknown_outcome(transaction_hash: str) -> NotSent:
     """Return the failure of a transaction that a node may have accepted."""
-    text = f"the network's node did not answer; it may have taken {transaction_hash}"
+    text = (
+        f"the network's node did not respond; it may have accepted {transaction_hash}"
+    )
     return NotSent(text, data={"hash": transaction_hash})
 
 

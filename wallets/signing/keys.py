@@ -151,7 +151,7 @@ def _check_derivation(name: Any, parameters: dict[str, Any]) -> None:
     if name == "scrypt" and is_sound and n and r and p:
         is_power = n & (n - 1) == 0 and n > 1
         if not is_power:
-            raise ValueError("the keystore's scrypt parameters are none")
+            raise ValueError("the keystore's scrypt parameters are invalid")
         if (
             128 * n * r > MAX_SCRYPT_BYTES
             or n * r * p > MAX_SCRYPT_WORK
@@ -160,7 +160,7 @@ def _check_derivation(name: Any, parameters: dict[str, Any]) -> None:
             raise ValueError("the keystore's scrypt would take too much memory or time")
     elif name == "pbkdf2" and is_sound and c:
         if parameters.get("prf") != "hmac-sha256" or c > MAX_PBKDF2_ROUNDS:
-            raise ValueError("the keystore's PBKDF2 is not usable here")
+            raise ValueError("the keystore's PBKDF2 parameters are not supported")
     else:
         raise ValueError("the keystore's key derivation is neither scrypt nor PBKDF2")
 

@@ -125,7 +125,7 @@ def read_transaction(value: Any) -> TransactionRequest:
     given = {name: member for name, member in value.items() if member is not None}
     for name in _OTHER_TYPES:
         if name in given:
-            raise ValueError(f"{name}: this wallet signs types 0, 1 and 2 alone")
+            raise ValueError(f"{name}: this wallet signs types 0, 1 and 2 only")
     to = given.get("to")
     data = _read_data(given)
     wanted = TransactionRequest(
@@ -258,17 +258,19 @@ def _check(wanted: TransactionRequest) -> None:
     most, tip = wanted.max_fee_per_gas, wanted.max_priority_fee_per_gas
     is_dynamic = most is not None or tip is not None
     if wanted.type not in (None, LEGACY, ACCESS_LIST, DYNAMIC_FEE):
-        raise ValueError("type: this wallet signs types 0, 1 and 2 alone")
+        raise ValueError("type: this wallet signs types 0, 1 and 2 only")
     if wanted.gas_price is not None and (is_dynamic or wanted.type == DYNAMIC_FEE):
         raise ValueError("gasPrice: can't be combined with maxFeePerGas")
     if is_dynamic and wanted.type in (LEGACY, ACCESS_LIST):
-        raise ValueError("maxFeePerGas: is for transactions of type 2")
+        raise ValueError("maxFeePerGas: only for transactions of type 2")
     if wanted.access_list and wanted.type == LEGACY:
-        raise ValueError("accessList: is not for transactions of type 0")
+        raise ValueError("accessList: not for transactions of type 0")
     if most is not None and tip is not None and tip > most:
         raise ValueError("maxPriorityFeePerGas: is more than maxFeePerGas")
     if wanted.to is None and not wanted.data:
-        raise ValueError("to: required, as there is no code of a contract to create")
+        raise ValueError(
+            "to: required, because there is no data to create a contract with"
+        )
 
 
 def _type_of(wanted: TransactionRequest, prices: GasPrices) -> int:
@@ -295,7 +297,7 @@ def _read_data(given: Mapping[str, Any]) -> bytes:
             if len(found[name]) > MAX_DATA_BYTES:
                 raise ValueError(f"{name}: longer than {MAX_DATA_BYTES} bytes")
     if len(set(found.values())) > 1:
-        raise ValueError("input: is not the same as data")
+        raise ValueError("input: differs from data")
     return next(iter(found.values()), b"")
 
 

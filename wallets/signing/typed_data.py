@@ -149,7 +149,7 @@ def read_typed_data(value: Any) -> TypedData:
     if not isinstance(primary_type, str) or primary_type not in types:
         refuse("primaryType", "is not one of the types")
     if primary_type == DOMAIN:
-        refuse("primaryType", "is the domain, which says nothing to be signed")
+        refuse("primaryType", "is the domain, which can't be signed alone")
     check_domain_type(types.pop(DOMAIN, None))
     if not isinstance(domain, dict):
         refuse("domain", "expected an object")
@@ -214,7 +214,7 @@ class _Reader:
         if self._values > MAX_VALUES:
             refuse("message", f"more than {MAX_VALUES} values")
         if depth > MAX_DEPTH:
-            refuse(path, f"more than {MAX_DEPTH} structures in one another")
+            refuse(path, f"structures nested more than {MAX_DEPTH} levels deep")
         array = ARRAY.fullmatch(type_name)
         if array is not None:
             return self._array(path, array[1], array[2], value, depth)
@@ -284,7 +284,7 @@ def _read_integer(path: str, type_name: str, value: Any) -> int:
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         value = int(value, 16 if "x" in value else 10)
     if isinstance(value, bool) or not isinstance(value, int):
-        refuse(path, f"expected {type_name}, beyond 2**53 as a string")
+        refuse(path, f"expected {type_name}; above 2**53 as a string")
     is_signed, bits = INTEGERS[type_name]
     least = -(2 ** (bits - 1)) if is_signed else 0
     if not least <= value < least + 2**bits:

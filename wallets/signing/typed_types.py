@@ -59,7 +59,7 @@ def read_types(value: Any) -> dict[str, list[Member]]:
     types = {}
     for name, members in value.items():
         if not _TYPE_NAME.fullmatch(name):
-            refuse("types", "a type's name is no identifier")
+            refuse("types", "a type's name is not an identifier")
         if _ELEMENTARY.fullmatch(name):
             refuse("types", f"{name} is an elementary type and can't be a structure")
         types[name] = _read_members(f"types.{name}", members)
@@ -81,9 +81,9 @@ def _read_members(path: str, value: Any) -> list[Member]:
         if isinstance(name, str):
             read_string(path, name)
         if not isinstance(name, str) or not _MEMBER_NAME.fullmatch(name):
-            refuse(path, "a member's name is missing, or can't be one")
+            refuse(path, "a member's name is missing or invalid")
         if not isinstance(type_name, str) or len(type_name) > 120:
-            refuse(f"{path}.{name}", "its type is missing, or can't be one")
+            refuse(f"{path}.{name}", "its type is missing or invalid")
         members.append((name, type_name))
     if len({name for name, _ in members}) != len(members):
         refuse(path, "two members have the same name")
@@ -98,7 +98,7 @@ def check_domain_type(members: Sequence[Member] | None) -> None:
     if members is None:
         refuse(f"types.{DOMAIN}", "required")
     if tuple(members) != tuple(one for one in DOMAIN_MEMBERS if one in members):
-        refuse(f"types.{DOMAIN}", "is not made of the standard's members, in order")
+        refuse(f"types.{DOMAIN}", "must have the standard's members, in order")
 
 
 def refuse_circles(primary: str, types: Types) -> None:
@@ -131,7 +131,7 @@ def read_string(path: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        refuse(path, "has a lone surrogate, which is no character")
+        refuse(path, "contains a lone surrogate, which is not a character")
     return value
 
 

@@ -13,7 +13,7 @@ from nodeapi.sockets.handshake import Rejected, headers_of
 from server.asgi import Scope
 from wallets.services.presence import Refusal
 
-NOT_LOGGED_IN = "for this site's own pages, to who is logged in"
+NOT_LOGGED_IN = "only for pages of this site, and after a log-in"
 
 _TOKEN_PREFIX = "token."
 """Prefix of the token among the offered subprotocols: pages can set no other header."""
@@ -37,7 +37,7 @@ def read_token(scope: Scope) -> str:
     if scheme.lower() == b"bearer":
         offered.append(value.strip().decode("latin-1"))
     if not offered:
-        raise Rejected(401, "a connection token is needed")
+        raise Rejected(401, "a connection token is required")
     # Two tokens are malformed too: they could belong to different dapps.
     if len(offered) > 1 or _TOKEN.fullmatch(offered[0]) is None:
         raise Rejected(403, Refusal.BAD_TOKEN.value)

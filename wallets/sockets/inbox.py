@@ -80,7 +80,7 @@ class Inboxes:
         Raises: Rejected.
         """
         if self._handshakes >= limits.MAX_INBOX_HANDSHAKES:
-            raise Rejected(503, "too many connect at once")
+            raise Rejected(503, "too many handshakes in progress")
         self._handshakes += 1
         try:
             user_id = (await in_thread(users_by_session, [key])).get(key)

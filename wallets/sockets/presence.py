@@ -68,7 +68,7 @@ class Presence:
         try:
             await in_thread(presence.forget_process, self.process)
         except DatabaseError as error:  # they stop counting soon
-            logger.info("sockets are not forgotten: %s", error)
+            logger.info("closed sockets could not be deleted: %s", error)
 
     async def admit(self, handshake: Handshake) -> DappToken | Refusal:
         """Return the token that admits a socket, or the reason for the refusal.
@@ -120,7 +120,7 @@ class Presence:
                     await in_thread(presence.leave, names)
                     self._closed.difference_update(names)
                 except DatabaseError as error:
-                    logger.info("sockets are not forgotten: %s", error)
+                    logger.info("closed sockets could not be deleted: %s", error)
                     await asyncio.sleep(RETRY_SECONDS)
         finally:
             self._deleting = None

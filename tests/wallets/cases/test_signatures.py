@@ -133,7 +133,7 @@ ODD_NAME = {
     "domain": MAIL["domain"],
     "message": {HALF: "Hello"},
 }
-"""Typed data in which a member's name has a lone surrogate."""
+"""Typed data in which a member's name contains a lone surrogate."""
 
 
 def invoked(method: str, *params: Any, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -144,24 +144,27 @@ def invoked(method: str, *params: Any, **more: Any) -> tuple[str, dict[str, Any]
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (invoked("eth_signTypedData_v4", SIGNER, ODD_NAME), "has a lone surrogate"),
+        (
+            invoked("eth_signTypedData_v4", SIGNER, ODD_NAME),
+            "contains a lone surrogate",
+        ),
         (
             # As text, the frame itself has no escape in it.
             invoked("eth_signTypedData_v4", SIGNER, json.dumps(ODD_NAME)),
-            "types.Mail: has a lone surrogate, which is no character",
+            "types.Mail: contains a lone surrogate, which is not a character",
         ),
-        (invoked("personal_sign", HALF, SIGNER), "has a lone surrogate"),
-        (invoked("eth_getBalance", HALF, "latest"), "has a lone surrogate"),
-        (invoked("eth_chainId", **{HALF: 1}), "has a lone surrogate"),
+        (invoked("personal_sign", HALF, SIGNER), "contains a lone surrogate"),
+        (invoked("eth_getBalance", HALF, "latest"), "contains a lone surrogate"),
+        (invoked("eth_chainId", **{HALF: 1}), "contains a lone surrogate"),
         (
             ("wallet_createSession", {"optionalScopes": {HALF: M0}}),
-            "has a lone surrogate",
+            "contains a lone surrogate",
         ),
         (
             ("wallet_createSession", {**ONE, "sessionProperties": {"expiry": HALF}}),
-            "has a lone surrogate",
+            "contains a lone surrogate",
         ),
-        (("wallet_revokeSession", {"scopes": [HALF]}), "has a lone surrogate"),
+        (("wallet_revokeSession", {"scopes": [HALF]}), "contains a lone surrogate"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -35,7 +35,7 @@ def test_request_appears_in_the_open_inbox_and_is_approved(context, inhabited: P
     page.get_by_role("checkbox", name="Polygon").uncheck()
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("status")).to_contain_text(
-        "may now do what you have ticked"
+        "now has the permissions that you selected"
     )
     assert list(Session.objects.get(dapp=inhabited.dapp).scopes) == ["eip155:1"]
     request.refresh_from_db()
@@ -126,7 +126,7 @@ def test_return_key_says_no(context, inhabited: Person):
     page = page_of(context, [])
     page.goto(f"/wallet/requests/{request.pk}")
     page.get_by_role("checkbox", name="Main").press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("was informed")
+    expect(page.get_by_role("status")).to_contain_text("Denied.")
     request.refresh_from_db()
     assert request.state == RequestState.REJECTED
 

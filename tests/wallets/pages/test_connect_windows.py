@@ -261,7 +261,7 @@ def test_login_in_the_window_leads_back_to_the_request(stage: Stage):
     stage.is_played = False
     window = stage.window()
     window.get_by_role("link", name="Log in").click()
-    window.get_by_label("E-mail").fill(user.email)
+    window.get_by_label("Email").fill(user.email)
     window.get_by_label("Password").fill("a password")
     window.get_by_role("button", name="Log in").click()
     window.get_by_role("button", name="Connect").click()

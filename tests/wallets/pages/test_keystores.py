@@ -59,10 +59,10 @@ def test_accounts_page_shows_which_accounts_can_sign(person: Person):
 @pytest.mark.parametrize(
     ("given", "answer"),
     [
-        ({"again": "something else"}, "This is another passphrase."),
+        ({"again": "something else"}, "The passphrases differ."),
         ({"passphrase": "", "again": ""}, "This field is required."),
         ({"passphrase": "password", "again": "password"}, "too common"),
-        ({"passphrase": "a password", "again": "a password"}, "login&#x27;s password"),
+        ({"passphrase": "a password", "again": "a password"}, "password of your login"),
         ({"label": "x" * 61}, "at most 60 characters"),
     ],
 )
@@ -96,15 +96,15 @@ def test_key_is_brought_along(person: Person, given):
 @pytest.mark.parametrize(
     ("given", "answer"),
     [
-        ({}, "Give a keystore of at most 16 KiB"),
+        ({}, "Select a keystore of at most 16 KiB"),
         ({"private_key": KEY.hex()[1:]}, "not a private key"),
         ({"keystore": {}, "keystore_passphrase": "x"}, "not a keystore of version 3"),
         ({"keystore": "x" * 20_000}, "it is too long"),
         ({"keystore": "x" * 100_000}, "it is too long"),
-        ({"keystore": "x" * 2**21}, "Give a keystore of at most 16 KiB"),
+        ({"keystore": "x" * 2**21}, "Select a keystore of at most 16 KiB"),
         (
             {"keystore": encrypt(KEY, "theirs", scrypt_n=2, owner=1)},
-            "The keystore has another passphrase",
+            "The passphrase does not open the keystore",
         ),
     ],
 )
@@ -136,7 +136,7 @@ def test_key_is_deleted_after_confirmation(person: Person, way):
     account = created(person)
     place = f"/wallet/accounts/{account.pk}/{way}"
     response = person.client.post(place, follow=True)
-    assert "the box was not ticked" in response.content.decode()
+    assert "tick the box to confirm" in response.content.decode()
     assert Keystore.objects.filter(account=account).exists()
     person.client.post(place, {"sure": "yes"})
     assert not Keystore.objects.filter(account=account).exists()

@@ -85,7 +85,7 @@ def test_decision_in_a_window_of_a_page_leads_to_what_else_that_asks(person: Per
     decided = person.client.post(led, {"decision": "reject"}).headers["Location"]
     shown = person.client.get(decided)
     assert shown.status_code == HTTPStatus.OK
-    assert "was informed" in shown.content.decode()
+    assert "Denied." in shown.content.decode()
 
 
 def test_page_says_who_asks_whom_for_what(person: Person):
@@ -170,7 +170,7 @@ def test_nothing_ticked_is_reported_and_the_request_waits(person: Person, left_o
     response = approve(person, request, given)
     assert response.status_code == HTTPStatus.BAD_REQUEST
     page = response.content.decode()
-    assert "Choose at least one" in page
+    assert "Select at least one" in page
     assert boxes(page)["group"] == ["read"]
     assert left_out not in boxes(page)
     assert state(request) == RequestState.PENDING
@@ -257,7 +257,7 @@ def test_request_whose_time_is_over_can_not_be_approved(person: Person):
     ConsentRequest.objects.filter(pk=request.pk).update(expires_at=late)
     response = approve(person, request, given)
     assert response.status_code == HTTPStatus.CONFLICT
-    assert b"no answer in time" in response.content
+    assert b"no decision in time" in response.content
     assert scopes_of(person) == {}
     assert "No pending requests" in person.client.get("/wallet/").content.decode()
 

@@ -71,7 +71,7 @@ def state(request: ConsentRequest) -> str:
 def test_inbox_says_what_waits(signing: Person):
     one, other = asked(signing), asked_data(signing)
     inbox = signing.client.get("/wallet/").content.decode()
-    for waiting, words in ((one, "sign a message"), (other, "sign structured data")):
+    for waiting, words in ((one, "sign a message"), (other, "sign typed data")):
         assert f'href="{address(waiting)}"' in inbox
         assert words in inbox
 
@@ -261,7 +261,7 @@ def test_case_131_another_user_finds_nothing(signing: Person, stranger: Person):
         (lambda person: approve(person, ConsentRequest.objects.get()), "received your"),
         (
             lambda person: revoke_session(dapp_id=person.dapp.pk, cause=BY_USER),
-            "may no longer ask for it",
+            "no longer has this permission",
         ),
         (lambda person: withdraw_requests(socket=""), "Nothing was signed"),
     ],

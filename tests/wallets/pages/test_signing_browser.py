@@ -85,7 +85,7 @@ def created(page: Page) -> str:
     page.get_by_role("link", name="Create an account").click()
     page.get_by_label("Label").fill("Spending")
     page.get_by_label("Passphrase", exact=False).first.fill(PASSPHRASE)
-    page.get_by_label("Passphrase again").fill(PASSPHRASE)
+    page.get_by_label("Repeat the passphrase").fill(PASSPHRASE)
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Key of Spending")
     page.get_by_label("Passphrase").fill(PASSPHRASE)
@@ -125,7 +125,7 @@ def test_from_a_new_key_to_a_sent_transaction(
     look_at(page, "wants to connect")
     page.get_by_role("checkbox", name=address).check()
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("status")).to_contain_text("may now do")
+    expect(page.get_by_role("status")).to_contain_text("now has the permissions")
     methods = session.result(30)["sessionScopes"]["eip155:1"]["methods"]
     assert "eth_sendTransaction" in methods
 
@@ -136,7 +136,7 @@ def test_from_a_new_key_to_a_sent_transaction(
     assert signer_of(b"Hello", message.result(30)) == address
 
     data = program.invoke("eth_signTypedData_v4", address, MAIL)
-    look_at(page, "asks you to sign structured data")
+    look_at(page, "asks you to sign typed data")
     expect(page.get_by_text("Hello, Bob!")).to_be_visible()
     sign(page, "Signed for bot")
     assert signer_of_data(MAIL, data.result(30)) == address
@@ -167,7 +167,7 @@ def test_button_that_says_no_needs_no_passphrase(
     message = program.invoke("personal_sign", "0x01", account.address)
     look_at(page, "asks you to sign a message")
     page.get_by_role("button", name="Deny", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("was informed")
+    expect(page.get_by_role("status")).to_contain_text("Denied.")
     with pytest.raises(CallFailed, match="4001"):
         message.result(30)
 

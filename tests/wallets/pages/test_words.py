@@ -31,10 +31,10 @@ def test_all_reads_together():
     ("methods", "title"),
     [
         (["personal_sign"], "Ask you to sign messages"),
-        (["eth_signTypedData_v4"], "Ask you to sign structured data"),
+        (["eth_signTypedData_v4"], "Ask you to sign typed data"),
         (
             ["personal_sign", "eth_signTypedData_v4"],
-            "Ask you to sign messages and structured data",
+            "Ask you to sign messages and typed data",
         ),
     ],
 )
@@ -45,9 +45,9 @@ def test_signatures_are_those_of_the_methods(methods: list[str], title: str):
 def test_sending_says_whether_the_user_is_asked():
     asking = group_words(Group.SEND, ["eth_sendTransaction"])
     assert asking.title == "Ask you to send transactions"
-    assert "signed already" not in asking.meaning
+    assert "already signed" not in asking.meaning
     both = group_words(Group.SEND, ["eth_sendTransaction", "eth_sendRawTransaction"])
-    assert "signed already" in both.meaning
+    assert "already signed" in both.meaning
     raw = group_words(Group.SEND, ["eth_sendRawTransaction"])
     assert raw.title == "Submit signed transactions"
     assert "You are not asked" in raw.meaning

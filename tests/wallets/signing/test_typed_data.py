@@ -264,7 +264,7 @@ def test_size_depth_and_number_are_limited():
     deep: object = None
     for _ in range(20):
         deep = {"a": deep}
-    with pytest.raises(ValueError, match="in one another"):
+    with pytest.raises(ValueError, match="nested more than"):
         read_typed_data(structure({"a": "It"}, deep))
     with pytest.raises(ValueError, match="not JSON"):
         read_typed_data("[" * 60_000)

@@ -54,7 +54,7 @@ def _describe(reading: Reading) -> Summary | None:
         sold,
         "at least " if kind == "sell" else "exactly ",
         _bought(reading),
-        " (in parts, if need be)" if order["partiallyFillable"] else "",
+        " (possibly in parts)" if order["partiallyFillable"] else "",
         of_account(
             reading.signer if receiver == ZERO_ADDRESS else receiver, reading.signer
         ),

@@ -39,7 +39,7 @@ class Summary:
 
     main: who is allowed to do what, in one sentence.
     items: further sentences, such as the tokens of a batch.
-    warnings: sentences about what is unusual.
+    warnings: sentences about unusual values.
     notes: readable forms of values by their path, such as `details/amount`.
     """
 

@@ -40,7 +40,7 @@ def _allowed(details: Mapping[str, Any], reading: Reading) -> Sentence:
     """Return what one entry of a permit allows, and until when."""
     token, amount, end = (details[key] for key in ("token", "amount", "expiration"))
     if amount == 0:
-        return sentence("nothing more of {}", token_name(token, reading.tokens))
+        return sentence("no more of {}", token_name(token, reading.tokens))
     allowed = allowance_of(amount, token, reading.tokens, bits=160)
     if end == 0:  # it expires with the block that includes it
         end_text: Sentence = (strong(" in the block that includes it"),)

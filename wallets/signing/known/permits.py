@@ -35,7 +35,7 @@ def other_owner(owner: str, signer: str) -> tuple[Sentence, ...]:
     """Return the warning about data that names another account than the signing one."""
     if owner == signer:
         return ()
-    text = "It is about the account {}, not about the account that signs."
+    text = "It concerns the account {}, not the account that signs."
     return (sentence(text, address(owner)),)
 
 

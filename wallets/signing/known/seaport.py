@@ -103,7 +103,7 @@ def _goods(items: Sequence[Mapping[str, Any]], tokens: Tokens) -> Sentence:
 def _payments(
     items: Sequence[Mapping[str, Any]], offerer: str, reading: Reading
 ) -> Sentence:
-    """Return what is paid, each with its recipient."""
+    """Return the payments, each with its recipient."""
     if not items:
         return (strong("nothing"),)
     return listed(

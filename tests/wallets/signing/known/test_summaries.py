@@ -123,7 +123,7 @@ def test_another_owner_is_named_and_warned_about(start, member):
     found = summary(sample(start, **{member: OTHER_TOKEN}))
     assert "from this account" not in plain(found.main)
     assert OTHER in plain(found.main)
-    assert f"about the account {OTHER}" in plain(found.warnings[0])
+    assert f"concerns the account {OTHER}" in plain(found.warnings[0])
 
 
 def test_dai_permit_is_unlimited_or_nothing():
@@ -145,7 +145,7 @@ def test_permit2_allowances():
     once = {**DETAILS, "expiration": 0}
     assert "in the block that includes it" in said("PermitSingle", details=once)
     nothing = {**DETAILS, "amount": 0}
-    assert f"nothing more of token {WHAT}" in said("PermitSingle", details=nothing)
+    assert f"no more of token {WHAT}" in said("PermitSingle", details=nothing)
     batch = summary(sample("PermitBatch("))
     assert "tokens of 2 contracts" in plain(batch.main)
     assert [WHAT in plain(batch.items[0]), OTHER in plain(batch.items[1])] == [True] * 2
@@ -213,7 +213,7 @@ def test_cow_orders():
     text = said("Order(", **ether, feeAmount=3, partiallyFillable=True)
     assert "sell at most 1,500 smallest units" in text
     assert "plus a fee of 3 smallest units" in text
-    assert "for exactly 1 ether (in parts, if need be)" in text
+    assert "for exactly 1 ether (possibly in parts)" in text
 
 
 def test_cow_order_whose_proceeds_go_elsewhere_is_warned_about():
