@@ -68,7 +68,7 @@ class Network(models.Model):
     slug = models.SlugField(
         unique=True,
         validators=[RegexValidator(r"^[a-z0-9][a-z0-9-]*\Z", "lower case, digits, -")],
-        help_text="Part of the base address: /SLUG/v3/API_KEY.",
+        help_text="Part of the endpoint URL: /SLUG/v3/API_KEY.",
     )
     name = NameField(max_length=100, help_text="Name of the network on pages.")
     state = models.CharField(
@@ -102,7 +102,7 @@ class Network(models.Model):
         db_default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_UPSTREAMS)],
         help_text="Number of upstreams that have to agree on the head and the "
-        "finalized block. 1: each upstream is believed.",
+        "finalized block. 1: one upstream is enough.",
     )
     keep_side_blocks = models.PositiveIntegerField(
         null=True,
@@ -155,7 +155,7 @@ class Network(models.Model):
         """Reject a slug that requests could not use."""
         if self.slug in ("v3", "ws"):
             raise ValidationError(
-                {"slug": f"{self.slug} is part of every base address."}
+                {"slug": f"{self.slug} is reserved, because it is part of other URLs."}
             )
 
 
@@ -180,7 +180,7 @@ class NetworkDeletion(models.Model):
         max_length=254,
         blank=True,
         editable=False,
-        help_text="The mail address of the user. Empty: the command line.",
+        help_text="The email address of the user. Empty: the command line.",
     )
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(
@@ -248,7 +248,7 @@ class Upstream(models.Model):
         help_text="HTTP headers of each request, such as Authorization.",
     )
     position = models.PositiveSmallIntegerField(
-        "order", default=0, help_text="The lowest is asked first."
+        "order", default=0, help_text="Upstreams with lower numbers are used first."
     )
     is_enabled = models.BooleanField("enabled", default=True)
     note = NameField(max_length=200, blank=True, default="")

@@ -62,7 +62,7 @@ def change_state(*, network: Network, state: NetworkState) -> Network:
     Raises: ValidationError if the network is being deleted.
     """
     if state == NetworkState.PREPARING:
-        raise ValidationError("Only a new network is being prepared.")
+        raise ValidationError("Only a new network can be in the state preparing.")
     # No import reads or writes the state while it is changed.
     Network.objects.select_for_update(no_key=True).only("pk").get(pk=network.pk)
     if NetworkDeletion.objects.filter(network=network).exists():

@@ -41,7 +41,7 @@ class UpstreamForm(_UpstreamForm):
     headers = HeadersField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
-        help_text="One header a line, such as Authorization: Bearer …. Stored values "
+        help_text="One header per line, such as Authorization: Bearer …. Stored values "
         f"are shown as {HIDDEN}; a line that stays like this keeps its value.",
     )
 

@@ -81,7 +81,7 @@ def validate_headers(value: Any) -> None:
     Raises: ValidationError. The message contains no header's value.
     """
     if not isinstance(value, Mapping):
-        raise ValidationError("The headers are an object of names and values.")
+        raise ValidationError("The headers must be an object of names and values.")
     if len(value) > MAX_HEADERS:
         raise ValidationError(f"An upstream has at most {MAX_HEADERS} headers.")
     seen = set()
@@ -89,7 +89,7 @@ def validate_headers(value: Any) -> None:
         if not _HEADER_NAME.fullmatch(name) or len(name) > MAX_HEADER_NAME:
             raise ValidationError("A header has an invalid name.")
         if name.lower() in OWN_HEADERS:
-            raise ValidationError(f"The header {name} is set by the client itself.")
+            raise ValidationError(f"The header {name} is set automatically.")
         if name.lower() in seen:
             raise ValidationError(f"The header {name} occurs twice.")
         seen.add(name.lower())

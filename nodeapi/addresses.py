@@ -40,7 +40,5 @@ def parse_address(text: str) -> bytes:
     address = bytes.fromhex(digits)
     has_checksum = digits not in (digits.lower(), digits.upper())
     if has_checksum and checksummed(address) != f"0x{digits}":
-        raise WrongChecksum(
-            "The checksum of this address is wrong. Is a digit missing?"
-        )
+        raise WrongChecksum("The checksum of this address is wrong. Check each digit.")
     return address

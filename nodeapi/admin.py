@@ -41,7 +41,7 @@ class BlockAdmin(LongList, _BlockAdmin):
     list_select_related = ["network"]
     sortable_by = ()  # by another column all blocks would be read
     search_fields = ["number"]
-    search_help_text = "A block number or a whole hash."
+    search_help_text = "A block number or a full hash."
     fields = [
         "network",
         "number",
@@ -60,7 +60,7 @@ class BlockAdmin(LongList, _BlockAdmin):
     def page(self, block: Block) -> SafeString:
         place = block.network.slug, bytes(block.hash)
         return format_html(
-            '<a href="{}">Look at them</a>', reverse("explore:block", args=place)
+            '<a href="{}">View</a>', reverse("explore:block", args=place)
         )
 
     @admin.display(description="hash")

@@ -33,8 +33,8 @@ class NodeConsumer(SocketConsumer):
             process_of(self.scope),
             self.wire,
         )
-        if not peer.writer.is_open:  # the key was revoked meanwhile
-            raise Rejected(401, "the API key was refused")
+        if not peer.writer.is_open:  # the key was revoked in the meantime
+            raise Rejected(401, "the API key was rejected")
         await self.accept()
 
     async def receive(

@@ -235,7 +235,7 @@ def _fixed_data(value: Any, size: int, go_type: str) -> bytes:
         try:
             return unhexlify(value[2:])
         except ValueError:
-            pass  # what is wrong with it is found out below
+            pass  # the fault is reported below
     digits = _require_even(_require_text(value, go_type), go_type)
     length = len(_utf8(digits))
     if length != 2 * size:

@@ -241,7 +241,7 @@ class Feed:
                 self._is_due = True
             except Exception:
                 logger.exception(
-                    "new blocks of network %s were not sent", self._network_id
+                    "new blocks of network %s could not be sent", self._network_id
                 )
                 await asyncio.sleep(RETRY_SECONDS)
                 self._is_due = True

@@ -161,7 +161,7 @@ def _quantity(value: Any, go_type: str, most: int, too_big: str) -> int:
 
 
 def _quantity_fault(value: str, most: int, too_big: str) -> str:
-    """Return what is wrong with a quantity that is not empty."""
+    """Return the fault of a quantity that is not empty."""
     if not value.startswith(_PREFIXES):
         return MISSING_PREFIX
     digits = value[2:].encode("utf-8", "surrogatepass")

@@ -114,7 +114,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
     def delete_network(
         self, request: HttpRequest, queryset: QuerySet[Network]
     ) -> HttpResponse | None:
-        """State what is deleted, and start the deletion when it is confirmed."""
+        """Show the rows to be deleted, and start the deletion when it is confirmed."""
         network = self._only(request, queryset)
         if network is None:
             return None
@@ -175,7 +175,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         found = list(queryset[:2])
         if len(found) == 1:
             return found[0]
-        self.message_user(request, "Choose one network.", messages.ERROR)
+        self.message_user(request, "Select one network.", messages.ERROR)
         return None
 
     def _ask(
@@ -289,7 +289,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
             raise Http404
         block = release_block(network=network, block_id=int(number))
         if block is None:
-            messages.warning(request, "The block is not quarantined any more.")
+            messages.warning(request, "The block is no longer quarantined.")
         else:
             words = f"Released the quarantined block {block}."
             self.log_change(request, network, words)

@@ -82,7 +82,7 @@ def parse_genesis(text: bytes | str) -> dict[str, Any]:
     orjson.loads(text)
     genesis = json.loads(text)
     if not isinstance(genesis, dict):
-        raise ValueError("a genesis.json is a JSON object")
+        raise ValueError("a genesis.json has to be a JSON object")
     return genesis
 
 
@@ -171,9 +171,9 @@ async def _check_upstreams(
             except WrongChain as error:
                 raise NotAdded(f"{shown} {error}") from None
             except UpstreamUnavailable as error:
-                raise NoAnswer(f"{shown} does not answer: {error}") from None
+                raise NoAnswer(f"{shown} does not respond: {error}") from None
             except UpstreamError as error:
-                raise NotAdded(f"{shown} answers an error: {error}") from None
+                raise NotAdded(f"{shown} returned an error: {error}") from None
             with suppress(UpstreamUnavailable, UpstreamError, InvalidForkConfig):
                 answer = await fork_config(client)
                 found = check_forks(answer, config, block_0.timestamp)

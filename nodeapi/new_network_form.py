@@ -24,7 +24,7 @@ class NewNetworkForm(forms.Form):
     """A new network: a built-in or an uploaded genesis, and upstreams."""
 
     slug = forms.SlugField(
-        max_length=50, help_text="Part of the base address: /SLUG/v3/API_KEY."
+        max_length=50, help_text="Part of the endpoint URL: /SLUG/v3/API_KEY."
     )
     name = forms.CharField(max_length=100, validators=[validate_name])
     public = forms.ChoiceField(label="Built-in network", required=False)
@@ -38,7 +38,7 @@ class NewNetworkForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text="One a line: http, https, ws or wss.",
+        help_text="One per line: http, https, ws or wss.",
     )
     headers = HeadersField(
         required=False,
@@ -46,7 +46,7 @@ class NewNetworkForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text="Of each request to these upstreams, one a line, such as "
+        help_text="Sent with each request to these upstreams. One per line, such as "
         "Authorization: Bearer ….",
     )
     agree = forms.IntegerField(
@@ -56,7 +56,7 @@ class NewNetworkForm(forms.Form):
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
-        help_text="One a line. /v3 of these hosts is this network.",
+        help_text="One per line. /v3 on these hosts serves this network.",
     )
     may_repeat = forms.BooleanField(
         label="Add a second network with the same chain id and genesis", required=False
@@ -70,7 +70,7 @@ class NewNetworkForm(forms.Form):
         titles = [(one.name, one.title) for one in PUBLIC_NETWORKS.values()]
         public = self.fields["public"]
         assert isinstance(public, forms.ChoiceField)
-        public.choices = [("", "none, a genesis.json is uploaded"), *titles]
+        public.choices = [("", "none (upload a genesis.json)"), *titles]
 
     def clean_slug(self) -> str:
         """Return the slug. Raises: ValidationError if it is in use."""
@@ -96,8 +96,8 @@ class NewNetworkForm(forms.Form):
         file = cleaned.get("genesis")
         if bool(cleaned.get("public")) == bool(file):
             raise ValidationError(
-                "Choose a built-in network, or upload a genesis.json of at most 1 MB. "
-                "manage.py add_network takes longer ones."
+                "Select a built-in network, or upload a genesis.json of at most 1 MB. "
+                "Use manage.py add_network for larger files."
             )
         if file and file.size > MAX_GENESIS_BYTES:
             self.add_error("genesis", "The file is larger than 1 MB.")

@@ -1,4 +1,4 @@
-"""Customers' transactions, and what is pending on a network.
+"""Customers' transactions, and the pending blocks and transactions of a network.
 
 Transactions are checked here and sent to every upstream. The pending block and pending
 transactions are read from upstreams, and cached for a second. A network without

@@ -53,7 +53,7 @@ _PREFLIGHT_HEADERS = {
 }
 
 PREFLIGHT = Reply(204, b"", _PREFLIGHT_HEADERS)
-"""The response to a browser that asks whether a page may call.
+"""The response to a CORS preflight request.
 Source: https://fetch.spec.whatwg.org/#cors-preflight-fetch"""
 
 GZIP_MIN_BYTES = 1024

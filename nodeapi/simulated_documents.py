@@ -72,7 +72,7 @@ def _call(
 
 
 def _log(log: IndexedLog, place: str) -> str:
-    """Return a log object. place: the members that tell block and transaction."""
+    """Return a log object. place: the members that name block and transaction."""
     topics = ",".join([f'"0x{topic.hex()}"' for topic in log.topics])
     return (
         f'{{"address":"0x{log.address.hex()}","topics":[{topics}]'

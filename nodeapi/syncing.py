@@ -83,7 +83,7 @@ class _Source:
             try:
                 self._report(await self._read())
             except Unavailable as error:
-                logger.debug("a network's state was not read: %s", error)
+                logger.debug("a network's state could not be read: %s", error)
             await asyncio.sleep(POLL_SECONDS)
 
     async def _read(self) -> bytes:

@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class InvalidDefinition(ValueError):
-    """Raised for a line that is no definition."""
+    """Raised for a line that is not a definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def parse_definition(line: str, interfaces: tuple[str, ...] = ()) -> Definition:
     try:
         return _Parser(line).definition(interfaces)
     except (IndexError, InvalidType) as error:
-        raise InvalidDefinition(f"{line[:200]!r} is no definition") from error
+        raise InvalidDefinition(f"{line[:200]!r} is not a definition") from error
 
 
 def _texts(parameters: tuple[Parameter, ...]) -> str:
@@ -139,7 +139,7 @@ class _Parser:
     def _identifier(self) -> str:
         name = self._next()
         if not IDENTIFIER.fullmatch(name):
-            raise InvalidDefinition(f"{name!r} is no name")
+            raise InvalidDefinition(f"{name!r} is not a valid name")
         return name
 
     def _parameters(self, level: int) -> tuple[Parameter, ...]:

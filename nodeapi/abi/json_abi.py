@@ -35,7 +35,7 @@ _BRACKETS = re.compile(r"\[([0-9]*)\]")
 
 
 class InvalidAbi(ValueError):
-    """Raised for a text that is no contract ABI. The message says why."""
+    """Raised for a text that is not a contract ABI. The message gives the reason."""
 
 
 def read_abi(text: str | bytes) -> list[Definition]:
@@ -52,11 +52,13 @@ def read_abi(text: str | bytes) -> list[Definition]:
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise InvalidAbi(f"This is not JSON: {error.msg}.") from None
+        raise InvalidAbi(f"Invalid JSON: {error.msg}.") from None
     if isinstance(found, dict):
         found = found.get("abi")
     if not isinstance(found, list):
-        raise InvalidAbi("An ABI is a JSON array, or an object with the member abi.")
+        raise InvalidAbi(
+            "An ABI has to be a JSON array, or an object with the member abi."
+        )
     definitions: dict[tuple[Kind, str], Definition] = {}
     for number, entry in enumerate(found):
         definition = _definition(number, entry)

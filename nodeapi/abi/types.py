@@ -32,12 +32,12 @@ class Elementary:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the encoding begins with a length."""
+        """Whether its head contains an offset, because the size of the value varies."""
         return self.name in _DYNAMIC
 
     @property
     def head_size(self) -> int:
-        """Bytes of its place among its siblings."""
+        """Bytes of its head: of the value, or of the offset of a dynamic value."""
         return WORD
 
     @property
@@ -74,12 +74,12 @@ class Struct:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether its place among its siblings is an offset."""
+        """Whether its head contains an offset, because the size of the value varies."""
         return any(member.type.is_dynamic for member in self.members)
 
     @property
     def head_size(self) -> int:
-        """Bytes of its place among its siblings."""
+        """Bytes of its head: of the value, or of the offset of a dynamic value."""
         if self.is_dynamic:
             return WORD
         return sum(member.type.head_size for member in self.members)
@@ -104,12 +104,12 @@ class Array:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether its place among its siblings is an offset."""
+        """Whether its head contains an offset, because the size of the value varies."""
         return self.length is None or self.item.is_dynamic
 
     @property
     def head_size(self) -> int:
-        """Bytes of its place among its siblings."""
+        """Bytes of its head: of the value, or of the offset of a dynamic value."""
         if self.length is None or self.is_dynamic:
             return WORD
         return self.length * self.item.head_size
@@ -140,7 +140,7 @@ def elementary(name: str) -> Elementary:
     found = _FIXED.fullmatch(name)
     if found is not None and _fits(int(found[1])) and int(found[2]) <= 80:
         return Elementary(name)
-    raise InvalidType(f"{name[:40]!r} is no type of the ABI")
+    raise InvalidType(f"{name[:40]!r} is not an ABI type")
 
 
 def _fits(bits: int) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from nodeapi.abi.types import WORD, Array, Elementary, Parameter, Struct, Type
 
 MAX_VALUES = 1000
-"""Decoded values. Further items of arrays are counted only."""
+"""Maximum number of decoded values. Further items of arrays are only counted."""
 
 
 class Malformed(ValueError):
@@ -79,7 +79,7 @@ def decode(
 def decode_word(kind: Elementary, word: bytes) -> int | bool | bytes:
     """Return the value of a static type that a word of 32 bytes encodes.
 
-    Raises: Malformed if the word is no value of the type.
+    Raises: Malformed if the word is not a value of the type.
     """
     number = int.from_bytes(word)
     name = kind.name
@@ -121,7 +121,7 @@ class _Reader:
     def members(
         self, parameters: Sequence[Parameter], base: int
     ) -> tuple[Argument, ...]:
-        """Decode the members of a tuple. base: where its encoding begins."""
+        """Decode the members of a tuple. base: position at which its encoding begins."""
         found = []
         head = base
         for parameter in parameters:
@@ -131,7 +131,7 @@ class _Reader:
         return tuple(found)
 
     def _member(self, name: str, kind: Type, head: int, base: int) -> Argument:
-        """Decode a member or an item. head: its place; base: what offsets count from."""
+        """Decode a member or an item. head: position of its head; base: position from which offsets count."""
         at = base + self._number(head) if kind.is_dynamic else head
         self._values_left -= 1
         match kind:
@@ -171,7 +171,7 @@ class _Reader:
         return int.from_bytes(self._read(at, WORD))
 
     def _read(self, at: int, size: int) -> bytes:
-        """Return bytes of the data. Raises: Malformed if they are not there."""
+        """Return bytes of the data. Raises: Malformed if the data end before."""
         if at + size > len(self._data):
             raise Malformed("the data ends too early")
         self._unread -= size

@@ -131,7 +131,7 @@ def _change_config(
         past = head.number, head.timestamp
         if old.until(*past) != config.until(*past):
             raise NetworkMismatch(
-                f"network {network.slug} has executed its blocks under another config"
+                f"network {network.slug} has executed its blocks with another config"
             )
         network.genesis = genesis
         network.save(update_fields=["genesis"])

@@ -30,7 +30,7 @@ from nodeapi.explore.uploads import (
 from nodeapi.models import ContractAbi
 
 SHOWN = 2 * MAX_ABIS
-"""ABIs on the page: all for everybody, and as many others."""
+"""Number of ABIs for everyone, and of other ABIs, on the page."""
 
 
 class AbiForm(forms.Form):
@@ -39,27 +39,27 @@ class AbiForm(forms.Form):
     name = forms.CharField(
         max_length=100,
         validators=[validate_name],
-        help_text="Such as the contract's name.",
+        help_text="For example, the name of the contract.",
     )
     address = forms.CharField(
         label="Contract address",
         required=False,
         max_length=42,
-        help_text="If it is empty, the names are used for all contracts of the network.",
+        help_text="Leave it empty to use the ABI for all contracts of the network.",
     )
     text = forms.CharField(
         label="ABI",
         required=False,
         max_length=MAX_BYTES,
         widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
-        help_text="JSON, as solc, Hardhat or Foundry write it.",
+        help_text="The JSON that solc, Hardhat or Foundry generates.",
     )
     file = forms.FileField(
         label="Or a file",
         required=False,
         help_text=f"A JSON file of at most {MAX_BYTES // 1024} KiB.",
     )
-    is_for_all = forms.BooleanField(label="For everybody", required=False)
+    is_for_all = forms.BooleanField(label="For everyone", required=False)
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("label_suffix", "")
@@ -81,7 +81,7 @@ class AbiForm(forms.Form):
         if file is None:
             return ""
         if file.size > MAX_BYTES:
-            raise ValidationError(f"The file has more than {MAX_BYTES // 1024} KiB.")
+            raise ValidationError(f"The file is larger than {MAX_BYTES // 1024} KiB.")
         return str(file.read().decode(errors="replace"))
 
     def clean(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class AbiForm(forms.Form):
         if not self.errors and not (cleaned.get("text") or cleaned.get("file")):
             self.add_error(
                 "text",
-                f"Enter an ABI, or choose a file of at most {MAX_BYTES // 1024} KiB.",
+                f"Enter an ABI, or select a file of at most {MAX_BYTES // 1024} KiB.",
             )
         return cleaned
 
@@ -120,7 +120,7 @@ def abis(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @login_required
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Delete an ABI of the user, or for staff one for everybody."""
+    """Delete an ABI of the user. Staff can also delete ABIs for everyone."""
     network, _ = admitted(request, slug)
     if not delete_abi(network=network, user=_user(request), pk=pk):
         raise Http404

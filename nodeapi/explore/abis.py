@@ -24,8 +24,9 @@ _ANY = b""
 class Abis:
     """Uploaded definitions by contract, for one visitor.
 
-    The order of precedence: the visitor's own for the contract, everybody's for the
-    contract, the visitor's own for all contracts, everybody's for all contracts.
+    The order of precedence: the visitor's own definitions for the contract, those for
+    everyone for the contract, the visitor's own for all contracts, those for everyone for
+    all contracts.
     """
 
     def __init__(self, network: Network, user: Any) -> None:

@@ -24,7 +24,7 @@ SHOWN_CODE = 1024
 """Bytes of code on a page."""
 
 _DELEGATION = bytes.fromhex("ef0100")
-"""The code of an account that delegates to another one begins with it.
+"""Beginning of the code of an account that delegates to another one.
 
 Source: https://eips.ethereum.org/EIPS/eip-7702"""
 
@@ -101,7 +101,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Transactions before this one are on the page."""
+    """The transaction before which a page begins."""
 
     number: int
     index: int

@@ -21,7 +21,7 @@ MAX_NESTING = 150
 """Levels of nested HTML elements; browsers stop at 512. Deeper calls follow in their
 order on the last level."""
 MAX_LINES = 20
-"""Lines of arguments that are shown of a call. The transaction's own are shown above."""
+"""Lines of arguments that are shown for a call. Those of the transaction are shown above."""
 MAX_ERROR_LINES = 6
 INDENTED = 10
 """Levels that are indented; a phone has no space for more."""

@@ -15,7 +15,7 @@ from nodeapi.receipt_codec import measure
 from nodeapi.receipts import split_logs, stored_logs
 
 MAX_LINES = 30
-"""Lines of arguments that are shown of a log."""
+"""Lines of arguments that are shown for a log."""
 
 MAX_VALUES = 200
 """Decoded values of a log."""

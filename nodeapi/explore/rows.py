@@ -108,7 +108,7 @@ def summaries(block: Block, page: int) -> list[Summary]:
 
 
 def summaries_at(places: Sequence[Place]) -> dict[Place, Summary]:
-    """Return summaries of transactions by their places; those that exist."""
+    """Return summaries of the existing transactions by their places."""
     if not places:
         return {}
     return _summaries(

@@ -21,7 +21,7 @@ MAX_TEXT = 200
 """Characters of a search text that are read."""
 
 MIN_DIGITS = 4
-"""Digits of a prefix. Shorter ones would begin too many hashes."""
+"""Minimum number of digits of a prefix. Too many hashes begin with shorter ones."""
 
 MAX_FOUND = 10
 """Results of one kind for a prefix, in each network."""
@@ -117,14 +117,12 @@ def search(networks: Sequence[Network], text: str) -> Results:
     digits = _DIGITS.fullmatch(text)
     if digits is None:
         return Results(
-            advice="Enter a block number, a hash, an address, or the beginning of one: "
-            "hexadecimal digits, with or without 0x."
+            advice="Enter a block number, or a hash or an address or its first digits, "
+            "with or without 0x."
         )
     prefix = digits[1].lower()
     if len(prefix) > 64:
-        return Results(
-            advice="A hash has 64 digits and an address 40; this text is longer."
-        )
+        return Results(advice="Too long: a hash has 64 digits, an address 40.")
     if len(prefix) == 64:
         return _by_hash(networks, bytes.fromhex(prefix))
     if len(prefix) == 40:
@@ -168,7 +166,7 @@ def _by_hash(networks: Sequence[Network], name: bytes) -> Results:
     if found:
         return Results(found)
     return Results(
-        advice="No block and no transaction in a block has this hash.",
+        advice="No block or transaction with this hash was found.",
         maybe_pending=f"0x{name.hex()}",
     )
 
@@ -190,9 +188,12 @@ def _by_prefix(networks: Sequence[Network], prefix: str) -> Results:
     found += transactions
     if len(transactions) < MAX_FOUND and _are_too_many(low, high):
         return Results(
-            found, "Too many hashes of transactions begin with this. Enter more digits."
+            found,
+            "Too many transaction hashes begin with these digits. Enter more digits.",
         )
-    return Results(found, "" if found else "No hash and no address begins with this.")
+    return Results(
+        found, "" if found else "No hash or address begins with these digits."
+    )
 
 
 def _are_too_many(low: bytes, high: bytes) -> bool:

@@ -20,7 +20,7 @@ from nodeapi.explore.search import MAX_TEXT, Results, search
 def search_page(request: HttpRequest) -> HttpResponse:
     """Show what `?q=…` finds on the networks that the visitor may see.
 
-    A single result is opened at once.
+    A single result redirects to its page.
     """
     networks = admitted_networks(request)
     text = request.GET.get("q", "")[:MAX_TEXT].strip()

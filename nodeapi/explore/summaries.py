@@ -143,7 +143,7 @@ def ends(document: bytes) -> tuple[bytes, bytes]:
 
 
 def block_facts(head: bytes) -> list[tuple[str, str]]:
-    """Return names and values of what people look for first in a block.
+    """Return names and values of a block's most important members.
 
     head: the block object up to its transactions.
     """

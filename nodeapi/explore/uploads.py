@@ -1,4 +1,4 @@
-"""Uploads of contract ABIs: by staff for everybody, by customers for themselves."""
+"""Uploads of contract ABIs: by staff for everyone, by customers for themselves."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from nodeapi.abi.json_abi import InvalidAbi, read_abi
 from nodeapi.models import AbiEntry, ContractAbi
 
 MAX_ABIS = 50
-"""ABIs that a user keeps on a network, and that there are for everybody."""
+"""Maximum number of ABIs of a user on a network, and of ABIs for everyone."""
 
 UPLOAD_FOR_ALL = "nodeapi.add_contractabi"
-"""The permission of staff to upload and delete ABIs for everybody."""
+"""The permission of staff to upload and delete ABIs for everyone."""
 
 
 def may_upload_for_all(user: User) -> bool:
-    """Return whether a user may upload and delete ABIs for everybody."""
+    """Return whether a user may upload and delete ABIs for everyone."""
     return user.is_staff and user.has_perm(UPLOAD_FOR_ALL)
 
 
 def visible_abis(network: Network, user: User) -> QuerySet[ContractAbi]:
-    """Return a network's ABIs for everybody, and those of the user's accounts."""
+    """Return a network's ABIs for everyone, and those of the user's accounts."""
     visible = Q(owner=None) | Q(owner__in=account_ids(user))
     found = ContractAbi.objects.filter(visible, network=network)
     return found.select_related("owner")
@@ -45,7 +45,7 @@ def upload_abi(
 
     address: of the contract; empty for all contracts of the network.
     text: JSON, see `nodeapi.abi.json_abi`.
-    is_for_all: whether everybody sees the names. The caller checks the permission.
+    is_for_all: whether everyone sees the names. The caller checks the permission.
 
     Raises: ValidationError for an invalid ABI or name, and if there are too many ABIs.
     """
@@ -60,7 +60,9 @@ def upload_abi(
     if address:
         kept.filter(address=address).delete()
     if kept.count() >= MAX_ABIS:
-        raise ValidationError(f"There are {MAX_ABIS} ABIs. Delete one first.")
+        raise ValidationError(
+            f"You have {MAX_ABIS} ABIs, which is the limit. Delete one first."
+        )
     abi = ContractAbi(
         network=network,
         owner=owner,

@@ -29,14 +29,14 @@ _ATTEMPTS = 5
 POLL_BYTES = 2**23
 """Size of an answer at which the logs of further blocks are left to the next poll."""
 
-_ADVICE = "poll more often, or ask for fewer logs"
+_ADVICE = "poll more often, or request fewer logs"
 
 
 class Filters:
     """The filters of all API keys. They outlive this process; see `nodeapi.filters`.
 
     key_id: the API key, to which a filter belongs together with its network.
-    select: returns which logs a filter selects. Its argument are the criteria.
+    select: parses the criteria of a filter to the logs that it selects.
     spooled: counts the bytes of long results.
 
     All methods raise ServiceUnavailable while Redis is unavailable.

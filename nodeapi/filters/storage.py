@@ -14,7 +14,7 @@ from nodeapi.errors.logs import TooManyFilters
 from outbox.redis_address import connection_pool
 
 EXPIRY_SECONDS = 300
-"""Time after the last poll at which a filter is deleted; geth's."""
+"""Time after the last poll at which a filter is deleted, as in geth."""
 
 MAX_FILTERS = 1000
 """Maximum number of filters of an API key."""

@@ -49,7 +49,7 @@ HOUSEKEEPING_SECONDS = 1.0
 """Interval at which settings are read again and the connection is tested."""
 
 REFUSED_SECONDS = 30.0
-"""Time after which the import of a refused block is tried again, unless the block is
+"""Time after which the import of a rejected block is retried, unless the block is
 invalid."""
 
 REFUSED_KEPT = 4096
@@ -384,7 +384,7 @@ class Follower:
         self._refuse(block, reason, blame=False)
         return Refused(block, reason, blame=False)
 
-    # Status, settings, and what has to be done from time to time
+    # Status, settings, and periodic tasks
 
     def _note_disagreement(self, choice: Choice | None) -> None:
         """Note when the upstreams got ahead of our head without agreeing on a block."""

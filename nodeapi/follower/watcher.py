@@ -247,7 +247,7 @@ class Watcher:
             return self._became_unavailable(0.0)
         except Exception as error:
             # An error of ours must not end the watch.
-            logger.exception("a look at upstream %s failed", self.upstream.id)
+            logger.exception("polling upstream %s failed", self.upstream.id)
             self.failed(type(error).__name__)
             return self._became_unavailable(0.0)
         self.excluded = ""

@@ -78,7 +78,7 @@ EXECUTION_ERRORS = [
     CodedError(
         -38010,
         "nonce too low",
-        "When eth_simulateV1 validates a call whose nonce was used already.",
+        "When eth_simulateV1 validates a call whose nonce is already used.",
         "Use the next nonce of the sender, or leave the nonce out.",
     ),
     CodedError(

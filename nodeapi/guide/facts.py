@@ -36,30 +36,30 @@ def _of_requests() -> Iterator[Bound]:
     yield Bound("Logs of a search in several blocks", f"{conf.max_logs()}", "MAX_LOGS")
     time = f"{conf.request_timeout():g} s"
     yield Bound("Timeout of a request", time, "REQUEST_TIMEOUT")
-    what = "Requests with invalid keys per minute, from one address"
+    what = "Requests with invalid keys per minute, from one IP address"
     often = f"{conf.failed_keys_per_minute() or 'no limit'}"
     yield Bound(what, often, "FAILED_KEYS_PER_MINUTE")
     gas = f"{conf.call_gas():,}" if conf.call_gas() else "no limit"
-    yield Bound("Gas of one executed call", gas, "CALL_GAS")
-    yield Bound("Execution of one call", f"{conf.call_timeout():g} s", "CALL_TIMEOUT")
+    yield Bound("Gas of one call", gas, "CALL_GAS")
+    yield Bound(
+        "Execution time of one call", f"{conf.call_timeout():g} s", "CALL_TIMEOUT"
+    )
     waiting = f"{conf.trace_limits().tasks_per_key}"
-    what = "Calls of one key that wait for their execution at a time"
+    what = "Queued calls of one key"
     yield Bound(what, waiting, "CALL_CONCURRENCY")
 
 
 def _of_traces() -> Iterator[Bound]:
     limits = conf.trace_limits()
-    what = "Timeout of a trace, until its first byte"
+    what = "Timeout of a trace, up to the first byte"
     yield Bound(what, f"{conf.slow_request_timeout():g} s", "SLOW_REQUEST_TIMEOUT")
-    what = "Executing a transaction again, unless timeout is passed"
+    what = "Execution time per traced transaction, unless timeout is passed"
     yield Bound(what, f"{conf.trace_timeout():g} s", "TRACE_TIMEOUT")
-    what = "Executing a whole trace again"
+    what = "Execution time of a whole trace"
     yield Bound(what, f"{limits.seconds:g} s", "TRACE_SECONDS")
-    what = "Traces of one key that are executed or read at a time"
+    what = "Concurrent traces of one key"
     yield Bound(what, f"{limits.per_key}", "TRACE_CONCURRENCY")
-    yield Bound(
-        "Size of a trace's answer", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES"
-    )
+    yield Bound("Size of a trace", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES")
     size = _bytes(conf.record_limit_bytes())
     yield Bound(
         "Call data of one transaction in its trace record", size, "RECORD_LIMIT_BYTES"

@@ -24,7 +24,7 @@ class BackfillCommand(BaseCommand, ABC):
     """Indexes the blocks of one or all networks, and writes its progress.
 
     remaining: the table of networks with blocks that are not indexed.
-    content: what is indexed, such as `the logs of all blocks`.
+    content: the indexed data, such as `the logs of all blocks`.
     """
 
     remaining: ClassVar[type[LogBackfill | AppearanceBackfill]]
@@ -33,7 +33,7 @@ class BackfillCommand(BaseCommand, ABC):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add `--network`."""
         parser.add_argument(
-            "--network", metavar="SLUG", help="only this network, all by default"
+            "--network", metavar="SLUG", help="slug of a network; default: all networks"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

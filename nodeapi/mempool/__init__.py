@@ -1,6 +1,6 @@
 """Transactions that are in no block: the local pool, and the pools of upstreams.
 
-- `rules`: what depends on the sender's account and on the pool, with geth's texts.
+- `rules`: the rules that depend on the sender's account and on the pool, with geth's texts.
 - `alive`: SQL for the rows of the local pool that are not outdated.
 - `adding`: writes a transaction to the local pool, and keeps the pool's limits.
 - `writer`: the connection and the thread of a process for these writes.

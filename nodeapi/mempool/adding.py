@@ -38,7 +38,7 @@ ACCOUNT_PENDING = 16
 ACCOUNT_QUEUED = 64
 """Maximum number of queued transactions of an account."""
 SLOT_BYTES = 32 * 1024
-"""A transaction takes one place in the pool for each of these bytes that it begins."""
+"""Size of a place in the pool. A transaction takes one place for each started SLOT_BYTES."""
 MAX_BYTES = 16 * 2**20
 """Size of a network's pool. geth only counts places."""
 
@@ -112,7 +112,7 @@ _LIMIT_PENDING = f"""
         LIMIT (SELECT greatest(count(*) - %(limit)s, 0)
             FROM ({_ALIVE}) t WHERE is_pending))
 """
-"""Shortens the accounts with the most pending transactions."""
+"""Deletes transactions of the accounts with the most pending ones."""
 _LIMIT_QUEUED = f"""
     DELETE FROM nodeapi_pooledtransaction WHERE id IN (
         SELECT id FROM (SELECT *, max(at) OVER (PARTITION BY sender) AS active_at

@@ -1,6 +1,6 @@
 """The local pool of networks without upstreams.
 
-It is a table that all processes share. Nobody includes its transactions in a block: the
+It is a table that all processes share. Its transactions are not included in blocks: the
 network's blocks come from files. A transaction leaves the pool when a block with its
 nonce is imported, when its sender can't pay for it any more, or after some hours.
 """

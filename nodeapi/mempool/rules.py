@@ -219,7 +219,7 @@ def _check_blob_delegation(
 
 
 def _check_authorities(authorities: Mapping[bytes, Authority]) -> None:
-    """Refuse authorizations of accounts with several transactions in the pool."""
+    """Reject authorizations of accounts with several transactions in the pool."""
     for each in authorities.values():
         if each.transactions > 1 or each.blob_transactions:
             raise InvalidTransaction("authority already reserved")

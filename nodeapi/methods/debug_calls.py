@@ -61,7 +61,7 @@ class PendingNotTraceable(RpcError):
 
 @dataclass(frozen=True, slots=True)
 class CallTraceOptions:
-    """A tracer, and what is overridden for the traced call.
+    """A tracer, and the overrides for the traced call.
 
     index: the transaction of the block before which the call is executed. If None, the
         call is executed after the block.

@@ -1,4 +1,4 @@
-"""`eth_`: the network's fork schedule, and what is kept of its history.
+"""`eth_`: the network's fork schedule, and the oldest blocks that are available.
 
 Source: https://eips.ethereum.org/EIPS/eip-7910; execution-apis src/eth/client.yaml
 """

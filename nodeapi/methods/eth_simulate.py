@@ -93,7 +93,7 @@ def _check_size(simulation: Simulation) -> None:
 
 
 def _require_contracts(context: Context, simulation: Simulation) -> None:
-    """Check the key's allowlist of contracts, in which no creation is.
+    """Check the calls by the key's allowlist of contracts, which excludes creations.
 
     Raises: ContractNotAllowed.
     """

@@ -21,10 +21,10 @@ class ContractAbi(models.Model):
         blank=True,
         on_delete=models.CASCADE,
         related_name="contract_abis",
-        help_text="Only this user and members of their account see the names. Empty: everybody does.",
+        help_text="Only this user and members of their account see the names. Empty: everyone.",
     )
     address = models.BinaryField(
-        max_length=20, help_text="Of the contract. Empty: all contracts."
+        max_length=20, help_text="Address of the contract. Empty: all contracts."
     )
     name = NameField(max_length=100)
     size = models.PositiveIntegerField(

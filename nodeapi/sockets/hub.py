@@ -262,7 +262,7 @@ class Hub:
             try:
                 self._check_all()
             except Exception:
-                logger.exception("the sockets were not checked")
+                logger.exception("the sockets could not be checked")
 
     def _check_all(self) -> None:
         now, wall = asyncio.get_running_loop().time(), time.time()

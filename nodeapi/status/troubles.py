@@ -92,7 +92,7 @@ def _of_network(
 ) -> list[Trouble]:
     if status is None or status.updated_at < now - SILENT:
         last = f"last status {status.updated_at:%Y-%m-%d %H:%M} UTC" if status else ""
-        return [Trouble(network, "The follower does not run", last)]
+        return [Trouble(network, "The follower is not running", last)]
     if status.alarm:
         return [Trouble(network, "Following has stopped", _short(status.alarm))]
     behind = (status.best_number or 0) - (network.head_number or 0)

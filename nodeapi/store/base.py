@@ -157,7 +157,7 @@ def tagged_hash(view: NetworkView, tag: str) -> bytes | None:
 
 
 def existing(found: T | None) -> T:
-    """Return what was looked up by a block number. Raises: HeaderNotFound if None."""
+    """Return the result of a look-up by block number. Raises: HeaderNotFound if None."""
     if found is None:
         raise HeaderNotFound
     return found

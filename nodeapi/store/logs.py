@@ -1,6 +1,6 @@
 """Reads of logs: of one block from its receipts, of a range through the log index.
 
-The index only tells which transactions have matching logs. The logs are those of the
+The index only names the transactions with matching logs. The logs are those of the
 stored receipts, and are compared with the filter before they are returned.
 """
 
@@ -66,7 +66,7 @@ combinations."""
 _TURN_BYTES = 2**18
 """Size of the logs that are compared before other tasks run: about half a millisecond."""
 
-_ADVICE = "ask for fewer blocks"
+_ADVICE = "request fewer blocks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A time limit for code that does not look at the time, such as the interpreter's loop."""
+"""A time limit for code that does not check the time, such as the interpreter's loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECK_SECONDS = 0.1
 
 
 class Alarm:
-    """Interrupts one thread when its time is over; another thread looks at the time.
+    """Interrupts one thread when its time is over. Another thread checks the time.
 
     The interruption is an exception that is raised between two instructions of Python. A
     function in C is not interrupted before it returns.
@@ -59,6 +59,6 @@ class Alarm:
             self._send(ctypes.py_object(self._interruption))
 
     def _send(self, interruption: ctypes.py_object[type[BaseException]] | None) -> None:
-        """Let the thread raise an exception next; None: none any more."""
+        """Let the thread raise an exception next. None cancels an exception that was not raised yet."""
         thread = ctypes.c_ulong(self._thread)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, interruption)

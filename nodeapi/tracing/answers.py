@@ -21,13 +21,13 @@ from nodeapi.tracing.spool import Hold, Spool, SpoolCount
 SHORT_SECONDS = 10.0
 """Longest time limit of a task that shares a message with others."""
 ATTEMPTS = 3
-"""Workers that may be lost with a task before it is answered with an error, although it was
-not the one that was executing."""
+"""Number of lost workers after which a task fails, although another task was executing when
+they died."""
 
 BYTES_OF_ONE = 2**16
 """A task with more bytes of arguments counts as several tasks, one for each such part."""
 
-ADVICE = "ask for less in one call"
+ADVICE = "request less in one call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class QueuedTask:
 
 
 def weight_of(name: bytes) -> int:
-    """Return as how many tasks an encoded job counts in the limits, at least 1."""
+    """Return the number of tasks that an encoded job counts for in the limits, at least 1."""
     return 1 + len(name) // BYTES_OF_ONE
 
 

@@ -1,4 +1,4 @@
-"""What a task of a worker process receives: the database, the network and the state."""
+"""The context of a task in a worker process: the database, the network and the state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TaskFailed(Exception):
 
 
 class TransientFailure(TaskFailed):
-    """Raised when a task fails because of what is stored at the moment.
+    """Raised when a task fails because of the blocks that are stored at the moment.
 
     Unlike other failures, it is not cached: the block may be imported later, or become
     canonical.
@@ -51,7 +51,7 @@ class TransientFailure(TaskFailed):
 class TaskTimedOut(BaseException):
     """Raised in a task, at any instruction, when its time is over.
 
-    It is no Exception, because no handler of the task should catch it.
+    It is not an Exception, because no handler of the task should catch it.
     """
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from jsonrpc.errors import RpcError
 from nodeapi.go_durations import go_duration
 
-SLICE_ADVICE = "ask for fewer transactions with fromTx and toTx"
+SLICE_ADVICE = "request fewer transactions with fromTx and toTx"
 
 
 class TraceFailed(RpcError):

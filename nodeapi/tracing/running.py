@@ -35,7 +35,7 @@ SLOW_SECONDS = 0.05
 """Time of one task after which the rest of an array is returned to the service, which may
 have another worker for it."""
 REPORT_SECONDS = 0.5
-"""Time after which the service is told before the next task that the worker is alive. The
+"""Time after which the worker reports before the next task that it is alive. The
 service allows for the time of one task."""
 ATTEMPTS = 3
 """Executions of a task while the chain is reorganised."""
@@ -108,7 +108,7 @@ class TaskRunner:
     ) -> list[int]:
         """Execute tasks until each is answered or misses rows, and read the rows.
 
-        Return the places of the others, which are none after a slow task.
+        Return the places of the other tasks; none after a slow task.
         """
         left = []
         self._states.collect(True)
@@ -276,7 +276,7 @@ class _LazySpool:
         self.writer.write(piece)
 
     def finish(self) -> bytes:
-        """Return the size of what was written, encoded."""
+        """Return the number of bytes written, encoded."""
         assert self.writer is not None
         self.writer.flush()
         return wire.LENGTH.pack(self.writer.size)

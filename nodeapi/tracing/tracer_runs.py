@@ -1,6 +1,6 @@
 """One transaction or call under a tracer of any kind, without stored trace records.
 
-Tracers that read trace records get one that is made on the spot.
+Tracers that read trace records get a record of this execution, which is not stored.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class SlowKeys:
         """By key: when its last execution ended, and how long it took."""
 
     def note(self, key: Hashable, seconds: float, now: float) -> None:
-        """Remember that an execution has ended. now: `time.monotonic()`."""
+        """Record that an execution has ended. now: `time.monotonic()`."""
         self._seconds[key] = (now, seconds)
         self._seconds.move_to_end(key)
         if len(self._seconds) > _KEYS_KEPT:

@@ -45,11 +45,11 @@ END = b"e"
 
 OUTCOME = struct.Struct(">HcQI")
 """Head of a task's outcome: the task's place in its array, the kind, the gas used, and the
-length of what follows. The kind is DONE with the result, SPOOLED, FAILED with an error
-object's code, message and data in an array and whether it is lasting, TIMED_OUT, TOO_LARGE with the limit if it is
-not that of results, UNAVAILABLE, CRASHED."""
+length of the rest. The kind is DONE with the result; SPOOLED; FAILED with an array of an
+error object's code, message and data, and whether it is lasting; TIMED_OUT; TOO_LARGE,
+with the limit if it is not that of results; UNAVAILABLE or CRASHED."""
 SPOOLED = b"s"
-"""The result is in the file; what follows is its size."""
+"""The result is in the file; the rest is its size."""
 TIMED_OUT = b"o"
 
 INLINE_BYTES = 2**18
@@ -70,7 +70,7 @@ class WorkerSettings:
     conninfo: str
     """Database connection string of libpq."""
     memory_bytes: int
-    """Memory limit, beyond what it takes when it is ready."""
+    """Memory limit, in addition to the memory of a ready worker."""
     result_bytes: int
     """Size limit of a result."""
     outage_file: str = ""

@@ -149,7 +149,7 @@ class Worker:
             self._flush()
 
     def _flush(self, *kinds: bytes) -> None:
-        """Send the outcomes, and messages without a rest behind them."""
+        """Send the outcomes, then messages that consist of their kind only."""
         rest = b"".join(self._outcomes)
         self._outcomes.clear()
         parts = [HEAD.pack(wire.OUTCOMES, len(rest)), rest] if rest else []

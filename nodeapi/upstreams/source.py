@@ -84,7 +84,7 @@ class BlockSource:
     concurrently.
 
     All methods raise UpstreamUnavailable or UpstreamError if a call fails, and WrongBlock
-    if the returned data is not what was requested. None means that the upstream does not
+    if the returned data is not the requested data. None means that the upstream does not
     have the block, at least not yet.
     """
 

@@ -89,7 +89,7 @@ def test_invalid_changes_are_refused_and_change_nothing() -> None:
     many = [f"http://{number}.example/SECRET" for number in range(MAX_UPSTREAMS + 1)]
     assert "at most 16" in refusal(replace_upstreams, network=network, urls=many)
     assert "listed twice" in refusal(replace_upstreams, network=network, urls=[B, B])
-    assert "client itself" in refusal(
+    assert "set automatically" in refusal(
         replace_upstreams, network=network, urls=[B], headers={"Host": "SECRET"}
     )
     assert f"no upstream {other.pk}" in refusal(

@@ -144,8 +144,8 @@ def test_other_fork_schedule_of_an_upstream_is_reported(node: UpstreamNode) -> N
         (["--upstream", UNUSED, "--agree", "2"], "only 1 is enabled"),
         (["--agree", "0"], "greater than or equal to 1"),
         (["--upstream", UNUSED, "--header", "SECRET"], "has no colon"),
-        (["--upstream", UNUSED, "--header", "Host: SECRET"], "set by the client"),
-        (["--upstream", UNUSED], "http://127.0.0.1:9/… does not answer: ConnectError"),
+        (["--upstream", UNUSED, "--header", "Host: SECRET"], "set automatically"),
+        (["--upstream", UNUSED], "http://127.0.0.1:9/… does not respond: ConnectError"),
         (["--host", "a.example:80"], "without port"),
         (["--public", "mainnet"], "not allowed with argument --genesis"),
     ],
@@ -185,7 +185,7 @@ def test_slug_has_to_be_new_and_valid() -> None:
     [
         (None, "No such file"),
         ("{", "line 1 column"),
-        ("[]", "is a JSON object"),
+        ("[]", "has to be a JSON object"),
         ("{}", "the genesis has no config"),
         ('{"config": {}}', "has no chainId"),
         ('{"config": {"chainId": 1, "clique": {}}}', "clique consensus"),
@@ -221,8 +221,8 @@ def test_upstream_of_another_chain_is_refused(node: UpstreamNode, block_0: str) 
 @pytest.mark.parametrize(
     ("method", "answer", "message"),
     [
-        ("eth_chainId", "five", "does not answer: eth_chainId returned no quantity"),
-        ("eth_chainId", refuse(-32000, "no"), "answers an error: no (-32000)"),
+        ("eth_chainId", "five", "does not respond: eth_chainId returned no quantity"),
+        ("eth_chainId", refuse(-32000, "no"), "returned an error: no (-32000)"),
         ("eth_getBlockByNumber", {"hash": "0x1"}, "block 0 has no hash"),
         ("eth_getBlockByNumber", ["0x1"], "block 0 has no hash"),
     ],

@@ -184,5 +184,5 @@ def test_clients_of_two_processes_never_exceed_the_bound(live):
     assert len(workers) == 2
     assert sum(refused) > 50
     # Under a load that keeps Redis from answering for a second, each counts by itself.
-    processes = 1 if "by itself" not in live.log() else 2
+    processes = 1 if "separately" not in live.log() else 2
     assert sum(admitted) <= processes * (rate * passed + burst)

@@ -80,15 +80,15 @@ def test_network_is_added_with_hosts_upstreams_headers_and_agreement(
 def test_mistakes_are_shown_and_nothing_is_stored(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Choose a built-in network, or upload" in post(staff)
+    assert "Select a built-in network, or upload" in post(staff)
     assert "The file is invalid: " in post(staff, b"{")
-    assert "is a JSON object" in post(staff, b"[]")
+    assert "has to be a JSON object" in post(staff, b"[]")
     url = "http://127.0.0.1:9/SECRET"
     refused = post(staff, sample.genesis(), upstreams=url)
-    assert "http://127.0.0.1:9/… does not answer" in refused
+    assert "http://127.0.0.1:9/… does not respond" in refused
     for fields, message in (
         ({"headers": "SECRET"}, "Header 1 has no colon"),
-        ({"headers": "Host: SECRET"}, "set by the client itself"),
+        ({"headers": "Host: SECRET"}, "set automatically"),
         ({"upstreams": url, "agree": "2"}, "only 1 is enabled"),
         ({"agree": "0"}, "greater than or equal to 1"),
         ({"host_names": "a.example:80"}, "without port"),
@@ -96,9 +96,7 @@ def test_mistakes_are_shown_and_nothing_is_stored(
         refused = post(staff, sample.genesis(), **fields)
         assert message in refused
         assert "Bearer SECRET" not in refused
-    assert "v3 is part of every base address" in post(
-        staff, sample.genesis(), slug="v3"
-    )
+    assert "v3 is reserved" in post(staff, sample.genesis(), slug="v3")
     assert "of at most 1 MB" in post(staff, b" " * 2**21)
     monkeypatch.setattr(new_network_form, "MAX_GENESIS_BYTES", 10)
     assert "larger than 1 MB" in post(staff, sample.genesis())

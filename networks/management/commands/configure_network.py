@@ -19,7 +19,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the network, as list_networks shows it")
+        parser.add_argument("slug", help="slug of the network")
         parser.add_argument("--name", help="name shown on pages")
         parser.add_argument(
             "--state",
@@ -31,8 +31,8 @@ class Command(BaseCommand):
             "--host",
             action="append",
             metavar="NAME",
-            help="a host name of the network; replaces all earlier ones, can be given "
-            "several times; an empty one removes them",
+            help="a host name of the network; replaces all earlier ones, can be "
+            "repeated; an empty one removes them",
         )
         parser.add_argument(
             "--tracers", metavar="A,B", help="tracers that are offered, `all` or `none`"
@@ -48,13 +48,13 @@ class Command(BaseCommand):
             action="append",
             metavar="URL",
             help="URL of a node of the chain (http, https, ws, wss); replaces all "
-            "earlier ones, can be given several times; an empty one removes them",
+            "earlier ones, can be repeated; an empty one removes them",
         )
         parser.add_argument(
             "--header",
             action="append",
             metavar="'NAME: VALUE'",
-            help="an HTTP header of every request to the given upstreams",
+            help="an HTTP header for all requests to the given upstreams",
         )
         parser.add_argument(
             "--enable",
@@ -62,7 +62,7 @@ class Command(BaseCommand):
             type=int,
             default=[],
             metavar="ID",
-            help="enable an upstream, by its number in network_status",
+            help="enable the upstream with this number in network_status",
         )
         parser.add_argument(
             "--disable",
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             type=int,
             default=[],
             metavar="ID",
-            help="disable an upstream",
+            help="disable the upstream with this number",
         )
         parser.add_argument(
             "--agree",
@@ -107,7 +107,7 @@ class Command(BaseCommand):
         hosts, tracers = options["host"], options["tracers"]
         urls, headers = options["upstream"], options["header"]
         if headers is not None and not urls:
-            raise CommandError("--header: goes with --upstream")
+            raise CommandError("--header needs --upstream")
         try:
             configure_network(
                 network=network,

@@ -40,14 +40,14 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="URL",
-            help="URL of a node of the chain (http, https, ws, wss); can be given several times",
+            help="URL of a node of the chain (http, https, ws, wss); can be repeated",
         )
         parser.add_argument(
             "--header",
             action="append",
             default=[],
             metavar="'NAME: VALUE'",
-            help="an HTTP header of every request to these upstreams",
+            help="an HTTP header for all requests to these upstreams",
         )
         parser.add_argument(
             "--agree",
@@ -62,12 +62,12 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="NAME",
-            help="a host name of the network; can be given several times",
+            help="a host name of the network; can be repeated",
         )
         parser.add_argument(
             "--no-check",
             action="store_true",
-            help="do not ask the upstreams which chain they serve",
+            help="do not check which chain the upstreams serve",
         )
         parser.add_argument(
             "--second",

@@ -19,9 +19,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--network", required=True, metavar="SLUG")
         which = parser.add_mutually_exclusive_group()
-        which.add_argument("--block", type=int, metavar="N", help="only this block")
         which.add_argument(
-            "--sample", type=_positive, metavar="K", help="K random blocks"
+            "--block", type=int, metavar="N", help="audit only this block"
+        )
+        which.add_argument(
+            "--sample", type=_positive, metavar="K", help="audit K random blocks"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
     help = "Delete a retired network with its blocks, state, usage and grants."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the network, as list_networks shows it")
+        parser.add_argument("slug", help="slug of the network")
         parser.add_argument(
             "--noinput",
             "--no-input",
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             stop.wait(LINGER_SECONDS)
 
     def _request(self, slug: str, *, is_asking: bool) -> None:
-        """Print what is deleted, and start the deletion.
+        """Print the rows to be deleted, and start the deletion.
 
         Raises: CommandError if the network can't be deleted, or is not confirmed.
         """

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     help = "Show a network's head, its follower and its upstreams."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", help="the network, as list_networks shows it")
+        parser.add_argument("slug", help="slug of the network")
         parser.add_argument("--json", action="store_true", help="print JSON")
         parser.add_argument(
             "--wait",
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             type=float,
             default=60.0,
             metavar="SECONDS",
-            help="how long to wait (default: %(default)g)",
+            help="seconds to wait (default: %(default)g)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

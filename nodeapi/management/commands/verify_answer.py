@@ -20,7 +20,7 @@ class Command(BaseCommand):
     help = (
         "Verify a response of a node against a trusted block hash. It may be a "
         "balance, nonce, code, storage value, proof, transaction or receipt. The "
-        "node proves it, so that it need not be trusted."
+        "node also sends the proof, so that it need not be trusted."
     )
     requires_system_checks: list[str] = []
 
@@ -34,8 +34,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--answer",
             metavar="FILE",
-            help="the result as JSON, or - for standard input; default: the node is "
-            "asked for it",
+            help="the result as JSON, or - for standard input; default: request it "
+            "from the node",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Task that traces a block which need not be stored; its parent has to be.
+"""Task that traces a block. Its parent has to be stored, the block itself need not be.
 
 Source: go-ethereum v1.17.2, eth/tracers/api.go `TraceBlock`
 """
@@ -103,7 +103,7 @@ def _parent(context: TaskContext, block: Block) -> BlockState:
 
 
 def _origin(block: Block, parent: BlockState) -> Origin:
-    """Return a block with what its execution needs. Raises: InvalidChainConfig."""
+    """Return the origin of a block's execution. Raises: InvalidChainConfig."""
     header = block.header
     return Origin(
         block,

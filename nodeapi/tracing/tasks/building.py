@@ -119,7 +119,7 @@ def _decoded(given: Iterable[str]) -> Iterator[Transaction]:
 def _fill_from_pool(context: TaskContext, building: BlockBuilding) -> None:
     """Add pooled transactions, those with the highest tips first.
 
-    A sender's transactions are in the order of their nonces. If one of them is refused,
+    A sender's transactions are in the order of their nonces. If one of them is rejected,
     the later ones are left out.
     """
     senders: dict[bytes, list[Transaction]] = {}

@@ -75,7 +75,7 @@ def prepare(context: TaskContext, arguments: dict[str, Any]) -> Setting:
 def call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     """Execute a call, and return its return data.
 
-    arguments: `call`, `gas_cap` (0: none), and as in `prepare`. Raises: TaskFailed.
+    arguments: `call`, `gas_cap` (0: none), and those of `prepare`. Raises: TaskFailed.
     """
     try:
         setting = prepare(context, arguments)

@@ -72,8 +72,8 @@ def nested(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "not JSON"),
-        ("[" * 100_000, "not JSON"),
+        ("", "Invalid JSON"),
+        ("[" * 100_000, "Invalid JSON"),
         ("1", "JSON array"),
         ('{"abi": {}}', "JSON array"),
         ("[]", "no function"),
@@ -85,7 +85,7 @@ def nested(levels: int) -> dict[str, Any]:
         ([function(None)], "no valid name"),
         ([function(inputs={})], "not an array"),
         ([function(inputs=[1])], "not an object"),
-        ([function(inputs=[{"type": "uint257"}])], "no type of the ABI"),
+        ([function(inputs=[{"type": "uint257"}])], "not an ABI type"),
         ([function(inputs=[{"type": 7}])], "no valid type"),
         ([function(inputs=[{"name": "a b", "type": "bool"}])], "no valid name"),
         ([function(inputs=[{"type": "bool[0]"}])], "at least one item"),

@@ -191,7 +191,7 @@ def test_a_genesis_that_is_none_is_refused(write: Any) -> None:
     for name, text, reason in (
         ("text", "no json", "line 1 column 1"),
         ("deep", "[" * 100_000, "depth limit exceeded"),
-        ("list", "[]", "a genesis.json is a JSON object"),
+        ("list", "[]", "a genesis.json has to be a JSON object"),
         ("empty", "{}", "no config"),
         (
             "clique",
@@ -336,7 +336,7 @@ def test_a_forkchoice_that_is_none_is_refused(write: Any) -> None:
 
 
 def test_a_network_that_no_path_leads_to_is_not_made() -> None:
-    assert refusal(network="v3") == "v3 is part of every base address."
+    assert refusal(network="v3") == "v3 is reserved, because it is part of other URLs."
     assert not Network.objects.exists()
 
 

@@ -90,7 +90,7 @@ def test_names_are_shown_to_whom_they_are_for(client: Client, boss: Client) -> N
     with_selector("01020304")
     for other in (boss, stranger()):
         assert "Complained(0)" in text(other.get(path))
-    assert "everybody" in text(client.get(PATH))
+    assert "everyone" in text(client.get(PATH))
 
 
 def stranger() -> Client:
@@ -135,7 +135,7 @@ def test_a_file_is_an_abi_too(client: Client) -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ({"text": "{"}, "This is not JSON"),
+        ({"text": "{"}, "Invalid JSON"),
         ({"text": "[]"}, "has no function"),
         ({"text": ""}, "Enter an ABI"),
         ({"text": '[{"type":"function","name":"<b>"}]'}, "no valid name"),
@@ -145,13 +145,13 @@ def test_a_file_is_an_abi_too(client: Client) -> None:
         ({"name": "a\u202eb"}, "U+202E"),
         (
             {"file": SimpleUploadedFile("a", b" " * (MAX_BYTES + 1))},
-            "more than 512 KiB",
+            "larger than 512 KiB",
         ),
         (
             {"text": "", "file": SimpleUploadedFile("a", b" " * 2**21)},
-            "Enter an ABI, or choose a file of at most 512 KiB.",
+            "Enter an ABI, or select a file of at most 512 KiB.",
         ),
-        ({"file": SimpleUploadedFile("a", b"\xff\0")}, "This is not JSON"),
+        ({"file": SimpleUploadedFile("a", b"\xff\0")}, "Invalid JSON"),
     ],
 )
 def test_wrong_uploads_are_rejected_and_keep_what_was_typed(
@@ -180,7 +180,7 @@ def test_the_number_of_abis_is_limited(client: Client, customer: User) -> None:
 def test_customers_upload_for_themselves_only(client: Client, customer: User) -> None:
     upload(client, [COMPLAINT], is_for_all="on")
     assert ContractAbi.objects.get().owner == customer
-    assert "For everybody" not in text(client.get(PATH))
+    assert "For everyone" not in text(client.get(PATH))
 
 
 def test_abis_are_deleted_by_their_owners_and_staff(

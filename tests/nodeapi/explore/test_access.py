@@ -54,7 +54,7 @@ def test_logging_in_leads_to_the_page_and_logging_out_away(customer):
 def test_a_wrong_password_does_not_log_in(customer):
     client = Client()
     form = {"username": customer.email, "password": "another"}
-    assert "No account has this address and this password" in text(
+    assert "The email address or the password is wrong" in text(
         client.post("/account/login", form)
     )
     assert client.get(block_path()).status_code == HTTPStatus.FOUND

@@ -67,14 +67,14 @@ def changed_record() -> Any:
 def test_what_was_too_much_to_be_recorded_is_said_to_be(staff, changed_record):
     changed_record.update(calls=TOO_LARGE, calls_size=0)
     page = text(staff.get(transaction_path(REVERTED)))
-    assert "did too much to be recorded" in page
+    assert "too large to be stored" in page
     assert 'id="call-1"' not in page
     assert "balance" in page
 
 
 def test_what_is_too_long_for_a_page_is_not_unpacked(staff, changed_record):
     changed_record.update(calls_size=recorded.MAX_UNPACKED_BYTES + 1)
-    assert "too long for a page" in text(staff.get(transaction_path(REVERTED)))
+    assert "too long to show here" in text(staff.get(transaction_path(REVERTED)))
 
 
 def test_records_that_unpack_to_more_than_they_seem_are_not_unpacked(
@@ -84,7 +84,7 @@ def test_records_that_unpack_to_more_than_they_seem_are_not_unpacked(
     assert len(long) < 10_000
     changed_record.update(details=long)
     page = text(staff.get(transaction_path(REVERTED)))
-    assert page.count("too long for a page") == 3  # gas, calls, changes
+    assert page.count("too long to show here") == 3  # gas, calls, changes
 
 
 def test_only_a_few_long_records_are_in_memory_at_once(staff, monkeypatch):

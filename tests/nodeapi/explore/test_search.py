@@ -94,7 +94,7 @@ def test_networks_that_a_visitor_may_not_see_are_not_searched(
     issue_key(owner=customer, may_trace=False)
     assert "/other/" not in searched(one_network, "1")
     stranger = User.objects.create_user("stranger@example.org")
-    assert "no network with blocks" in text(see(stranger, "/explore/search?q=1"))
+    assert "No network has blocks" in text(see(stranger, "/explore/search?q=1"))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_networks_that_a_visitor_may_not_see_are_not_searched(
         ("%00", "Enter a block number"),
         ("0x" + "f" * 65, "has 64 digits"),
         ("f" * 199, "has 64 digits"),
-        ("0xfffffffffff", "No hash and no address begins with this."),
+        ("0xfffffffffff", "No hash or address begins with these digits."),
         ("0x" + ALICE[2:].swapcase(), "checksum of this address is wrong"),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_quarantined_block_is_released_and_that_is_logged(chain, boss, caplog)
     page = text(
         boss.post(release_path(chain.network), {"block": block.pk}, follow=True)
     )
-    assert "The block is not quarantined any more." in page
+    assert "The block is no longer quarantined." in page
 
 
 def test_only_staff_who_may_change_the_network_release_blocks(chain):
