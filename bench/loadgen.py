@@ -146,7 +146,7 @@ def probe(job: Job, requests: Iterable[bytes]) -> list[int]:
 
 
 _probed: dict[tuple[int, tuple[str, ...]], list[int]] = {}
-"""Lengths of the answers to requests that were looked at before, by port."""
+"""Lengths of the responses to probed requests, by port."""
 
 
 def run(job: Job) -> Load:
@@ -203,7 +203,7 @@ def _drive(
         connection.sent_at = clock()
         connection.socket.send(requests[turn])
         turn = (turn + 1) % turns
-    # An answer for each connection at least, else there is nothing to say about.
+    # At least one response for each connection; otherwise there is no result.
     while len(latencies) < len(connections) or (
         clock() < deadline and len(latencies) < job.max_requests
     ):

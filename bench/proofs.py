@@ -1,9 +1,9 @@
 """eth_getProof at the newest block and 1,000 blocks before it, among 200,000 accounts.
 
-At the newest block, each request names another account, so that no response is known from
-before. A ratio compares requests per second of the servers' processor time, like that of
-the other reads. At older blocks, each request names another block, whose tries a worker
-process has to compute.
+At the newest block, each request names another account, so that no response is cached. A
+ratio compares requests per second of the servers' processor time, like that of the other
+reads. At older blocks, each request names another block, whose tries a worker process has
+to compute.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def older_row(port: int, path: str, say: Say) -> Row:
 
 
 def import_rows(folder: Path, say: Say) -> list[Row]:
-    """Measure what it costs to keep former trie nodes: time, and bytes of a block."""
+    """Measure the cost of keeping former trie nodes: time, and bytes per block."""
     say("proofs: imports with and without former trie nodes")
     blocks = IMPORT_LAPS * IMPORT_LAP_BLOCKS
     chain = chain_folder(folder, holders=IMPORT_HOLDERS, blocks=blocks)

@@ -164,7 +164,7 @@ def _of_networks(rows: _Rows) -> Iterator[Metric]:
         ),
         (
             "follower_alarm",
-            "1 while staff have to look at what the follower reports.",
+            "1 while the follower reports an alarm.",
             "alarm",
             followed,
         ),
@@ -176,7 +176,7 @@ def _of_networks(rows: _Rows) -> Iterator[Metric]:
         ),
         (
             "follower_status_age_seconds",
-            "Since the follower has reported its state.",
+            "Time since the follower reported its state.",
             "status_age",
             followed,
         ),

@@ -44,7 +44,7 @@ def check_default_network(
             continue  # `migrate` runs this check before it creates the table
         if not Network.objects.using(alias).filter(slug=slug).exists():
             found.append(
-                Warning(f"DEFAULT_NETWORK {slug} is no network.", id="config.W002")
+                Warning(f"DEFAULT_NETWORK {slug} is not a network.", id="config.W002")
             )
     return found
 
@@ -69,7 +69,7 @@ def check_encoding(
             found.append(
                 Error(
                     f"The database's encoding is {encoding}.",
-                    hint="Make it with createdb --encoding UTF8 --template template0.",
+                    hint="Create it with createdb --encoding UTF8 --template template0.",
                     id="config.E001",
                 )
             )

@@ -76,7 +76,7 @@ def _sections(request: HttpRequest) -> Iterator[Section]:
         yield _filled(
             "limits",
             "Keys near their daily limits",
-            ["Key", "Credits today", "Of the quota"],
+            ["Key", "Credits today", "Share of the quota"],
             "No key has spent 80 % of its quota today.",
             _near_limits,
             more=("All keys", reverse("admin:keys_apikey_changelist")),
@@ -94,7 +94,7 @@ def _sections(request: HttpRequest) -> Iterator[Section]:
             "errors",
             "Errors of the last 24 hours",
             ["Method", "Network", "Outcome", "Calls", "Last (UTC)"],
-            "No call failed here or took too long.",
+            "No server errors or timeouts.",
             _failures,
             more=("All usage", usage),
             is_urgent=True,

@@ -256,9 +256,9 @@ def _status(text: str) -> bytes:
 
 def _checks(found: Finding) -> dict[str, str]:
     return {
-        "database": "ok" if found.heads is not None else "away",
+        "database": "ok" if found.heads is not None else "unavailable",
         "changes": _state_of_changes(found),
-        "redis": "ok" if found.has_redis else "away: limits are per process",
+        "redis": "ok" if found.has_redis else "unavailable: limits are per process",
     }
 
 

@@ -1,8 +1,9 @@
 """`/metrics`: statistics of a process in Prometheus' format.
 
 Answering requests does not run code of this module. When metrics are requested, it
-reads counters that the parts keep anyway, and the rows that followers write. There are no metrics by key, because a
-provider has tens of thousands of keys. Their usage is in the database.
+reads counters that the parts keep anyway, and the rows that followers write. There are no
+metrics by key, because a provider has tens of thousands of keys. Their usage is in the
+database.
 
 Names after https://prometheus.io/docs/practices/naming/
 """
@@ -109,7 +110,7 @@ class Metrics:
         yield batches(self._endpoint.calls.batch_sizes)
         refused = _counter(
             "rpc_refused_requests",
-            "Requests that were not let in, by HTTP status and reason.",
+            "Rejected requests, by HTTP status and reason.",
             ("status", "reason"),
         )
         for (status, reason), count in self._endpoint.access.refusals.items():
@@ -148,12 +149,14 @@ def calls(
 ) -> Iterator[Metric]:
     """Yield metrics of calls: their number, costs and durations."""
     where = ("network", "method", "outcome")
-    count = _counter("rpc_requests", "Calls that were answered.", where)
-    credits = _counter("rpc_credits", "Credits that calls were charged.", where)
-    size = _counter("rpc_response_bytes", "Bytes of answers, uncompressed.", where)
+    count = _counter("rpc_requests", "Calls.", where)
+    credits = _counter("rpc_credits", "Credits charged for calls.", where)
+    size = _counter(
+        "rpc_response_bytes", "Uncompressed size of results and errors.", where
+    )
     seconds = HistogramMetricFamily(
         "rpc_request_seconds",
-        "From a request's arrival to the answer of its call.",
+        "Time from a request's arrival to the response to its call.",
         labels=where[:2],
     )
     by_method: dict[tuple[str, str], list[int]] = {}
@@ -185,7 +188,7 @@ def batches(sizes: Mapping[int, int]) -> Metric:
         (str(limit), sum(sizes[calls] for calls in sizes if calls <= limit))
         for limit in _BATCH_BUCKETS
     ]
-    family = HistogramMetricFamily("rpc_batch_size", "Calls of a batch.")
+    family = HistogramMetricFamily("rpc_batch_size", "Number of calls in a batch.")
     family.add_metric(
         (),
         [*buckets, ("+Inf", sum(sizes.values()))],
@@ -196,30 +199,28 @@ def batches(sizes: Mapping[int, int]) -> Metric:
 
 def _of_keys(node: Service) -> Iterator[Metric]:
     grants, meter = node.grants, node.meter
-    yield _plain(
-        "key_cache_hits", "Requests with a key that was remembered.", grants.hits
-    )
-    yield _plain("key_cache_misses", "Requests with a key to look up.", grants.misses)
+    yield _plain("key_cache_hits", "Cache hits of API keys.", grants.hits)
+    yield _plain("key_cache_misses", "Cache misses of API keys.", grants.misses)
     yield _plain(
         "limiter_fallback",
-        "Leases of credits that were taken while Redis was away.",
+        "Leases of credits taken while Redis was unavailable.",
         node.limiter.fallbacks,
     )
     yield SummaryMetricFamily(
         "usage_flush_seconds",
-        "Writing of usage to the database.",
+        "Duration of writing usage to the database.",
         count_value=meter.flushes,
         sum_value=meter.flush_seconds,
     )
     yield _plain(
         "usage_flush_failures",
-        "Writings of usage that failed; it waits then.",
+        "Failed writes of usage, which are retried.",
         meter.failed_flushes,
     )
-    yield _plain("usage_dropped", "Calls in no statistics.", meter.dropped)
+    yield _plain("usage_dropped", "Calls that are missing in the usage.", meter.dropped)
     yield _gauge(
         "usage_waiting_rows",
-        "Rows of usage that wait for a database.",
+        "Rows of usage that are not written yet.",
         meter.waiting,
     )
 
@@ -227,26 +228,28 @@ def _of_keys(node: Service) -> Iterator[Metric]:
 def _of_process(process: Process, found: Finding) -> Iterator[Metric]:
     yield _gauge(
         "rpc_inflight",
-        "Requests of all kinds that are being answered.",
+        "Requests in progress.",
         process.in_flight,
     )
-    yield _gauge("ws_connections", "WebSockets that are open.", process.websockets)
+    yield _gauge("ws_connections", "Open WebSockets.", process.websockets)
     yield _gauge(
         "http_connections",
-        "HTTP connections that are open, busy or not.",
+        "Open HTTP connections, idle ones included.",
         len(process.connections),
     )
     yield from _of_bounds(process.bounds)
     yield _gauge(
-        "draining", "1 from the word to stop until the end.", process.is_draining
+        "draining", "1 from SIGTERM until the process exits.", process.is_draining
     )
-    up = GaugeMetricFamily("dependency_up", "1 if it answers.", labels=("service",))
+    up = GaugeMetricFamily(
+        "dependency_up", "1 if the service responds.", labels=("service",)
+    )
     up.add_metric(("database",), found.heads is not None)
     up.add_metric(("redis",), found.has_redis)
     yield up
     yield _gauge(
         "outbox_changes_known",
-        "1 if all committed changes are known, 0 if not: nothing is cached then.",
+        "1 if all committed changes are known. Otherwise 0, and keys and heads are not cached.",
         found.knows_changes,
     )
     yield _gauge(
@@ -264,7 +267,7 @@ def _of_process(process: Process, found: Finding) -> Iterator[Metric]:
     )
     age = GaugeMetricFamily(
         "network_head_age_seconds",
-        "Since the newest block's time.",
+        "Time since the timestamp of the newest block.",
         labels=("network",),
     )
     now = time.time()
@@ -279,7 +282,7 @@ def _of_process(process: Process, found: Finding) -> Iterator[Metric]:
 def _of_bounds(bounds: Bounds) -> Iterator[Metric]:
     yield _gauge(
         "buffered_bytes",
-        "Of unfinished request bodies and unread responses.",
+        "Size of unfinished request bodies and unread responses.",
         bounds.buffered.size,
     )
     disconnected = _counter(

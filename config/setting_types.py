@@ -117,7 +117,7 @@ def sender(value: str) -> str:
     except (ValueError, IndexError, MessageError):
         found = Address()
     if not found.username or not found.domain:
-        raise ValueError(f"must be a mail address, not {value!r}")
+        raise ValueError(f"must be an email address, not {value!r}")
     return value
 
 

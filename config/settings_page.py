@@ -38,7 +38,7 @@ _TYPES: dict[Callable[[str], Any], str] = {
     setting_types.proxies: "list",
     setting_types.allowed_hosts: "list",
     setting_types.origins: "list",
-    setting_types.sender: "mail address",
+    setting_types.sender: "email address",
     setting_types.slug: "slug",
     env.boolean: "`on` or `off`",
     env.words: "list",

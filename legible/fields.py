@@ -1,4 +1,4 @@
-r"""Names, notes and e-mail addresses that people type and others read.
+r"""Names, notes and email addresses that people type and others read.
 
 A text with hidden characters can look like another one: `\u202eyek live\u2066` reads
 "evil key". Such texts are rejected.
@@ -87,7 +87,7 @@ class NoteField(_TextField):
 
 
 class EmailField(_EmailField):
-    """A column of e-mail addresses without hidden characters.
+    """A column of email addresses without hidden characters.
 
     Django's own validator accepts such characters in a domain. Rows of earlier versions
     are read unchanged, because people log in with the address.

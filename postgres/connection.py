@@ -125,7 +125,7 @@ class Connection:
         # The server's statement timeout expires first. This one is for a server that
         # does not answer at all.
         self._timer = self._loop.call_later(
-            self._query_timeout + 0.5, self._lose, "the database does not answer"
+            self._query_timeout + 0.5, self._lose, "the database does not respond"
         )
         try:
             if statement.name in self._prepared:

@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class ChainNode:
-    """What a node knows, and what it says of it.
+    """The chain of a simulated node, and the node's claims.
 
     line: its canonical blocks by number. known: blocks by hash, also of other branches.
     safe, finalized: numbers of blocks, or blocks of any chain. None: there is none.
@@ -41,7 +41,7 @@ class ChainNode:
         are only known by their headers.
     unknown: hashes of blocks that are announced, but not found by hash yet.
     altered: by hash, the block that is sent instead, under the same hash if possible.
-    chain_id: what it claims.
+    chain_id: as claimed by the node.
     """
 
     def __init__(self, chain_id: int, genesis: Block) -> None:

@@ -74,7 +74,7 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
         is not this machine.
     """
     if not 0 <= port <= 65535:
-        raise ValueError(f"there is no port {port}, the last one is 65535")
+        raise ValueError(f"invalid port {port}: the highest is 65535")
     try:
         # Exclusive, so that two servers never share a port by accident.
         first = _bound(host, port, shared=False)

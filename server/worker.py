@@ -5,8 +5,8 @@
 - APPLICATION is `package.module:name` of an ASGI application with a lifespan. Its
   attribute `server_options` is a `server.options.ServerOptions`, if it has one.
 - DRAIN is how many seconds the process still takes requests after SIGTERM.
-- PULSE is the descriptor of a pipe for heartbeats (`server.heartbeat`). The first one says
-  that requests are answered.
+- PULSE is the descriptor of a pipe for heartbeats (`server.heartbeat`). The first one means
+  that the worker serves requests.
 - SOCKET is the descriptor of a socket to listen on; a second one is for operators.
 
 Standard input ends when the supervisor does, even if that was killed. The worker then

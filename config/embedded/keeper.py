@@ -95,7 +95,9 @@ class _Watched:
             return
         if not self._is_dead:
             self._is_dead = True
-            logger.error("the embedded %s has died, restarting it", self.server.name)
+            logger.error(
+                "the embedded %s has exited and is restarted", self.server.name
+            )
         self.server.start()
         self._is_dead = False
         logger.warning("the embedded %s is running again", self.server.name)

@@ -133,7 +133,7 @@ class _Networks:
             return
         if self._has_failed:
             self._has_failed = False
-            logger.warning("the networks are read again", extra=AVAILABLE)
+            logger.warning("the networks can be read again", extra=AVAILABLE)
         self.is_available = True
         self.followed = found & self._slugs if self._slugs else found
         self.deleted = set() if self._slugs else deleted

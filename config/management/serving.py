@@ -84,7 +84,7 @@ def _listen(setting: str, host: str, port: int, count: int) -> list[socket.socke
         raise
     except OSError as error:
         raise ValueError(
-            f"{setting} {host} is no address of this machine: {error.strerror}"
+            f"{setting} {host} is not an address of this machine: {error.strerror}"
         ) from error
 
 

@@ -65,7 +65,7 @@ class OtterscanError:
 
 @dataclass(frozen=True, slots=True)
 class ContractCreator:
-    """Computes who created a contract in a transaction, null if nobody did.
+    """Computes the creator of a contract in a transaction, null without one.
 
     address: of the contract.
     """

@@ -1,6 +1,6 @@
 """The table of docs/clients.md: which call of each client makes the most used requests.
 
-Each call is made against the service and compared with the answer to the plain request.
+Each call is made against the service and compared with the response to the plain request.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def table(url: str, rows: Sequence[Row]) -> str:
             if found:
                 notes.append(f"- {client}, `{way.shown}` of `{row.method}`: {found}.")
         lines.append(f"| `{row.method}` | {' | '.join(cells)} |")
-    words = "The results that differ, compared with the members of the plain answer:"
+    words = "The results that differ, compared with the members of the plain response:"
     return "\n".join([*lines, "", words, "", *notes])
 
 

@@ -246,4 +246,4 @@ def test_a_network_that_does_not_exist_is_named(tmp_path):
     assert follow(log, "--one", "none").wait(timeout=PATIENCE_SECONDS) == 1
     assert log.read_text() == "CommandError: there is no network 'none'\n"
     assert follow(log, "--one", "a", "b").wait(timeout=PATIENCE_SECONDS) == 1
-    assert log.read_text() == "CommandError: --one takes the only network\n"
+    assert log.read_text() == "CommandError: --one needs exactly one network\n"

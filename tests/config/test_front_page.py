@@ -64,7 +64,7 @@ def test_page_without_anything_to_do_says_so(staff: Client) -> None:
     assert "up to date" in section(staff, "troubles")
     assert "No key has spent" in section(staff, "limits")
     assert "No key was used today." in section(staff, "busiest")
-    assert "No call failed here" in section(staff, "errors")
+    assert "No server errors or timeouts" in section(staff, "errors")
     text = staff.get("/admin/").content.decode()
     assert text.index('id="errors"') < text.index("All tables")
 
@@ -102,7 +102,7 @@ def test_networks_that_lag_and_upstreams_that_fail_are_named(staff: Client) -> N
     assert "connection refused⟨U+202E⟩" in text
     assert "SECRET" not in text
     FollowerStatus.objects.update(updated_at=timezone.now() - timedelta(minutes=1))
-    assert section(staff, "troubles").count("The follower does not run") == 2
+    assert section(staff, "troubles").count("The follower is not running") == 2
     Network.objects.update(state=NetworkState.RETIRED)
     assert "up to date" in section(staff, "troubles")
 

@@ -83,7 +83,7 @@ def test_a_process_without_its_database_is_alive_and_not_ready():
             answer = wait_until(lambda: _unless(client.get("/readyz"), 200))
             assert answer.status_code == 503
             assert answer.json()["status"] == "unavailable"
-            assert answer.json()["checks"]["database"] == "away"
+            assert answer.json()["checks"]["database"] == "unavailable"
             wait_until(lambda: _changes(client.get("/readyz")) == "unknown")
             assert client.get("/livez").status_code == 200
             own.database.start()
@@ -97,7 +97,7 @@ def test_a_process_without_redis_says_so_and_stays_ready():
         answer = wait_until(lambda: _unless(client.get(url), 503))
     assert answer.status_code == 200
     assert _changes(answer) == "ok: read once per second"
-    assert answer.json()["checks"]["redis"] == "away: limits are per process"
+    assert answer.json()["checks"]["redis"] == "unavailable: limits are per process"
 
 
 def test_a_process_that_is_to_leave_says_so_while_it_still_answers():

@@ -200,8 +200,8 @@ def test_one_of_several_users_restarts_services_that_were_killed(folder):
         assert redis_pid(folder) != killed["redis"]
         assert starter.leave() == 0
         log = "".join(user.process.communicate()[1] for user in (first, second))
-        assert log.count("the embedded PostgreSQL has died, restarting it") == 1
-        assert log.count("the embedded Redis has died, restarting it") == 1
+        assert log.count("the embedded PostgreSQL has exited and is restarted") == 1
+        assert log.count("the embedded Redis has exited and is restarted") == 1
     assert postgres_pid(folder) is None
     assert not redis_runs(folder)
 
@@ -220,7 +220,7 @@ def test_redis_is_restarted_while_postgresql_can_not_be(folder):
         wait_until(lambda: accepts(folder))
         _, log = user.process.communicate()
         assert user.process.returncode == 0
-    assert log.count("the embedded Redis has died, restarting it") == 1
+    assert log.count("the embedded Redis has exited and is restarted") == 1
 
 
 def accepts(var_dir: Path) -> bool:

@@ -111,7 +111,9 @@ def test_host_of_another_machine_is_one_line(tmp_path):
     done = manage("web", {"VAR_DIR": str(tmp_path), "HOST": "192.0.2.1", "PORT": "0"})
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("CommandError: HOST 192.0.2.1 is no address of this machine")
+    assert line.startswith(
+        "CommandError: HOST 192.0.2.1 is not an address of this machine"
+    )
 
 
 def test_check_warns_of_a_misspelt_setting(tmp_path):

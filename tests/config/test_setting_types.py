@@ -65,8 +65,8 @@ REFUSED = [
     (types.redis_address, "unix://", "must name a socket"),
     (types.redis_address, "redis+sentinel://a:1", "must end in a master"),
     (types.mail_address, "http://u:secret@h", "must be one of smtp://host"),
-    (types.sender, "support", "must be a mail address, not 'support'"),
-    (types.sender, "Node API", "must be a mail address"),
+    (types.sender, "support", "must be an email address, not 'support'"),
+    (types.sender, "Node API", "must be an email address"),
     (types.slug, "a b", "must be a network's slug, not 'a b'"),
 ]
 

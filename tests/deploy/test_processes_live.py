@@ -137,7 +137,7 @@ def test_redis_goes_and_comes_and_no_request_fails() -> None:
         assert patient.statuses() == {200}
         assert flood.statuses() == {200, 429}
         assert admitted <= WORKERS * (seconds + 100)
-        assert "counted in each process by itself" in live.log()
+        assert "each process counts limits separately" in live.log()
 
 
 def _has_settled(live: Live, load: Load) -> bool:

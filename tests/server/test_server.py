@@ -26,7 +26,7 @@ PROCESS_ID = "tests.support.applications:process_id"
 
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_a_number_beyond_all_ports_is_refused(port):
-    with pytest.raises(ValueError, match=f"there is no port {port}"):
+    with pytest.raises(ValueError, match=f"invalid port {port}"):
         supervisor.listen("127.0.0.1", port, 1)
 
 

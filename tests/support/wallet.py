@@ -209,7 +209,7 @@ class Rig:
 
 
 def new_user() -> User:
-    """Return a new user with a unique e-mail address."""
+    """Return a new user with a unique email address."""
     return User.objects.create_user(f"{uuid4()}@example.org", "a password")
 
 

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("email", help="the account's address")
+        parser.add_argument("email", help="email address of the user")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.STAFF_SECOND_FACTOR:

@@ -25,8 +25,8 @@ RETRY_SECONDS = 1.0
 
 class Command(BaseCommand):
     help = (
-        "Import new blocks from the upstreams of networks, until stopped. Each "
-        "network has a process of its own."
+        "Import new blocks from the upstreams of networks until stopped, in one "
+        "process for each network."
     )
 
     # It starts even if the database is unavailable.
@@ -37,10 +37,10 @@ class Command(BaseCommand):
             "slug",
             nargs="*",
             metavar="SLUG",
-            help="a network to follow; default: all that have enabled upstreams",
+            help="slug of a network; default: all networks with enabled upstreams",
         )
         parser.add_argument(
-            "--one", metavar="SLUG", help="follow this network in this process"
+            "--one", metavar="SLUG", help="follow the network in this process"
         )
         parser.add_argument("--lifeline", action="store_true", help=SUPPRESS)
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         slug, slugs = options["one"], options["slug"]
         if slug is not None:
             if slugs:
-                raise CommandError("--one takes the only network")
+                raise CommandError("--one needs exactly one network")
             self._follow(slug, has_lifeline=options["lifeline"])
             return
         serving.leave_on_signals()

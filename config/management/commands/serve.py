@@ -50,7 +50,7 @@ class Command(BaseCommand):
             default=[],
             metavar="URL",
             help=f"URL of a node whose chain is followed as network {demo.LIVE_NETWORK!r};"
-            " can be given several times",
+            " can be repeated",
         )
         parser.add_argument(
             "--genesis",

@@ -15,7 +15,7 @@ from server import supervisor
 class Command(BaseCommand):
     help = (
         "Serve the networks in the database on HOST and PORT. Migrations and "
-        "imports are other commands."
+        "imports are separate commands."
     )
 
     # It starts even if the database is unavailable.
