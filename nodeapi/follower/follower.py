@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ from nodeapi.follower.line import (
 from nodeapi.follower.pool import BlockUnavailable, UpstreamPool
 from nodeapi.follower.status import Situation, StatusWriter, Timing
 from nodeapi.follower.stored import Settings, own_forkchoice, read_settings
+from nodeapi.follower.thread import IDLE_SECONDS, Stopped
 from nodeapi.upstreams.errors import UnsupportedBlock
 
 if TYPE_CHECKING:
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from nodeapi.upstreams.source import BlockRef
 
 logger = logging.getLogger(__name__)
-
-IDLE_SECONDS = 0.25
-"""Maximum time between two checks of the stop event."""
 
 HOUSEKEEPING_SECONDS = 1.0
 """Interval at which settings are read again and the connection is tested."""
@@ -131,7 +129,8 @@ class Follower:
         """
         while not stop.is_set():
             self._keep_house()
-            self._step(stop)
+            with suppress(Stopped):
+                self._step(stop)
             self._looked.wait(IDLE_SECONDS)
             self._looked.clear()
 
@@ -237,12 +236,12 @@ class Follower:
         Return False if the line ended before the chosen head, because the chain was
         reorganised or the follower has to stop.
 
-        Raises: Refused, BlockUnavailable, BelowFinalized.
+        Raises: Refused, BlockUnavailable, BelowFinalized, Stopped.
         """
         target = choice.head
         self._pool.prefer(choice.supporters)
         self._raise_if_cached_line_is_refused(target)
-        first_segment = self._first_segment(target)
+        first_segment = self._first_segment(target, stop)
         if not first_segment:
             return False
         line = line_to(self._pool, first_segment, target)
@@ -267,25 +266,25 @@ class Follower:
                 raise self._unsupported(target, str(error)) from error
         return reached_target
 
-    def _first_segment(self, target: Point) -> list[BlockRef]:
+    def _first_segment(self, target: Point, stop: threading.Event) -> list[BlockRef]:
         """Return the unknown blocks up to the target, or up to 128 blocks above our head.
 
         The parent of the first block is stored. The list is empty if the upstreams don't
         agree on the last block.
 
-        Raises: Refused, BlockUnavailable, BelowFinalized.
+        Raises: Refused, BlockUnavailable, BelowFinalized, Stopped.
         """
         head = self._importer.head.header
         end = target
         if target.number > head.number + SEGMENT_BLOCKS:
             agreed = self._thread.run(
-                self._pool.agreed_at(head.number + SEGMENT_BLOCKS)
+                self._pool.agreed_at(head.number + SEGMENT_BLOCKS), stop
             )
             if agreed is None:
                 return []
             end = Point(agreed.number, agreed.hash)
         count = max(end.number - head.number, 1)
-        line = self._thread.run(ancestry(self._pool, end, count))
+        line = self._thread.run(ancestry(self._pool, end, count), stop)
         lowest = self._own.finalized.number if self._own.finalized else 0
         self._raise_if_refused(line)
         while not self._importer.is_known(line[0].parent_hash):
@@ -294,7 +293,7 @@ class Follower:
                 raise self._below_finalized(target, lowest)
             parent = Point(oldest.number - 1, oldest.parent_hash)
             more = min(len(line), SEGMENT_BLOCKS, parent.number - lowest)
-            older = self._thread.run(ancestry(self._pool, parent, more))
+            older = self._thread.run(ancestry(self._pool, parent, more), stop)
             self._raise_if_refused(older)
             line = older + line
         if line[0].number <= lowest:

@@ -13,7 +13,7 @@ from eth_typing import Hash32
 
 from nodeapi.follower.choice import Point
 from nodeapi.follower.pool import Fetched
-from nodeapi.follower.thread import LoopThread
+from nodeapi.follower.thread import IDLE_SECONDS, LoopThread
 from nodeapi.upstreams.source import BlockRef
 
 SEGMENT_BLOCKS = 128
@@ -33,16 +33,8 @@ TYPICAL_BYTES = 2**20
 """Assumed size of a block that is being downloaded, or the size of the largest block so far
 if that is larger."""
 
-IDLE_SECONDS = 0.25
-"""Longest time that the importing thread waits without being able to do something else.
-"""
-
 MAX_LINE = 200_000
 """Greatest number of hashes that are followed back to a known block."""
-
-
-class LineTooLong(Exception):
-    """Raised if an upstream's chain does not reach a known block within MAX_LINE."""
 
 
 class Refs(Protocol):

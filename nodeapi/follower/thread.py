@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+IDLE_SECONDS = 0.25
+"""Maximum time between two checks of the follower's stop event."""
+
+
+class Stopped(Exception):
+    """Raised if the caller has to stop before its coroutine has ended."""
 
 
 class LoopThread:
@@ -36,10 +43,19 @@ class LoopThread:
         """Start a coroutine. Cancelling the result cancels the coroutine."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for a coroutine. It is cancelled if the wait is interrupted."""
+    def run(
+        self, work: Coroutine[Any, Any, Result], stop: threading.Event | None = None
+    ) -> Result:
+        """Wait for a coroutine. It is cancelled if the wait is interrupted.
+
+        stop: ends the wait when it is set. Raises: Stopped.
+        """
         future = self.submit(work)
         try:
+            while stop is not None and not future.done():
+                if stop.is_set():
+                    raise Stopped
+                wait([future], IDLE_SECONDS)
             return future.result()
         finally:
             future.cancel()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,7 +20,7 @@ from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, upstream_server
 from tests.support.simulator import genesis_of, grow, small_chain
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,6 +139,31 @@ def test_18_slow_upstream(start_node: StartNode) -> None:
         slow.server.fault = upstream_server.hold
         net.wait_for(other.show(chain))
         slow.server.release()
+
+
+def test_18_a_follower_that_waits_for_a_slow_upstream_stops_at_once(
+    start_node: StartNode, patient: None
+) -> None:
+    """It would be killed 10 s after SIGTERM."""
+    chain = grow(small_chain(), 3)
+    node = start_node(chain)
+    net = Net(node)
+    waits = threading.Event()
+
+    def hold_parents(reply: upstream_server.Reply) -> None:
+        method, params = node.server.calls[-1]
+        if method.startswith("eth_getBlockBy") and params[0].startswith("0x"):
+            upstream_server.hold(reply)
+            waits.set()
+
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        node.server.fault = hold_parents
+        node.show(grow(chain, 3))
+        assert waits.wait(PATIENCE_SECONDS)
+        began = time.monotonic()
+    assert time.monotonic() - began < 5
+    assert net.head()[0] == 3
 
 
 @pytest.mark.parametrize(
