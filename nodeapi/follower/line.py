@@ -147,7 +147,8 @@ class Download:
         self._bytes = 0
         self._largest = TYPICAL_BYTES
         self._parallel = FIRST_PARALLEL
-        self._taken = asyncio.Event()
+        self._has_changed = asyncio.Event()
+        """Set when a block was taken, or when the number of downloads was raised."""
         self._done = thread.submit(self._run())
 
     def __iter__(self) -> Iterator[Step | None]:
@@ -167,8 +168,7 @@ class Download:
                     if self._error is not None:
                         raise self._error
                     return
-            if step is not None:
-                self._thread.loop.call_soon_threadsafe(self._taken.set)
+            self._thread.loop.call_soon_threadsafe(self._has_changed.set)
             yield step
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class Download:
         is_complete = False
         failure: Exception | None = None
         while True:
-            self._taken.clear()
+            self._has_changed.clear()
             while not is_complete and self._has_room(len(tasks)):
                 try:
                     ref, is_agreed = await anext(self._line)
@@ -212,15 +212,15 @@ class Download:
                     if failure is not None:
                         raise failure
                     return
-                await self._taken.wait()
+                await self._has_changed.wait()
                 continue
-            taken = asyncio.ensure_future(self._taken.wait())
+            changed = asyncio.ensure_future(self._has_changed.wait())
             try:
                 await asyncio.wait(
-                    [tasks[0][0], taken], return_when=asyncio.FIRST_COMPLETED
+                    [tasks[0][0], changed], return_when=asyncio.FIRST_COMPLETED
                 )
             finally:
-                taken.cancel()
+                changed.cancel()
             self._take_completed(tasks)
 
     def _take_completed(self, tasks: deque[tuple[asyncio.Task[Fetched], bool]]) -> None:
