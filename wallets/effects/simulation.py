@@ -18,7 +18,7 @@ from typing import Any
 
 from eth_hash.auto import keccak
 
-from nodeapi.tokens import Token
+from nodeapi.tokens import Token, shifted
 from wallets.effects.contracts import named_token, read_call, returned, token_calls
 from wallets.effects.movements import (
     ETHER,
@@ -47,6 +47,8 @@ _PAYER = "0x" + keccak(_SECRET + b"payer")[:20].hex()
 _REJECTED = frozenset({*range(-38015, -38009), -38025})
 """Codes of a transaction that no block can include: its nonce, funds, gas or code.
 Source: go-ethereum internal/ethapi/errors.go, `txValidationError`"""
+
+_INSUFFICIENT_FUNDS = -38014
 
 _MAX_REASON = 300
 
@@ -135,6 +137,8 @@ async def simulate(node: ChainNode, sender: str, transaction: Transaction) -> Ef
     except UpstreamRefused as error:
         if error.code not in _REJECTED:
             raise
+        if error.code == _INSUFFICIENT_FUNDS:
+            return Effects(None, await _shortfall(node, sender, transaction, base))
         return Effects(None, error.message[:_MAX_REASON])
     (result,) = block["calls"]
     base = replace(base, base_fee=int(block.get("baseFeePerGas") or "0x0", 16))
@@ -193,6 +197,18 @@ async def with_balances(
     read = {change.asset for change in changes}
     unread = sum(asset not in read for asset in moved)
     return replace(effects, changes=changes, unread=unread, tokens=tokens)
+
+
+async def _shortfall(
+    node: ChainNode, sender: str, transaction: Transaction, base: Base
+) -> str:
+    """Say what an account lacks that can't pay for a transaction."""
+    balance = int(await node.call("eth_getBalance", sender, base.place), 16)
+    has, needs = shifted(balance, 18), shifted(transaction.max_cost, 18)
+    return (
+        f"insufficient funds: the account has {has} ether, and value and fee of the "
+        f"transaction may take up to {needs} ether"
+    )
 
 
 def _call(sender: str, transaction: Transaction) -> dict[str, Any]:

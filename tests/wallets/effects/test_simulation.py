@@ -116,7 +116,10 @@ def test_gas_limit_that_is_too_low_fails(rig: Rig, node: ChainNode):
 
 def test_transaction_that_no_block_can_include(rig: Rig, node: ChainNode):
     found = effects(rig, node, transaction(TO, value=11 * 10**18, gas=21_000))
-    assert "insufficient funds" in found.failure
+    assert found.failure == (
+        "insufficient funds: the account has 10 ether, and value and fee of the "
+        "transaction may take up to 11.000021 ether"
+    )
     assert found.base is None
     few = effects(rig, node, transaction(TO, gas=20_000))
     assert "intrinsic gas too low" in few.failure
