@@ -47,6 +47,7 @@ def describe_transaction(transaction: Transaction, abi_of: AbiOf) -> dict[str, A
         "value": ether(transaction.value),
         "max_cost": ether(transaction.max_cost),
         "max_fee": ether(transaction.max_cost - transaction.value),
+        "gas": f"{transaction.gas:,}",
         "fee_per_gas": gwei(transaction.max_fee_per_gas),
         "priority_fee_per_gas": gwei(transaction.max_priority_fee_per_gas),
         "is_dynamic": transaction.type == DYNAMIC_FEE,
