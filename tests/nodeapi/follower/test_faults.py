@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,7 +20,7 @@ from nodeapi.models import Block
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, upstream_server
-from tests.support.simulator import genesis_of, grow, small_chain
+from tests.support.simulator import ALICE, genesis_of, grow, small_chain
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -276,6 +277,39 @@ def test_a_fork_that_this_version_lacks(start_node: StartNode) -> None:
         net.wait_for_alarm("block 6 needs amsterdam, which is not supported")
         net.wait_for(chain.blocks[4])
         assert net.quarantined() == []
+
+
+def test_a_transaction_type_that_this_version_lacks(
+    start_node: StartNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, no upstream is blamed, and another upstream may have the raw block."""
+    monkeypatch.setattr(follower, "REFUSED_SECONDS", 0.5)
+    chain = grow(small_chain(), 2)
+    node = start_node(chain)
+    node.has_debug = False
+    by_hash = node.server.methods["eth_getBlockByHash"]
+
+    def with_unknown_types(name: str, full: bool) -> Any:
+        block = by_hash(name, full)
+        if full:
+            for transaction in block["transactions"]:
+                transaction["type"] = "0x7e"
+        return block
+
+    node.server.methods["eth_getBlockByHash"] = with_unknown_types
+    net = Net(node)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        chain.send(ALICE, ALICE.address, value=1)
+        chain.block()
+        node.show(grow(chain, 1))
+        net.wait_for_alarm("126")
+        assert net.head()[0] == 2
+        assert net.quarantined() == []
+        other = start_node(chain)
+        add_upstream(network=net.row(), url=other.server.url("http"))
+        net.wait_for(chain.blocks[-1])
+        net.wait_for_alarm("")
 
 
 def test_fork_schedules_are_compared(
