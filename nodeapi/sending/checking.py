@@ -22,8 +22,10 @@ from postgres.errors import Unavailable
 
 LONG_BYTES = 2**14
 """Longer transactions are checked in a thread, because that may take milliseconds."""
-PROOF_SECONDS = 10.0
-"""Time limit for verifying the proofs of a transaction's blobs, in a worker process."""
+PROOF_SECONDS = 60.0
+"""Time limit for verifying the proofs of a transaction's blobs, in a worker process. They
+take 0.1 s, but a worker that is stopped while it loads the library's setup has to load it
+again for the next transaction, and on a busy machine that takes many seconds."""
 
 
 class Checker:

@@ -22,7 +22,6 @@ from nodeapi.mempool import adding, writer
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import PooledTransaction
-from nodeapi.sending import checking
 from nodeapi.service import database_conninfo
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
@@ -123,9 +122,7 @@ def blocks() -> ChainBuilder:
 
 
 @pytest.fixture
-def node(blocks: ChainBuilder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    # Loading the trusted setup takes two seconds of a processor that others may use.
-    monkeypatch.setattr(checking, "PROOF_SECONDS", 60.0)
+def node(blocks: ChainBuilder) -> Iterator[Node]:
     with serving() as running:
         yield Node(running)
 
