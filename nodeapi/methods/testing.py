@@ -93,7 +93,8 @@ def _extra_data(value: Any) -> str:
             "transactions",
             _transactions,
             {"oneOf": [{"type": "array", "items": DATA}, {"type": "null"}]},
-            summary="Raw transactions, or null for those of the local pool.",
+            required=False,
+            summary="Raw transactions. Those of the local pool if it is null or left out.",
         ),
         Param(
             "extraData",

@@ -110,9 +110,10 @@ def test_pooled_transactions_are_ordered_by_tip_and_nonce(api, blocks):
     unpaid = blocks.send(BOB, ALICE.address, **tip(10**6 - 1))
     for each in (high, low, unpaid, middle):
         api.result("eth_sendRawTransaction", text(each.raw))
-    found = api.result(BUILD, text(blocks.head.hash), attributes(blocks), None)
-    sent = found["executionPayload"]["transactions"]
-    assert sent == [text(each.raw) for each in (middle, low, high)]
+    for from_pool in ([], [None], [None, "0x"]):
+        given = (text(blocks.head.hash), attributes(blocks), *from_pool)
+        sent = api.result(BUILD, *given)["executionPayload"]["transactions"]
+        assert sent == [text(each.raw) for each in (middle, low, high)]
 
 
 @pytest.mark.parametrize(
