@@ -20,7 +20,7 @@ from evm.simulation.overrides import AccountOverride, BlockOverrides, StateOverr
 from evm.transactions import AccessList, Authorization
 from jsonrpc.text import kind
 from nodeapi.encoding import address, any_data, fixed_data, go_mismatch, hash32
-from nodeapi.go_fields import (
+from nodeapi.go.fields import (
     GoField,
     big,
     decode_fields,

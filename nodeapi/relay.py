@@ -15,6 +15,7 @@ import orjson
 
 from networks.directory import NetworkView
 from nodeapi.calls_in_flight import CallsInFlight
+from nodeapi.documents.pending import PendingBlock, pending_block, pending_transaction
 from nodeapi.encoding import index
 from nodeapi.errors.relay import (
     PendingBlockNotAvailable,
@@ -24,7 +25,6 @@ from nodeapi.errors.relay import (
 )
 from nodeapi.mempool.local import LocalPool
 from nodeapi.mempool.pools import TransactionPools
-from nodeapi.pending import PendingBlock, pending_block, pending_transaction
 from nodeapi.ports.answers import Answer
 from nodeapi.ports.store import Store
 from nodeapi.ports.tasks import Tracing

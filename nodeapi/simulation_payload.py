@@ -19,7 +19,7 @@ from nodeapi.call_arguments import (
     encode_state_overrides,
 )
 from nodeapi.encoding import boolean
-from nodeapi.go_fields import GoField, decode_fields, list_of
+from nodeapi.go.fields import GoField, decode_fields, list_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from evm.blocks import Block, encode_block
-from nodeapi.documents import block_document, transaction_document, uncle_document
+from nodeapi.documents.blocks import (
+    block_document,
+    transaction_document,
+    uncle_document,
+)
 
 UNKNOWN_BLOCK = -32000
 NOT_OFFERED = -32601

@@ -63,7 +63,7 @@ _MEMBERS = re.compile(
     rb'("from":"[^"]*"),("to":[^,]*),"nonce":"[^"]*",("gas":"[^"]*")'
     rb',"gasPrice":[^v]*("value":"[^"]*"),("input":"[^"]*")'
 )
-"""Fields that the outermost call shares with `nodeapi.documents.transaction_document`.
+"""Fields that the outermost call shares with `nodeapi.documents.blocks.transaction_document`.
 
 `[^v]*` skips the members between gas price and value, none of which contains a v. It is
 faster than a lazy match."""
@@ -295,7 +295,7 @@ def _check_kind(kind: int | None, is_all: bool) -> None:
 def fill_calls(packed: bytes, document: bytes) -> bytes:
     """Return the callTracer result as JSON.
 
-    document: the transaction object (`nodeapi.documents`).
+    document: the transaction object (`nodeapi.documents.blocks`).
 
     Raises: as `unpack`.
     """
@@ -327,7 +327,7 @@ def stream_calls(chunks: Iterable[bytes], document: bytes) -> Iterator[bytes]:
     """Yield the callTracer result in pieces of at most `CHUNK_BYTES`.
 
     chunks: the packed bytes, split at any offsets.
-    document: the transaction object (`nodeapi.documents`).
+    document: the transaction object (`nodeapi.documents.blocks`).
     """
     placeholders = (FROM_AND_GAS, TO_AND_INPUT, INPUT, VALUE)
     members = dict(zip(placeholders, _members(document), strict=True))

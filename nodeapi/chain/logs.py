@@ -13,8 +13,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nodeapi.chain.backfill import Backfill
+from nodeapi.documents.receipts import log_members, split_logs, stored_logs
 from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
-from nodeapi.receipts import log_members, split_logs, stored_logs
 
 if TYPE_CHECKING:
     import psycopg

@@ -13,8 +13,12 @@ from evm.blocks import encode_body
 from evm.tracers.record import NOTHING_RECORDED, compress_records
 from evm.world import EMPTY_CODE_HASH
 from nodeapi.chain.logs import LogRow, insert_logs, log_rows
-from nodeapi.documents import block_document, pack_full_block, transaction_document
-from nodeapi.receipts import stored_receipts
+from nodeapi.documents.blocks import (
+    block_document,
+    pack_full_block,
+    transaction_document,
+)
+from nodeapi.documents.receipts import stored_receipts
 from outbox import streams
 from outbox.append import Transaction, begin
 from postgres.statement import BYTEA, array

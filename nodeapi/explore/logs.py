@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from nodeapi.abi.decoding import DecodedLog, decode_log
 from nodeapi.addresses import checksummed
+from nodeapi.documents.receipt_codec import measure
+from nodeapi.documents.receipts import split_logs, stored_logs
 from nodeapi.explore import words
 from nodeapi.explore.abis import Abis
 from nodeapi.explore.arguments import ArgumentLines, argument_lines
-from nodeapi.receipt_codec import measure
-from nodeapi.receipts import split_logs, stored_logs
 
 MAX_LINES = 30
 """Lines of arguments that are shown for a log."""

@@ -10,10 +10,10 @@ import orjson
 from django.db import connection
 
 from networks.models import Network
+from nodeapi.documents.receipts import HEAD_BYTES
 from nodeapi.explore.summaries import TAIL_BYTES, TAIL_MARK, Summary, ends, summary
 from nodeapi.models import Block, Transaction, TransactionRecord
 from nodeapi.ports.traces import RecordedTransaction
-from nodeapi.receipts import HEAD_BYTES
 
 _LONG_COLUMNS = ("body", "full_document")
 """Columns of a block that no page needs."""
@@ -49,7 +49,7 @@ class FoundTransaction:
     """None for a contract creation."""
     input: bytes
     receipt: bytes
-    """As `nodeapi.receipts` packs it."""
+    """As `nodeapi.documents.receipts` packs it."""
     calls_size: int
     """Bytes of callTracer's result."""
 

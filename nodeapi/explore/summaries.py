@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 
 from nodeapi.addresses import checksummed
+from nodeapi.documents.receipt_codec import unpack_pieces
+from nodeapi.documents.receipts import HEAD_BYTES
 from nodeapi.explore import words
-from nodeapi.receipt_codec import unpack_pieces
-from nodeapi.receipts import HEAD_BYTES
 
 TAIL_MARK = b'"value":"0x'
 TAIL_BYTES = 120
@@ -91,7 +91,7 @@ class Summary:
 def outcome(stored_receipt: bytes) -> Outcome:
     """Return the outcome in a receipt.
 
-    stored_receipt: as `nodeapi.receipts` packs it.
+    stored_receipt: as `nodeapi.documents.receipts` packs it.
     """
     beginning = next(unpack_pieces(stored_receipt))
     status = _member(beginning, "status")

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 
 from evm.transactions import BLOB, Transaction
-from nodeapi.documents import pending_transaction_document
+from nodeapi.documents.blocks import pending_transaction_document
 from nodeapi.mempool.alive import ACCOUNT, LIFETIME, alive
 from nodeapi.mempool.rules import (
     Authority,

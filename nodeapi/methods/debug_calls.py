@@ -24,12 +24,12 @@ from nodeapi.call_arguments import (
 )
 from nodeapi.encoding import BlockReference, any_data, block_number_or_hash, data, index
 from nodeapi.errors.traces import BlockNotFound
-from nodeapi.go_fields import GoField, decode_fields
+from nodeapi.go.decoding import mismatch
+from nodeapi.go.fields import GoField, decode_fields
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.eth_calls import CALL
-from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.ports.answers import Answer

@@ -19,11 +19,11 @@ from nodeapi.encoding import (
 )
 from nodeapi.errors.blocks import HeaderForHashNotFound
 from nodeapi.errors.traces import BlockNotFound
+from nodeapi.go.decoding import integer
 from nodeapi.methods.block_numbers import number_of_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
-from nodeapi.methods.go_json import integer
 from nodeapi.methods.trace_options import trace_config
 from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named

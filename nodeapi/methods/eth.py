@@ -7,6 +7,7 @@ from functools import partial
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import Later
 from jsonrpc.params import Param
+from nodeapi.documents.pending import PendingBlock
 from nodeapi.encoding import (
     LATEST,
     BlockReference,
@@ -25,7 +26,6 @@ from nodeapi.encoding import (
 from nodeapi.errors.arguments import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.pending import PendingBlock
 from nodeapi.ports.answers import Document
 from nodeapi.ports.states import MAX_SLOTS
 from nodeapi.schemas.blocks import BLOCK_OR_NULL

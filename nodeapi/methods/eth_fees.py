@@ -14,7 +14,7 @@ from jsonrpc.text import Number, dump, kind
 from nodeapi.encoding import block_number, quantity, quantity_or_null
 from nodeapi.errors.arguments import InvalidPercentile, RequestBeyondHead
 from nodeapi.errors.blocks import TaggedBlockNotFound
-from nodeapi.fee_history import MAX_BLOCKS, NO_BLOCKS, check_percentiles
+from nodeapi.fees.history import MAX_BLOCKS, NO_BLOCKS, check_percentiles
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.schemas.building import named

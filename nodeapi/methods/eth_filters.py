@@ -12,11 +12,11 @@ from jsonrpc.errors import InvalidParams, ServiceUnavailable
 from jsonrpc.params import Param
 from jsonrpc.text import dump, kind
 from nodeapi.encoding import boolean
+from nodeapi.go.decoding import mismatch
 from nodeapi.log_filter import LogSelection
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter
-from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.log_criteria import Block, LogCriteria, log_criteria
 from nodeapi.ports.answers import Answer
 from nodeapi.ports.events import Filters

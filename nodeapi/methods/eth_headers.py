@@ -8,11 +8,11 @@ from __future__ import annotations
 from evm.headers import Header
 from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
-from nodeapi.documents import header_document
+from nodeapi.documents.blocks import header_document
+from nodeapi.documents.pending import PendingBlock, pending_header
 from nodeapi.encoding import block_number, data, hash32, index
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.pending import PendingBlock, pending_header
 from nodeapi.ports.answers import Document
 from nodeapi.schemas.blocks import HEADER_OR_NULL
 from nodeapi.schemas.building import named

@@ -12,9 +12,9 @@ from jsonrpc.params import Param
 from jsonrpc.text import Number, kind
 from nodeapi.encoding import any_data, data
 from nodeapi.errors.relay import TransactionNotProcessed
+from nodeapi.go.decoding import mismatch
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.methods.go_json import mismatch
 from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.receipts import RECEIPT

@@ -15,7 +15,8 @@ from functools import partial
 from evm.blocks import decode_headers
 from jsonrpc.later import Later, if_found
 from jsonrpc.params import Param
-from nodeapi.documents import count_transactions, count_uncles, uncle_document
+from nodeapi.documents.blocks import count_transactions, count_uncles, uncle_document
+from nodeapi.documents.pending import PendingBlock
 from nodeapi.encoding import (
     BlockReference,
     block_number,
@@ -27,7 +28,6 @@ from nodeapi.encoding import (
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.traces import named_block
-from nodeapi.pending import PendingBlock
 from nodeapi.ports.answers import Document, MaybeAnswer
 from nodeapi.ports.relay import Relay
 from nodeapi.schemas.blocks import UNCLE_OR_NULL

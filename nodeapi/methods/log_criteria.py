@@ -18,9 +18,9 @@ from nodeapi.encoding import (
     block_number,
     hash32,
 )
+from nodeapi.go.decoding import Field, struct
 from nodeapi.log_filter import MAX_ALTERNATIVES, LogFilter
 from nodeapi.log_keys import MAX_TOPICS
-from nodeapi.methods.go_json import Field, struct
 
 _FIELDS = {
     "blockHash": Field("input.blockHash"),

@@ -16,7 +16,7 @@ from nodeapi.encoding import (
     block_number,
     block_number_or_hash,
 )
-from nodeapi.methods.go_json import mismatch
+from nodeapi.go.decoding import mismatch
 
 _DECIMAL = re.compile("[0-9]{1,19}")
 _MAX = 2**63 - 1

@@ -13,10 +13,10 @@ from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi.encoding import address, any_data, hash32, index
 from nodeapi.errors.blocks import NotCurrentHead
+from nodeapi.go.decoding import mismatch
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
-from nodeapi.methods.go_json import mismatch
 from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import DATA, HASH32

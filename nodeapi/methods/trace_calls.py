@@ -20,11 +20,11 @@ from nodeapi.call_arguments import (
 )
 from nodeapi.encoding import LATEST, BlockReference, any_data, data
 from nodeapi.errors.relay import TransactionRejected
+from nodeapi.go.decoding import mismatch
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.eth_calls import BLOCK, BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
-from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.methods.trace_types import TRACE_TYPES, replay_options, trace_types
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds

@@ -15,12 +15,12 @@ from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi import conf
 from nodeapi.encoding import address
+from nodeapi.go.decoding import Field, mismatch, struct
 from nodeapi.methods import traces
 from nodeapi.methods.block_numbers import block_number_of
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
-from nodeapi.methods.go_json import Field, mismatch, struct
 from nodeapi.methods.numbers import number, number_or_tag
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports.answers import Answer

@@ -16,10 +16,10 @@ from jsonrpc.stream import Stream
 from jsonrpc.text import kind
 from nodeapi.encoding import MAX_INDEX, hash32
 from nodeapi.errors.traces import TransactionNotFound
+from nodeapi.go.decoding import mismatch
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
-from nodeapi.methods.go_json import mismatch
 from nodeapi.methods.numbers import number
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.ports.answers import Answer

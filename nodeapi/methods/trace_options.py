@@ -31,8 +31,8 @@ from jsonrpc.errors import RpcError
 from jsonrpc.source import Text, members
 from jsonrpc.text import kind, parse_exactly
 from nodeapi.encoding import MAX_INDEX, index
-from nodeapi.methods import go_json
-from nodeapi.methods.go_json import Field
+from nodeapi.go import decoding
+from nodeapi.go.decoding import Field
 from nodeapi.tracing.jobs import (
     Executed,
     JavaScriptProgram,
@@ -203,7 +203,7 @@ def _decoded(value: Any, source: Text | None, decode: Callable[[Any], T]) -> T:
 
 
 def _config(value: Any) -> dict[str, Any]:
-    return go_json.struct(value, "tracers.TraceConfig", _OPTIONS)
+    return decoding.struct(value, "tracers.TraceConfig", _OPTIONS)
 
 
 def _options(value: Any) -> TraceOptions:
@@ -228,7 +228,7 @@ def _decode(value: Any) -> TraceOptions:
         raise ValueError(f"fromTx {first} is greater than toTx {last}")
     struct_log = _struct_log(given)
     try:
-        timeout = go_json.duration(given["timeout"]) if "timeout" in given else None
+        timeout = decoding.duration(given["timeout"]) if "timeout" in given else None
         if "tracer" not in given:
             return TraceOptions(struct_log, timeout, first, last)
         tracer = _tracer(given["tracer"], _tracer_config(value))
@@ -287,14 +287,14 @@ def _tracer(
 
 def _erc7562(config: Any) -> OpcodeTracer:
     """Return an erc7562Tracer. As in geth, `stackTopItemsSize` has no effect."""
-    given = go_json.struct(config, "native.erc7562TracerConfig", _ERC7562_FIELDS)
+    given = decoding.struct(config, "native.erc7562TracerConfig", _ERC7562_FIELDS)
     if given.get("stackTopItemsSize", 0) < 0:
         raise ValueError("stackTopItemsSize is negative")
     ignored = IGNORED_OPCODES
     if "ignoredOpcodes" in given:
         # geth keeps the lowest byte.
         found = {
-            go_json.uint64(each, _ERC7562_FIELDS["ignoredOpcodes"]) & 0xFF
+            decoding.uint64(each, _ERC7562_FIELDS["ignoredOpcodes"]) & 0xFF
             for each in given["ignoredOpcodes"]
         }
         ignored = tuple(sorted(found))
@@ -309,7 +309,7 @@ def _native(name: str, config: Any) -> NativeTracer | None:
     if not struct:
         return NativeTracer(name)
     fields = {flag: Field(f"{struct}.{flag}", "bool") for flag in flags}
-    given = go_json.struct(config, f"native.{struct}", fields)
+    given = decoding.struct(config, f"native.{struct}", fields)
     on = frozenset(flag for flag, value in given.items() if value)
     if on >= {"diffMode", "includeEmpty"}:
         raise ValueError("cannot use diffMode with includeEmpty")
@@ -322,7 +322,7 @@ def _mux(config: Any, depth: int) -> NativeTracer | TracerGroup:
         config = {}
     if type(config) is not dict:
         go_type = "map[string]json.RawMessage"
-        raise ValueError(go_json.mismatch(kind(config), go_type))
+        raise ValueError(decoding.mismatch(kind(config), go_type))
     if depth == _MAX_MUX_DEPTH:
         raise ValueError(f"{MUX} is nested more than {_MAX_MUX_DEPTH} times")
     members = [

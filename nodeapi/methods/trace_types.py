@@ -8,7 +8,7 @@ from evm.tracers.native import PARITY_REPLAY, NativeTracer
 from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi.methods.go_json import mismatch
+from nodeapi.go.decoding import mismatch
 from nodeapi.methods.trace_options import PARITY_TRACERS, TraceOptions
 from nodeapi.schemas import parity
 from nodeapi.tracing.jobs import VmTracing

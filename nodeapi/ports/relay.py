@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from networks.directory import NetworkView
-from nodeapi.pending import PendingBlock
+from nodeapi.documents.pending import PendingBlock
 from nodeapi.ports.answers import Answer
 
 

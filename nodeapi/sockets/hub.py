@@ -17,7 +17,7 @@ from networks.directory import NetworkView
 from nodeapi.access import Headers, read_path, site_of
 from nodeapi.endpoint import Endpoint
 from nodeapi.errors.access import UnknownNetwork
-from nodeapi.feed import BlockEvent, send_events
+from nodeapi.feeds.blocks import BlockEvent, send_events
 from nodeapi.request_id import RequestId
 from nodeapi.responses import ANY_ORIGIN, RESPONSE_HEADERS, header_lines
 from nodeapi.service import Service

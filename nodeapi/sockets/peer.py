@@ -31,10 +31,11 @@ from nodeapi.errors.sockets import (
     TooManyCalls,
     TooManySubscriptions,
 )
-from nodeapi.feed import Audience, Feeds
+from nodeapi.feeds.blocks import Audience, Feeds
+from nodeapi.feeds.pending import PendingFeed
+from nodeapi.feeds.syncing import SyncingFeed
 from nodeapi.log_filter import LogFilter, read_filter
 from nodeapi.methods.context import Context
-from nodeapi.pending_feed import PendingFeed
 from nodeapi.ports.access import Limiter, Meter
 from nodeapi.ports.events import Filters
 from nodeapi.ports.relay import Relay
@@ -46,7 +47,6 @@ from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
 from nodeapi.sockets.frame_log import FrameLog, Line
 from nodeapi.sockets.subscription import Subscription
 from nodeapi.sockets.writer import STALLED_BYTES, FrameWriter
-from nodeapi.syncing import SyncingFeed
 from postgres.errors import Unavailable
 
 logger = logging.getLogger(__name__)

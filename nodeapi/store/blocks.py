@@ -6,7 +6,7 @@ from functools import partial
 
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
-from nodeapi.documents import unpack_full_block, without_total_difficulty
+from nodeapi.documents.blocks import unpack_full_block, without_total_difficulty
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, tagged_hash

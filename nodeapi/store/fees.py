@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from evm.header_rules import next_base_fee
 from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
-from nodeapi.fee_history import blob_fee, fee_history
+from nodeapi.fees.history import blob_fee, fee_history
+from nodeapi.fees.tips import BlockTips, block_tips, unpack_tips
 from nodeapi.ports.fees import HeadFees
 from nodeapi.store.base import CacheKey
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.head_values import HeadValues
 from nodeapi.store.headers import HeaderReads
 from nodeapi.store.transactions import TransactionReads
-from nodeapi.tips import BlockTips, block_tips, unpack_tips
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 

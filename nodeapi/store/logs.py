@@ -16,18 +16,18 @@ from functools import partial
 from jsonrpc.errors import InvalidParams
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
-from nodeapi.errors.blocks import TaggedBlockNotFound, TaggedHeaderNotFound
-from nodeapi.errors.logs import LogSearchTimedOut, LogsNotIndexed, TooManyLogs
-from nodeapi.log_filter import LogFilter
-from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
-from nodeapi.ports.answers import Answer
-from nodeapi.receipts import (
+from nodeapi.documents.receipts import (
     HEAD_BYTES,
     log_documents,
     log_members,
     receipt_size,
     split_logs,
 )
+from nodeapi.errors.blocks import TaggedBlockNotFound, TaggedHeaderNotFound
+from nodeapi.errors.logs import LogSearchTimedOut, LogsNotIndexed, TooManyLogs
+from nodeapi.log_filter import LogFilter
+from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
+from nodeapi.ports.answers import Answer
 from nodeapi.store import log_queries
 from nodeapi.store.base import CacheKey, tagged_hash
 from nodeapi.store.spool import Spool

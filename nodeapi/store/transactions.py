@@ -18,16 +18,16 @@ from evm import rlp
 from jsonrpc.later import DONE, Later, if_found
 from jsonrpc.stream import Stream
 from networks.directory import Directory
-from nodeapi.encoding import MAX_INDEX, data
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.transactions import Place
-from nodeapi.receipts import (
+from nodeapi.documents.receipts import (
     HEAD_BYTES,
     raw_receipt,
     receipt_document,
     receipt_pieces,
     receipt_size,
 )
+from nodeapi.encoding import MAX_INDEX, data
+from nodeapi.ports.answers import Answer
+from nodeapi.ports.transactions import Place
 from nodeapi.store import record_queries
 from nodeapi.store.base import CacheKey, Reads, whole_row
 from nodeapi.store.spool import Spool

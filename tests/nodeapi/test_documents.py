@@ -5,7 +5,7 @@ import pytest
 
 from evm.blocks import Block, Withdrawal
 from evm.signing import sign_transaction
-from nodeapi.documents import (
+from nodeapi.documents.blocks import (
     block_document,
     count_transactions,
     count_uncles,

@@ -7,7 +7,7 @@ import zstandard
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from nodeapi.documents import unpack_full_block
+from nodeapi.documents.blocks import unpack_full_block
 from nodeapi.models import Block
 from tests.support.records import Recorded, add_recorded_block
 from tests.support.rows import make_network

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jsonrpc.text import Number
-from nodeapi.methods.go_json import Field, duration, struct
+from nodeapi.go.decoding import Field, duration, struct
 
 FIELDS = {
     "name": Field("T.Name", "string"),

@@ -11,7 +11,7 @@ from django.test import Client
 
 from keys.models import User
 from networks.models import Network, NetworkState
-from nodeapi import new_network_form
+from nodeapi.admin import new_network_form
 from tests.support import sample
 from tests.support.upstream_node import refuse, running_node
 

@@ -9,7 +9,7 @@ import pytest
 
 from networks.models import Network
 from networks.services import add_upstream, replace_upstreams
-from nodeapi import pending_feed
+from nodeapi.feeds import pending
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.serving import Serving, serving
 from tests.support.upstream_server import UpstreamServer, refuse, running_upstream
@@ -22,7 +22,7 @@ KIND = "newPendingTransactions"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("POLL_SECONDS", "CHECK_SECONDS", "RETRY_SECONDS"):
-        monkeypatch.setattr(pending_feed, name, 0.05)
+        monkeypatch.setattr(pending, name, 0.05)
 
 
 @pytest.fixture

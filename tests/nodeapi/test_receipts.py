@@ -13,9 +13,9 @@ from evm.receipts import Log, Receipt, logs_bloom
 from evm.signatures import keccak
 from evm.signing import sign_transaction
 from evm.transactions import Transaction
-from nodeapi.documents import pending_transaction_document, transaction_document
-from nodeapi.receipt_codec import measure, pack, unpack, unpack_pieces
-from nodeapi.receipts import (
+from nodeapi.documents.blocks import pending_transaction_document, transaction_document
+from nodeapi.documents.receipt_codec import measure, pack, unpack, unpack_pieces
+from nodeapi.documents.receipts import (
     HEAD_BYTES,
     receipt_document,
     receipt_pieces,

@@ -8,9 +8,9 @@ import pytest
 
 from jsonrpc.stream import CHUNK_BYTES, Stream
 from networks.models import Network
+from nodeapi.documents.receipt_codec import HOLE, pack
+from nodeapi.documents.receipts import receipt_document
 from nodeapi.models import TransactionRecord
-from nodeapi.receipt_codec import HOLE, pack
-from nodeapi.receipts import receipt_document
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.store.transactions import SHORT_RECEIPTS_BYTES
 from tests.support.records import Recorded, add_recorded_block

@@ -12,11 +12,11 @@ from django.db import transaction
 from evm.tracers.record import unpack
 from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
+from nodeapi.documents.receipts import receipt_document
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.models import Block
 from nodeapi.ports.traces import RecordedTransaction, TraceSizes
 from nodeapi.ports.transactions import Place
-from nodeapi.receipts import receipt_document
 from nodeapi.store.traces import SHORT_BYTES
 from tests.support.reading import (
     MEBIBYTE,

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from nodeapi.fee_history import check_percentiles
+from nodeapi.fees.history import check_percentiles
+from nodeapi.fees.tips import BlockTips, unpack_tips
 from nodeapi.methods.eth_fees import block_count, percentiles
-from nodeapi.tips import BlockTips, unpack_tips
 
 
 def walked(tips: list[tuple[int, int]], gas_used: int, percentile: float) -> int:

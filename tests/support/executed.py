@@ -23,7 +23,7 @@ from evm.transactions import CREATE_ADDRESS, Authorization, Transaction
 from evm.world import World
 from nodeapi.chain.memory_state import MemoryState
 from nodeapi.chain.replay import Origin, Replay
-from nodeapi.documents import transaction_document
+from nodeapi.documents.blocks import transaction_document
 
 CHAIN_ID = 1
 ETHER = 10**18

@@ -29,7 +29,7 @@ from evm.tracers.recorder import Recorder
 from evm.transactions import Transaction, decode_transaction
 from evm.world import World
 from nodeapi.chain.memory_state import MemoryState
-from nodeapi.documents import transaction_document
+from nodeapi.documents.blocks import transaction_document
 from tests.support.executed import memory_state
 
 ANCESTORS = 256

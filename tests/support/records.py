@@ -10,8 +10,8 @@ from django.db import transaction
 
 from evm.tracers.record import TOO_LARGE, fill_calls, fill_prestate, pack
 from networks.models import Network
-from nodeapi import receipt_codec
-from nodeapi.documents import pack_full_block
+from nodeapi.documents import receipt_codec
+from nodeapi.documents.blocks import pack_full_block
 from nodeapi.models import Block, Code, Transaction, TransactionRecord
 from tests.support.rows import hash_of, plain_header
 
@@ -81,7 +81,7 @@ class Recorded:
         return fill_prestate(self.packed_prestate(), codes)
 
     def stored_receipt(self) -> bytes:
-        """Return the receipt as `nodeapi.receipts` would have it stored."""
+        """Return the receipt as `nodeapi.documents.receipts` would have it stored."""
         log = f'{{"address":"{self.name}","data":"0x{self.logs.decode()}",@}}'
         return receipt_codec.pack(f',"status":"0x1","logs":[{log},{log}]}}'.encode())
 

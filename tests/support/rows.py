@@ -20,7 +20,7 @@ from evm.tracers.record import TOO_LARGE
 from evm.world import EMPTY_CODE_HASH
 from networks.models import Network, NetworkState
 from networks.services import create_network
-from nodeapi.documents import pack_full_block
+from nodeapi.documents.blocks import pack_full_block
 from nodeapi.models import (
     AccountVersion,
     Block,

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from networks.models import Network
-from nodeapi.feed import Feed
+from nodeapi.feeds.blocks import Feed
 from nodeapi.models import Block
 from postgres.statement import Row, Statement, int8
 from tests.support.rows import add_block, make_network

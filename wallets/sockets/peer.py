@@ -10,7 +10,7 @@ from typing import Any
 
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import RpcError
-from nodeapi.feed import Feed
+from nodeapi.feeds.blocks import Feed
 from nodeapi.log_filter import read_filter
 from nodeapi.request_id import RequestId
 from nodeapi.sockets import close_codes

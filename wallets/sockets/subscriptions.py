@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nodeapi.feed import BlockEvent, send_events
+from nodeapi.feeds.blocks import BlockEvent, send_events
 from nodeapi.log_filter import LogFilter
 from nodeapi.sockets.subscription import Subscription
 from nodeapi.sockets.writer import FrameWriter
@@ -37,7 +37,7 @@ def allows(session: SessionState, scope: str) -> bool:
 
 
 class DappAudience:
-    """The subscriptions of dapps; implements `nodeapi.feed.Audience`."""
+    """The subscriptions of dapps; implements `nodeapi.feeds.blocks.Audience`."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

@@ -19,7 +19,7 @@ from evm.tracers.frame_events import Events
 from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import TracerError
 from nodeapi.chain.replay import Origin, Replay
-from nodeapi.documents import transaction_document
+from nodeapi.documents.blocks import transaction_document
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.tracing.context import (

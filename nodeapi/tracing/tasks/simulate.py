@@ -10,8 +10,8 @@ from evm.simulation.planning import plan_blocks
 from evm.simulation.simulator import Base, Simulator
 from evm.trie import NodeCache
 from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
+from nodeapi.documents.simulated import simulated_block_document
 from nodeapi.proofs.limits import MAX_CHANGES
-from nodeapi.simulated_documents import simulated_block_document
 from nodeapi.simulation_payload import decode_simulation
 from nodeapi.tracing.context import TaskFailed, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot

@@ -20,7 +20,11 @@ from evm.blocks import Block, Withdrawal, encode_block
 from evm.signatures import keccak
 from evm.signing import sign_transaction
 from evm.trie_roots import ordered_root
-from nodeapi.documents import block_document, transaction_document, uncle_document
+from nodeapi.documents.blocks import (
+    block_document,
+    transaction_document,
+    uncle_document,
+)
 from nodeapi.upstreams.blocks import (
     header_of,
     rebuild_block,

@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import Any
 
 from networks.directory import Directory
+from nodeapi.documents.pending import pending_transaction
 from nodeapi.mempool.arrivals import Arrivals
-from nodeapi.pending import pending_transaction
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 from nodeapi.upstreams.pool import UpstreamPool

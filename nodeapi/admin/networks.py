@@ -22,6 +22,7 @@ from keys.object_actions import ObjectActions
 from networks.admin import NetworkAdmin
 from networks.models import Network, NetworkState
 from networks.services import change_state
+from nodeapi.admin.new_network_form import NewNetworkForm
 from nodeapi.deletion.requests import (
     reason_against,
     request_deletion,
@@ -29,7 +30,6 @@ from nodeapi.deletion.requests import (
     tables_of,
 )
 from nodeapi.explore.reorganisations import recent_reorganisations
-from nodeapi.new_network_form import NewNetworkForm
 from nodeapi.record_sizes import newest_record_sizes
 from nodeapi.status.charts import import_charts
 from nodeapi.status.facts import network_status

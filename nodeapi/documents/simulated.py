@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from evm.simulation.revert import REVERT_CODE, revert_message
-from nodeapi.documents import (
+from nodeapi.documents.blocks import (
     block_document,
     transaction_document,
     without_total_difficulty,

@@ -23,7 +23,7 @@ from evm.blob_gas import blob_base_fee
 from evm.receipts import BLOOM_BYTES, Log, Receipt
 from evm.signatures import keccak
 from evm.transactions import BLOB
-from nodeapi.receipt_codec import (
+from nodeapi.documents.receipt_codec import (
     HOLE,
     measure,
     pack,
@@ -53,7 +53,7 @@ _HEAD = re.compile(
     rb'(?P<ends>"type":"0x\w+","from":"0x\w+","to":(?:null|"0x\w+"))'
     rb',"nonce":"0x\w+","gas":"0x\w+","gasPrice":(?P<price>"0x\w+")'
 )
-"""The beginning of `nodeapi.documents.transaction_document`."""
+"""The beginning of `nodeapi.documents.blocks.transaction_document`."""
 
 
 _LOGS = b',"logs":['

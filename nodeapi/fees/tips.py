@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from nodeapi.receipts import receipt_gas_used
+from nodeapi.documents.receipts import receipt_gas_used
 
 SAMPLES = 3
 """Transactions of a block whose tips are samples for a suggested tip."""
@@ -26,7 +26,7 @@ MIN_SAMPLE = 2
 _TRANSACTION = re.compile(
     rb'"from":"0x(?P<sender>\w{40})".*?,"gasPrice":"0x(?P<price>\w+)"'
 )
-"""Members of `nodeapi.documents.transaction_document`. They precede the input."""
+"""Members of `nodeapi.documents.blocks.transaction_document`. They precede the input."""
 
 _WORD = 32
 _GAS = 8
@@ -83,7 +83,7 @@ def block_tips(
     """Compute the tips of a block.
 
     transactions: packed receipts, each with the transaction object as JSON, or with the
-        first `nodeapi.receipts.HEAD_BYTES` bytes of it.
+        first `nodeapi.documents.receipts.HEAD_BYTES` bytes of it.
     base_fee: of the block, 0 before London.
 
     Raises: ValueError for malformed data.

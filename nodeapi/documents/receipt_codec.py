@@ -1,7 +1,7 @@
 """Packed receipts: compressed with a dictionary of the words that all receipts share.
 
 A packed receipt consists of the number of its dictionary, the number of its
-placeholders (see `nodeapi.receipts`), and a zstd frame with its uncompressed size and
+placeholders (see `nodeapi.documents.receipts`), and a zstd frame with its uncompressed size and
 checksum. The text of a dictionary must never change. An improved one has to be added as
 a second dictionary.
 """

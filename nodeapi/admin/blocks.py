@@ -1,4 +1,4 @@
-"""Blocks in the admin, read-only. `nodeapi.network_admin` registers networks."""
+"""Blocks in the admin, read-only."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-import nodeapi.abi_admin
-import nodeapi.deletion_admin
-import nodeapi.network_admin  # noqa: F401  # all register their pages
 from keys.long_lists import LongList
 from networks.models import Network
 from nodeapi.models import Block

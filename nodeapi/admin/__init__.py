@@ -1,0 +1,8 @@
+"""The node's pages in the admin.
+
+Django imports this package, whose modules register their pages.
+"""
+
+from nodeapi.admin import abis, blocks, deletions, networks
+
+__all__ = ["abis", "blocks", "deletions", "networks"]
