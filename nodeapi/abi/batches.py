@@ -45,6 +45,10 @@ AbiOf = Callable[[bytes | None], Definitions | None]
 """Returns the uploaded definitions for a contract, None without any."""
 
 
+def no_abi(to: bytes | None) -> None:
+    """Return that nothing was uploaded for a contract."""
+
+
 def decode_batch(
     data: bytes, to: bytes | None, abi_of: AbiOf, most: int = MAX_VALUES
 ) -> DecodedCall | None:
@@ -58,7 +62,7 @@ def decode_batch(
 
 def selectors_in(data: bytes) -> set[bytes]:
     """Return the selectors of a call and of the calls inside it, also of unknown ones."""
-    batch = _Batch(lambda to: None, MAX_VALUES)
+    batch = _Batch(no_abi, MAX_VALUES)
     batch.call(data, None, 0)
     return batch.selectors
 

@@ -21,8 +21,10 @@ from django.http import HttpRequest
 from jsonrpc.errors import RpcError
 from networks.directory import Directory, NetworkView
 from networks.models import Network
+from nodeapi.abi.batches import no_abi, selectors_in
 from nodeapi.addresses import checksummed
 from nodeapi.explore import words
+from nodeapi.explore.abis import Abis
 from nodeapi.explore.arguments import MAX_LINES, CallText, call_text
 from nodeapi.explore.summaries import TYPES
 from nodeapi.relay import Relay
@@ -156,19 +158,29 @@ def pending_transaction(
     if document is None:
         return None
     with suppress(ValueError, KeyError, TypeError):  # an upstream's object
-        return shown(name, orjson.loads(document))
+        return shown(name, orjson.loads(document), Abis(network, request.user))
     return None
 
 
-def shown(name: bytes, document: dict[str, Any]) -> PendingTransaction:
-    """Format a transaction object. name: the transaction's hash.
+def shown(
+    name: bytes, document: dict[str, Any], abis: Abis | None = None
+) -> PendingTransaction:
+    """Format a transaction object.
 
+    name: the transaction's hash. abis: the uploaded definitions, which are read.
     Raises: ValueError, KeyError, TypeError if a member is missing or malformed.
     """
     numbers = {key: int(document[key], 16) for key in ("type", "nonce", "value", "gas")}
     price = document.get("maxFeePerGas") or document["gasPrice"]
     to, data = document.get("to"), bytes.fromhex(document["input"][2:])
     kind = numbers["type"]
+    call = None
+    if to is not None:
+        target = bytes.fromhex(to[2:])
+        if abis is not None:
+            abis.read(selectors_in(data))
+        abi_of = no_abi if abis is None else abis.of
+        call = call_text(data, target, abi_of, MAX_LINES)
     return PendingTransaction(
         hash=f"0x{name.hex()}",
         type=f"{kind}, {TYPES.get(kind, 'unknown')}",
@@ -177,7 +189,7 @@ def shown(name: bytes, document: dict[str, Any]) -> PendingTransaction:
         nonce=words.number(numbers["nonce"]),
         value=words.ether(numbers["value"]),
         selector="" if to is None else words.selector(data),
-        call=None if to is None else call_text(data, None, lambda _: None, MAX_LINES),
+        call=call,
         gas=words.number(numbers["gas"]),
         fee=words.gwei(int(price, 16)),
     )

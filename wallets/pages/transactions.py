@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from keys.models import User
-from nodeapi.abi.batches import AbiOf, decode_batch, selectors_in, signatures_in
+from nodeapi.abi.batches import (
+    AbiOf,
+    decode_batch,
+    no_abi,
+    selectors_in,
+    signatures_in,
+)
 from nodeapi.abi.text import value_text
 from nodeapi.abi.values import Argument
 from nodeapi.addresses import checksummed
@@ -66,7 +72,7 @@ def uploaded_for(transaction: Transaction, user: User) -> AbiOf:
     """
     network = network_of(transaction.chain_id)
     if network is None:
-        return lambda to: None
+        return no_abi
     abis = Abis(network, user)
     abis.read(selectors_in(transaction.data))
     return abis.of
@@ -77,7 +83,7 @@ def _gives_control(data: bytes) -> bool:
 
     Uploaded definitions have no influence: they may give a function another name.
     """
-    call = decode_batch(data, None, lambda to: None, MAX_ARGUMENTS)
+    call = decode_batch(data, None, no_abi, MAX_ARGUMENTS)
     signatures = () if call is None else signatures_in(call)
     return any(one.startswith(_GIVES_CONTROL) for one in signatures)
 

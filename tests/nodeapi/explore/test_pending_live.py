@@ -14,8 +14,11 @@ import pytest
 from evm.transactions import Transaction
 from keys.models import User
 from networks.services import add_upstream
+from nodeapi.abi.definitions import parse_definition
 from nodeapi.addresses import checksummed
+from nodeapi.explore.abis import Abis
 from nodeapi.explore.pending import PendingReader, shown
+from nodeapi.explore.uploads import upload_abi
 from tests.support.followed import ALICE, FollowedChain
 from tests.support.live import Live, live_service
 from tests.support.pages import Visit
@@ -193,6 +196,26 @@ def test_pages_do_not_wait_each_time_for_an_upstream_that_is_slow() -> None:
 def test_a_malformed_object_is_not_shown(change: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
         shown(b"\1" * 32, {**CREATION, **change})
+
+
+def test_uploaded_definitions_name_a_pending_call(chain: FollowedChain) -> None:
+    user, _ = User.objects.get_or_create(email="pets@example.org")
+    upload_abi(
+        network=chain.network,
+        user=user,
+        name="Pets",
+        address=RECEIVER,
+        text='[{"type":"function","name":"feed","inputs":[]}]',
+    )
+    data = f"0x{parse_definition('function feed()').key.hex()}"
+    abis = Abis(chain.network, user)
+    pets, others = (
+        shown(b"\1" * 32, {**CREATION, "to": to, "input": data}, abis)
+        for to in (f"0x{RECEIVER.hex()}", f"0x{'cd' * 20}")
+    )
+    assert pets.call is not None
+    assert pets.call.name == "feed"
+    assert others.call is None
 
 
 def test_a_creation_has_neither_receiver_nor_selector() -> None:
