@@ -49,10 +49,9 @@ def followed(
     with closing(Geth(binary, folder)) as geth:
         geth.start()
         upstreams = [geth.socket_url, geth.url]
-        with (
-            serving(geth.genesis(), upstreams, folder / "service.log") as service,
-            closing(Mirror(service.socket_url)) as mirror,
-        ):
+        log = folder / "service.log"
+        with serving(geth.genesis(), upstreams, log) as service:
             traffic = Traffic(service, geth)
-            traffic.prepare()
-            yield Followed(geth, service, mirror, traffic)
+            with closing(Mirror(service.socket_url)) as mirror:
+                traffic.prepare()
+                yield Followed(geth, service, mirror, traffic)

@@ -12,6 +12,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from web3 import HTTPProvider, Web3
 
+from evm import rlp
 from evm.signatures import keccak
 from samples.contracts import contract
 from tests.live.nodes import DEVELOPER_KEY, Node
@@ -21,7 +22,7 @@ from tests.support.waiting import wait_until
 
 GWEI = 10**9
 SUPPLY = 10**9
-BLOB = b"\1" * 31 + b"\0"
+BLOB = (b"\1" * 31 + b"\0") * 4096
 _NAMES = ("legacy", "listing", "token", "blobs", "delegating", "faulty", "cast")
 
 
@@ -33,6 +34,36 @@ def function(signature: str, *arguments: int) -> bytes:
 def words(*values: int) -> bytes:
     """Return integers as 32-byte words."""
     return b"".join(value.to_bytes(32, "big") for value in values)
+
+
+class Sidecar:
+    """What a transaction with blobs is sent with: a blob, its commitment and proofs.
+
+    They are computed once. That takes seconds in which no other thread runs, so that a
+    socket of this process would miss its pings.
+    """
+
+    def __init__(self, account: LocalAccount) -> None:
+        fields = {"nonce": 0, "chainId": 1, "gas": 21_000, "value": 0, "data": b""}
+        fees = dict.fromkeys(
+            ("maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"), 1
+        )
+        signed = account.sign_transaction(
+            {**fields, **fees, "to": account.address}, blobs=[BLOB]
+        )
+        payload, *self._parts = rlp.decode(bytes(signed.raw_transaction)[1:])
+        self._hashes = payload[10]
+
+    def hashes(self, count: int) -> list[bytes]:
+        """Return `blobVersionedHashes` of some blobs."""
+        return self._hashes * count
+
+    def attach(self, raw: bytes, count: int) -> bytes:
+        """Return a signed transaction as it is sent, with its blobs."""
+        parts = [
+            part * count if isinstance(part, list) else part for part in self._parts
+        ]
+        return raw[:1] + rlp.encode([rlp.decode(raw[1:]), *parts])
 
 
 class Traffic:
@@ -54,6 +85,7 @@ class Traffic:
         self._accounts: dict[str, LocalAccount] = {
             name: Account.from_key(keccak(f"live: {name}".encode())) for name in _NAMES
         }
+        self._sidecar = Sidecar(self._developer)
         self._nonces: dict[str, int] = {}
         self._round, self._transfer = count(), count()
         self._contracts: dict[str, str] = {}
@@ -86,14 +118,13 @@ class Traffic:
 
     def sign(self, account: LocalAccount, **fields: Any) -> bytes:
         """Return a signed transaction, by default one of EIP-1559."""
-        blobs = fields.pop("blobs", None)
         transaction = {"chainId": self.chain_id, "gas": 200_000, "value": 0, **fields}
         if "nonce" not in transaction:
             transaction["nonce"] = self.nonce(account)
         if "gasPrice" not in transaction:
             fees = {"maxFeePerGas": 20 * GWEI, "maxPriorityFeePerGas": GWEI}
             transaction = {**fees, **transaction}
-        signed = account.sign_transaction(transaction, blobs=blobs)
+        signed = account.sign_transaction(transaction)
         return bytes(signed.raw_transaction)
 
     def send_raw(self, raw: bytes) -> str:
@@ -199,12 +230,14 @@ class Traffic:
     def _blobs(self, number: int) -> Iterator[str]:
         if number % 3:
             return
-        yield self.send(
+        count = 1 + number % 2
+        raw = self.sign(
             self._accounts["blobs"],
             to=self._contracts["blobs"],
             maxFeePerBlobGas=GWEI,
-            blobs=[BLOB * 4096] * (1 + number % 2),
+            blobVersionedHashes=self._sidecar.hashes(count),
         )
+        yield self.send_raw(self._sidecar.attach(raw, count))
 
     def _delegation(self, number: int) -> Iterator[str]:
         sender = self._accounts["delegating"]
