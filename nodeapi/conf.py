@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from nodeapi.tracing.pool import PoolLimits
+from nodeapi.tracing.pool_limits import PoolLimits
 
 
 def cache_bytes() -> int:

@@ -7,8 +7,7 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.later import Later
@@ -32,49 +31,13 @@ from nodeapi.tracing.errors import (
     TraceResultTooLarge,
 )
 from nodeapi.tracing.jobs import TaskJob, TraceJob
+from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
 from nodeapi.tracing.spool import Hold, Spool, SpoolCount
 from nodeapi.tracing.turns import FairQueue, SlowKeys
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolLimits:
-    """Limits of the executions of a serving process."""
-
-    workers: int = 2
-    """Worker processes."""
-    waiting: int = 64
-    """Jobs that may wait for a worker; further ones are rejected."""
-    per_key: int = 2
-    """Requests of one key whose traces, or tasks of more than SHORT_SECONDS, are queued,
-    executed or being read."""
-    waiting_tasks: int = 4096
-    """Different tasks that may be queued or executed; further ones are rejected. Large
-    ones count several times, see `nodeapi.tracing.answers.weight_of`."""
-    tasks_per_key: int = 256
-    """Short tasks of one key that may be queued or executed, counted in the same way."""
-    seconds: float = 60.0
-    """Time limit of a job, whatever the timeout of a transaction."""
-    memory_bytes: int = 2**30
-    """Memory of each process, beyond what it takes when idle."""
-    result_bytes: int = 2**29
-    """Size limit of one result."""
-    spool_bytes: int = 2**32
-    """Size limit of all unread results in files, of jobs and of records."""
-    owner_bytes: int | None = None
-    """Size limit of one owner's unread results. If None, a quarter of `spool_bytes`."""
-    spool_folder: Path | None = None
-    """The folder of the files. If None, the system's temporary folder."""
-    outage_file: Path | None = None
-    """File of `postgres.outages.OutageLimit`. If None, workers log every failed query."""
-
-    def spool_count(self) -> SpoolCount:
-        """Return a counter with the limits of the spool."""
-        share = self.spool_bytes // 4 if self.owner_bytes is None else self.owner_bytes
-        return SpoolCount(self.spool_bytes, share)
 
 
 class _Run:

@@ -13,7 +13,7 @@ from config.env import Variable
 from config.variables import execution
 from config.variables.groups import GROUPS
 from evm.tracers.record import RECORD_LIMIT_BYTES
-from nodeapi.tracing.pool import PoolLimits
+from nodeapi.tracing.pool_limits import PoolLimits
 from tests.test_walls import MODULES
 
 DECLARED = [one for group in GROUPS for one in group.variables]

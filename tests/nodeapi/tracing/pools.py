@@ -16,7 +16,8 @@ import psutil
 from evm.tracers.struct_log import StructLogOptions
 from nodeapi.service import database_conninfo
 from nodeapi.tracing.jobs import TraceJob
-from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.pool import TracePool
+from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing import chain
 from tests.support.waiting import wait_until

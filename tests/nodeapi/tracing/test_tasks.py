@@ -27,7 +27,8 @@ from nodeapi.tracing.errors import (
     TooManyExecutions,
 )
 from nodeapi.tracing.jobs import TaskJob, tracer_to_json
-from nodeapi.tracing.pool import PoolLimits, TracePool
+from nodeapi.tracing.pool import TracePool
+from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.turns import (
     RECENT_SECONDS,
