@@ -23,7 +23,7 @@ from evm.receipts import BLOOM_BYTES
 from evm.requests import requests_hash
 from evm.simulation.arguments import CallMessage
 from evm.simulation.checks import CallRejected, check_call
-from evm.transactions import BLOB, SET_CODE, Transaction
+from evm.transactions import BLOB, GAS_PER_BLOB, SET_CODE, Transaction
 from evm.trie import EMPTY_ROOT, ordered_root
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class BlockBuilding:
         ancestor_hashes: the parent's first.
         """
         self.header = header
-        self._fork = fork
+        self.fork = fork
         self._world = world
         self._state_root = state_root
         self._withdrawals = tuple(withdrawals or ()) if fork.has_withdrawals else None
@@ -168,6 +168,14 @@ class BlockBuilding:
     def gas_left(self) -> int:
         """Gas that further transactions can use."""
         return self.header.gas_limit - self._execution.gas_used
+
+    @property
+    def blobs_left(self) -> int:
+        """Number of blobs that further transactions can have."""
+        parameters = self.fork.blob_parameters
+        if parameters is None:
+            return 0
+        return parameters.max - self._execution.blob_gas_used // GAS_PER_BLOB
 
     @property
     def gas_used(self) -> int:
@@ -205,7 +213,7 @@ class BlockBuilding:
         if self._withdrawals is not None:
             root = _root([each.encode() for each in self._withdrawals])
             header = replace(header, withdrawals_root=root)
-        if self._fork.has_blobs:
+        if self.fork.has_blobs:
             used = self._execution.blob_gas_used
             header = replace(header, blob_gas_used=used)
         if outcome.requests is not None:
@@ -215,9 +223,11 @@ class BlockBuilding:
 
     def _check(self, transaction: Transaction) -> None:
         """Check a transaction at its place. Raises: TransactionRefused."""
-        fork, world, sender = self._fork, self._world, transaction.sender
+        fork, world, sender = self.fork, self._world, transaction.sender
         if transaction.type not in fork.transaction_types:
             raise TransactionRefused("transaction type not supported")
+        if len(transaction.blob_versioned_hashes) > self.blobs_left:
+            raise TransactionRefused("max data blobs reached")
         nonce = world.get_nonce(sender)
         message = _message(transaction)
         if transaction.nonce == nonce:
@@ -235,7 +245,7 @@ class BlockBuilding:
             raise TransactionRefused(error.text, is_outdated=outdated) from error
 
     def _check_sender(self, transaction: Transaction, message: CallMessage) -> None:
-        cap = self._fork.max_transaction_gas
+        cap = self.fork.max_transaction_gas
         if cap is not None and transaction.gas > cap:
             raise TransactionRefused(
                 f"transaction gas limit too high (cap: {cap}, tx: {transaction.gas})"

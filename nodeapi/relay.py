@@ -132,13 +132,13 @@ class Relay:
         """
         clients = self._upstreams.clients(network)
         with self._calls.hold(payer):
-            submission = await self._checker.check(network, raw, payer)
+            submission = await self._checker.check(network, raw)
             transaction = submission.transaction
             allow(transaction.to)
             if clients:
                 await self._broadcast(clients, raw)
             else:
-                await self._local.add(network.id, transaction)
+                await self._local.add(network.id, submission)
         self._transactions.discard((network.id, transaction.hash))
         logger.info(
             "%s transaction 0x%s to %s",

@@ -10,6 +10,7 @@ truncateQueue), queue.go
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -27,6 +28,7 @@ from nodeapi.mempool.rules import (
     cost_of,
     executable,
 )
+from nodeapi.sending.decoding import Submission
 from nodeapi.sending.rules import InvalidTransaction
 
 MAX_PENDING = 5120
@@ -40,7 +42,9 @@ ACCOUNT_QUEUED = 64
 SLOT_BYTES = 32 * 1024
 """Size of a place in the pool. A transaction takes one place for each started SLOT_BYTES."""
 MAX_BYTES = 16 * 2**20
-"""Size of a network's pool. geth only counts places."""
+"""Size of a network's pool without sidecars. geth only counts places."""
+MAX_BLOB_BYTES = 64 * 2**20
+"""Size of a network's blob transactions with their sidecars. geth's default is 2.5 GB."""
 
 LOCKS = 0x706F6F6C
 """The class of the advisory locks of pools."""
@@ -78,11 +82,11 @@ _AUTHORITY = f"""
 """
 _TAKEN = f"""
     SELECT count(*), coalesce(sum((size + {SLOT_BYTES - 1}) / {SLOT_BYTES}), 0),
-        coalesce(sum(size), 0)
+        coalesce(sum(size), 0), coalesce(sum(octet_length(network_form)), 0)
     FROM nodeapi_pooledtransaction WHERE network_id = %(network)s
 """
 _CHEAPEST = f"""
-    SELECT hash, fee, tip, size, is_pending FROM ({_ALIVE}) t
+    SELECT hash, fee, tip, size, octet_length(network_form), is_pending FROM ({_ALIVE}) t
     ORDER BY fee, tip, nonce DESC
 """
 _KEEP_ALIVE = f"""
@@ -95,10 +99,10 @@ _DELETE = """
 """
 _INSERT = """
     INSERT INTO nodeapi_pooledtransaction (network_id, hash, sender, nonce, type, cost,
-        fee, tip, blob_fee, authorities, size, raw, document)
+        fee, tip, blob_fee, authorities, size, raw, network_form, document)
     VALUES (%(network)s, %(hash)s, %(sender)s, %(nonce)s, %(type)s, %(cost)s, %(fee)s,
         %(tip)s, %(blob_fee)s, %(authorities)s::bytea[], %(size)s, %(raw)s,
-        %(document)s)
+        %(network_form)s, %(document)s)
 """
 _LIMIT_ACCOUNT = f"""
     DELETE FROM nodeapi_pooledtransaction WHERE id IN (
@@ -125,26 +129,27 @@ _LIMIT_QUEUED = f"""
 
 
 def add_transaction(
-    connection: psycopg.Connection[Any], network_id: int, added: Transaction
+    connection: psycopg.Connection[Any], network_id: int, submission: Submission
 ) -> None:
     """Add a transaction to a network's local pool, if the rules allow it.
 
-    added: follows the rules of `nodeapi.sending.rules`.
+    submission: follows the rules of `nodeapi.sending`.
 
     Raises: InvalidTransaction; psycopg.Error.
     """
     with connection.transaction(), connection.cursor() as cursor:
-        _Addition(cursor, network_id, added).run()
+        _Addition(cursor, network_id, submission).run()
 
 
 class _Addition:
     """One addition to a pool, in a database transaction."""
 
     def __init__(
-        self, cursor: psycopg.Cursor[Any], network_id: int, added: Transaction
+        self, cursor: psycopg.Cursor[Any], network_id: int, submission: Submission
     ) -> None:
         self._cursor = cursor
-        self._added = added
+        self._added = added = submission.transaction
+        self._network_form = submission.raw if added.type == BLOB else b""
         self._values = {
             "network": network_id,
             "hash": added.hash,
@@ -195,30 +200,40 @@ class _Addition:
         Raises: InvalidTransaction.
         """
         added = self._added
-        size = len(added.raw)
-        ((_, slots, used),) = self._rows(_TAKEN)
-        if not _overflow(slots, used, size):
+        size, blob_size = len(added.raw), len(self._network_form)
+        room = self._room().without(size, blob_size)
+        if not room.is_overdrawn:
             return
         self._execute(_KEEP_ALIVE)
-        ((_, slots, used),) = self._rows(_TAKEN)
+        room = self._room().without(size, blob_size)
         offered = added.max_fee_per_gas, added.max_priority_fee_per_gas
         is_gapped = _is_gapped(added, sender)
         dropped: list[bytes] = []
-        for name, fee, tip, freed, is_pending in self._rows(_CHEAPEST):
-            if not _overflow(slots, used, size):
+        for name, fee, tip, freed, blob_freed, is_pending in self._rows(_CHEAPEST):
+            if not room.is_overdrawn:
                 break
             if former is not None and bytes(name) == former.hash:
+                continue
+            if not blob_freed and room.lacks_only_blob_bytes:
                 continue
             if (fee, tip) >= offered:
                 text = "txpool is full" if dropped else "transaction underpriced"
                 raise InvalidTransaction(text)
             if is_pending and is_gapped:
                 raise InvalidTransaction("future transaction tries to replace pending")
-            slots, used = slots - _slots(freed), used - freed
+            room = room.with_freed(freed, blob_freed)
             dropped.append(bytes(name))
-        if _overflow(slots, used, size):
+        if room.is_overdrawn:
             raise InvalidTransaction("txpool is full")
         self._delete(dropped)
+
+    def _room(self) -> _Room:
+        ((_, slots, used, blob_used),) = self._rows(_TAKEN)
+        return _Room(
+            MAX_PENDING + MAX_QUEUED - slots,
+            MAX_BYTES - used,
+            MAX_BLOB_BYTES - blob_used,
+        )
 
     def _insert(self, authorities: Sequence[bytes]) -> None:
         added = self._added
@@ -233,6 +248,7 @@ class _Addition:
             authorities=list(authorities),
             size=len(added.raw),
             raw=added.raw,
+            network_form=self._network_form,
             document=pending_transaction_document(added),
         )
 
@@ -243,7 +259,7 @@ class _Addition:
         """
         if self._added.type != BLOB:
             self._execute(_LIMIT_ACCOUNT)
-        ((count, _, _),) = self._rows(_TAKEN)
+        ((count, *_),) = self._rows(_TAKEN)
         if count > MAX_QUEUED:
             self._execute(_LIMIT_QUEUED, limit=MAX_QUEUED)
         if count > MAX_PENDING:
@@ -278,9 +294,36 @@ def _slots(size: int) -> int:
     return -(-size // SLOT_BYTES)
 
 
-def _overflow(slots: int, used: int, size: int) -> bool:
-    """Return whether a pool has no room for a transaction. used, size: bytes."""
-    return slots + _slots(size) > MAX_PENDING + MAX_QUEUED or used + size > MAX_BYTES
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What a pool has left. Negative numbers are missing.
+
+    bytes: without sidecars. blob_bytes: of blob transactions, with their sidecars.
+    """
+
+    slots: int
+    bytes: int
+    blob_bytes: int
+
+    def without(self, size: int, blob_size: int) -> _Room:
+        """Return the room after a transaction has been added."""
+        return _Room(
+            self.slots - _slots(size), self.bytes - size, self.blob_bytes - blob_size
+        )
+
+    def with_freed(self, size: int, blob_size: int) -> _Room:
+        """Return the room after a transaction has been removed."""
+        return _Room(
+            self.slots + _slots(size), self.bytes + size, self.blob_bytes + blob_size
+        )
+
+    @property
+    def is_overdrawn(self) -> bool:
+        return min(self.slots, self.bytes, self.blob_bytes) < 0
+
+    @property
+    def lacks_only_blob_bytes(self) -> bool:
+        return self.blob_bytes < 0 <= min(self.slots, self.bytes)
 
 
 def _is_gapped(added: Transaction, sender: Sender) -> bool:

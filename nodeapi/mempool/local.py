@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from evm.transactions import BLOB, Transaction
+from evm.transactions import BLOB
 from jsonrpc.later import Later
 from nodeapi.mempool import answers
 from nodeapi.mempool.alive import IS_ALIVE, OF_SENDER, alive, next_nonce_query
 from nodeapi.mempool.answers import Listed
 from nodeapi.mempool.writer import PoolWriter
+from nodeapi.sending.decoding import Submission
 from postgres.connections import Connections
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool, read_int8
@@ -62,12 +63,12 @@ class LocalPool:
             for column in ("document", "raw")
         )
 
-    async def add(self, network_id: int, transaction: Transaction) -> None:
+    async def add(self, network_id: int, submission: Submission) -> None:
         """Add a transaction that follows the rules of `nodeapi.sending.rules`.
 
         Raises: TransactionRejected.
         """
-        await self._writer.add(network_id, transaction)
+        await self._writer.add(network_id, submission)
 
     async def close(self) -> None:
         """Close the connection for writes."""

@@ -47,7 +47,7 @@ def submit_transaction(
         from nodeapi.sending.proofs import verify_proofs
 
         verify_proofs(submission.sidecar, has_cell_proofs=fork.has_cell_proofs)
-    add_transaction(connection, network_id, submission.transaction)
+    add_transaction(connection, network_id, submission)
 
 
 def next_nonce(

@@ -8,9 +8,9 @@ from typing import Any
 
 import psycopg
 
-from evm.transactions import Transaction
 from nodeapi.errors.relay import TransactionRejected
 from nodeapi.mempool.adding import add_transaction
+from nodeapi.sending.decoding import Submission
 from nodeapi.sending.rules import InvalidTransaction
 from postgres.errors import Unavailable
 
@@ -33,7 +33,7 @@ class PoolWriter:
         self._connection: psycopg.Connection[Any] | None = None
         self._idle: asyncio.TimerHandle | None = None
 
-    async def add(self, network_id: int, transaction: Transaction) -> None:
+    async def add(self, network_id: int, submission: Submission) -> None:
         """Add a transaction to the local pool of a network.
 
         Raises: TransactionRejected; Unavailable.
@@ -45,9 +45,7 @@ class PoolWriter:
             IDLE_SECONDS, self._threads.submit, self._disconnect
         )
         try:
-            await loop.run_in_executor(
-                self._threads, self._add, network_id, transaction
-            )
+            await loop.run_in_executor(self._threads, self._add, network_id, submission)
         except InvalidTransaction as error:
             raise TransactionRejected(str(error)) from None
         except psycopg.Error as error:
@@ -61,7 +59,7 @@ class PoolWriter:
         await loop.run_in_executor(self._threads, self._disconnect)
         self._threads.shutdown(wait=False)
 
-    def _add(self, network_id: int, transaction: Transaction) -> None:
+    def _add(self, network_id: int, submission: Submission) -> None:
         """Add a transaction; repeat it if an idle connection turns out to be lost.
 
         An addition that has timed out is not repeated: it would take as long again, and
@@ -69,14 +67,14 @@ class PoolWriter:
         """
         was_idle = self._connection is not None
         try:
-            add_transaction(self._connected(), network_id, transaction)
+            add_transaction(self._connected(), network_id, submission)
         except psycopg.errors.QueryCanceled:
             raise
         except psycopg.OperationalError:
             self._disconnect()
             if not was_idle:
                 raise
-            add_transaction(self._connected(), network_id, transaction)
+            add_transaction(self._connected(), network_id, submission)
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None:

@@ -117,7 +117,7 @@ def build_block(
     transactions: list[str] | None,
     extra_data: str,
 ) -> Later[Answer]:
-    """Return the payload of a new block. Its blob transactions are left out."""
+    """Return the payload of a new block, with the blobs of its transactions."""
     if parent_hash != context.network.head_hash:
         raise NotCurrentHead
     arguments = {

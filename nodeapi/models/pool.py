@@ -46,6 +46,10 @@ class PooledTransaction(models.Model):
     )
     size = models.IntegerField(help_text="Bytes of `raw`.")
     raw = models.BinaryField(help_text="As EIP-2718 encodes it, without a sidecar.")
+    network_form = models.BinaryField(
+        db_default=b"",
+        help_text="The same with its sidecar, as it was sent. Empty for other types.",
+    )
     document = models.BinaryField(help_text="The pending transaction object as JSON.")
     at = models.DateTimeField(db_default=Now())
 

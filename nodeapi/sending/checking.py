@@ -26,6 +26,8 @@ PROOF_SECONDS = 60.0
 """Time limit for verifying the proofs of a transaction's blobs, in a worker process. They
 take 0.1 s, but a worker that is stopped while it loads the library's setup has to load it
 again for the next transaction, and on a busy machine that takes many seconds."""
+_PROOFS = "proofs of blobs"
+"""Key of these tasks in the queue of the worker processes."""
 
 
 class Checker:
@@ -37,21 +39,21 @@ class Checker:
         self._rules: dict[int, tuple[bytes, HeadRules]] = {}
         """Network id → hash of a head, and the rules that it determines."""
         self._reads = SharedReads()
+        self._verifying = asyncio.Lock()
+        """Held while proofs are verified, so that they take one worker at a time."""
 
     async def close(self) -> None:
         """Cancel all reads."""
         await self._reads.close()
 
-    async def check(self, network: NetworkView, raw: bytes, payer: int) -> Submission:
+    async def check(self, network: NetworkView, raw: bytes) -> Submission:
         """Return a decoded transaction that follows the rules.
 
         On a network without upstreams, it also follows those of geth's own pool, and the
         proofs of its blobs are valid.
 
-        payer: the id of the API key.
-
-        Raises: TransactionRejected; Unavailable; RpcError if the worker processes have no
-            room for the proofs, see `nodeapi.tracing.errors`.
+        Raises: TransactionRejected; Unavailable; RpcError if the proofs could not be
+            verified, see `nodeapi.tracing.errors`.
         """
         rules = await self._head_rules(network)
         if not network.upstreams:
@@ -65,11 +67,11 @@ class Checker:
         except ValueError as error:
             raise TransactionRejected(str(error)) from None
         if rules.is_local and submission.sidecar is not None:
-            await self._verify_proofs(network, raw, rules.fork, payer)
+            await self._verify_proofs(network, raw, rules.fork)
         return submission
 
     async def _verify_proofs(
-        self, network: NetworkView, raw: bytes, fork: Fork, payer: int
+        self, network: NetworkView, raw: bytes, fork: Fork
     ) -> None:
         """Verify the proofs of a transaction's blobs in a worker process.
 
@@ -84,7 +86,8 @@ class Checker:
             timeout=PROOF_SECONDS,
         )
         try:
-            await self._tracing.run(job, payer)
+            async with self._verifying:
+                await self._tracing.run(job, _PROOFS)
         except ExecutionFailed as error:
             raise TransactionRejected(error.message) from None
 

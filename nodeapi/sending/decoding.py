@@ -62,12 +62,12 @@ class Sidecar:
 class Submission:
     """A decoded transaction.
 
-    size: number of submitted bytes, the sidecar included.
+    raw: the submitted bytes, the sidecar included.
     sidecar: None for other types, and for a blob transaction without a sidecar.
     """
 
     transaction: Transaction
-    size: int
+    raw: bytes
     sidecar: Sidecar | None = None
 
     @property
@@ -86,7 +86,7 @@ def decode_submission(raw: bytes) -> Submission:
     """
     if raw[:1] > b"\x7f":
         values = decode_struct(raw, 0, "types.LegacyTx", _LEGACY_MEMBERS)
-        return Submission(_legacy(raw, values), len(raw))
+        return Submission(_legacy(raw, values), raw)
     if len(raw) <= 1:
         raise RlpFault("typed transaction too short")
     if raw[0] == BLOB:
@@ -94,7 +94,7 @@ def decode_submission(raw: bytes) -> Submission:
     if raw[0] not in _TYPES:
         raise RlpFault("transaction type not supported")
     name, members, build = _TYPES[raw[0]]
-    return Submission(build(raw, decode_struct(raw, 1, name, members)), len(raw))
+    return Submission(build(raw, decode_struct(raw, 1, name, members)), raw)
 
 
 # Readers
@@ -322,7 +322,7 @@ def _blob(raw: bytes) -> Submission:
     has_sidecar, _, second = _split(raw, first, end)
     if not has_sidecar:
         values = decode_struct(raw, 1, _BLOB_NAME, _BLOB_MEMBERS)
-        return Submission(_blob_from(raw, values), len(raw))
+        return Submission(_blob_from(raw, values), raw)
     is_versioned = not _split(raw, second, end)[0]
     if is_versioned:
         name, members = "types.blobTxWithBlobsV1", _WITH_SIDECAR_1
@@ -334,7 +334,7 @@ def _blob(raw: bytes) -> Submission:
         raise RlpFault(f"unsupported blob tx version {version}")
     start, stop, values = inner
     transaction = _blob_from(raw[:1] + raw[start:stop], values)
-    return Submission(transaction, len(raw), Sidecar(version, *rest))
+    return Submission(transaction, raw, Sidecar(version, *rest))
 
 
 def _split(raw: bytes, start: int, end: int) -> tuple[bool, int, int]:

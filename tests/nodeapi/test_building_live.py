@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from evm.blocks import Withdrawal
 from evm.building import next_gas_limit
+from evm.transactions import GAS_PER_BLOB
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
+from tests.nodeapi.sending.cases import COMMITMENT, GENERATOR, ONES, network_form
 from tests.support import chains
 from tests.support.live import Api, live_service
 
@@ -24,6 +27,7 @@ GENESIS = make_genesis(
         "0x" + each.address.hex(): {"balance": hex(10**20)} for each in (ALICE, BOB)
     },
 )
+ONE = b"\1" * 48
 COINBASE, RANDAO, BEACON = b"\xc0" * 20, b"\xaa" * 32, b"\xbb" * 32
 GWEI = 10**9
 
@@ -114,6 +118,57 @@ def test_pooled_transactions_are_ordered_by_tip_and_nonce(api, blocks):
         given = (text(blocks.head.hash), attributes(blocks), *from_pool)
         sent = api.result(BUILD, *given)["executionPayload"]["transactions"]
         assert sent == [text(each.raw) for each in (middle, low, high)]
+
+
+def blob_transaction(blocks: ChainBuilder, signer: Signer, **changes: Any) -> bytes:
+    """Return a transaction with a blob of ones, whose sidecar is of version 0."""
+    blob_hash = b"\x01" + sha256(GENERATOR).digest()[1:]
+    fields = {
+        **{"type": 3, "max_fee_per_blob_gas": GWEI, "gas": 21_000},
+        **{"blob_versioned_hashes": [blob_hash], **changes},
+    }
+    return blocks.send(signer, BOB.address, **fields).raw
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_blobs_of_pooled_transactions_are_in_the_bundle(api, blocks, version):
+    parent = blocks.head
+    raw = blob_transaction(blocks, ALICE)
+    sent = network_form(raw, version, [ONES], [GENERATOR])
+    api.result("eth_sendRawTransaction", text(sent))
+    found = api.result(BUILD, text(parent.hash), attributes(blocks), None)
+    block = blocks.block(
+        timestamp=parent.timestamp + 12,
+        coinbase=COINBASE,
+        gas_limit=next_gas_limit(parent.gas_limit),
+        mix_hash=RANDAO,
+        parent_beacon_root=BEACON,
+    )
+    payload = found["executionPayload"]
+    assert payload["transactions"] == [text(raw)]
+    assert payload["blobGasUsed"] == hex(GAS_PER_BLOB)
+    assert payload["blockHash"] == text(block.header.hash)
+    # From Osaka on, there is a proof for each cell, whatever was sent.
+    assert found["blobsBundle"] == {
+        "commitments": [text(GENERATOR)],
+        "proofs": [text(COMMITMENT)] * 128,
+        "blobs": [text(ONES)],
+    }
+
+
+def test_blobs_of_given_transactions_are_in_the_bundle_and_limited(api, blocks):
+    parent, limit = text(blocks.head.hash), 9
+    plain = [blob_transaction(blocks, ALICE) for _ in range(limit + 1)]
+    given = [text(network_form(raw, 0, [ONES], [GENERATOR], [ONE])) for raw in plain]
+    found = api.result(BUILD, parent, attributes(blocks), given[:limit])
+    assert found["executionPayload"]["transactions"] == list(map(text, plain[:limit]))
+    assert found["executionPayload"]["blobGasUsed"] == hex(limit * GAS_PER_BLOB)
+    # The sidecars of given transactions are neither verified nor changed.
+    assert found["blobsBundle"]["proofs"] == [text(ONE)] * limit
+    error = api.error(BUILD, parent, attributes(blocks), given)
+    assert error == (-32000, "max data blobs reached")
+    error = api.error(BUILD, parent, attributes(blocks), [text(plain[0])])
+    assert error == (-32000, "missing sidecar in blob transaction")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ beacon/engine/types.go
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -26,12 +27,13 @@ from evm.building import (
 from evm.chain_config import InvalidChainConfig
 from evm.errors import InvalidBlock
 from evm.intrinsic import TRANSACTION_GAS
+from evm.kzg import cell_proofs
 from evm.state_roots import StateRoots
 from evm.transactions import BLOB, Transaction, decode_transaction
 from evm.world import World
 from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.mempool.alive import alive
-from nodeapi.sending.decoding import decode_submission
+from nodeapi.sending.decoding import Sidecar, Submission, decode_submission
 from nodeapi.sending.rules import InvalidTransaction, check_signature
 from nodeapi.tracing.context import SERVER_ERROR, TaskFailed, TaskResult
 from nodeapi.tracing.execution import snapshot
@@ -44,8 +46,17 @@ MIN_TIP = 1_000_000
 
 _PENDING = f"""
     SELECT sender, raw FROM ({alive("%(network)s")}) t
-    WHERE is_pending AND type <> {BLOB} ORDER BY at, id
+    WHERE is_pending ORDER BY at, id
 """
+_NETWORK_FORM = """
+    SELECT network_form FROM nodeapi_pooledtransaction
+    WHERE network_id = %(network)s AND hash = %(hash)s
+"""
+
+
+_Head = tuple[int, bool, int, list[Transaction]]
+"""A sender's next transaction: its tip times -1, whether it has blobs, the order of its
+arrival, and the sender's transactions."""
 
 
 def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
@@ -60,7 +71,7 @@ def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
     try:
         with snapshot(context.connection):
             building = _begin(context, _attributes(arguments))
-            _fill(context, building, arguments["transactions"])
+            sidecars = _fill(context, building, arguments["transactions"])
             built = building.finish()
     except (InvalidAttributes, InvalidChainConfig, TransactionRefused) as error:
         raise TaskFailed(SERVER_ERROR, str(error)) from error
@@ -68,7 +79,7 @@ def build_block(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
         raise TaskFailed(SERVER_ERROR, error.summary) from error
     except TooManyChanges:
         raise TaskFailed(SERVER_ERROR, "missing trie node") from None
-    return TaskResult(orjson.dumps(envelope(built)), built.outcome.gas_used)
+    return TaskResult(orjson.dumps(envelope(built, sidecars)), built.outcome.gas_used)
 
 
 def _begin(context: TaskContext, attributes: Attributes) -> BlockBuilding:
@@ -91,47 +102,56 @@ def _begin(context: TaskContext, attributes: Attributes) -> BlockBuilding:
 
 def _fill(
     context: TaskContext, building: BlockBuilding, given: list[str] | None
-) -> None:
-    """Add the given transactions, all of which have to be valid, or pooled ones."""
+) -> list[Sidecar]:
+    """Add the given transactions, all of which have to be valid, or pooled ones.
+
+    Return the sidecars of the block's blob transactions.
+    """
     if given is None:
-        _fill_from_pool(context, building)
-        return
+        return _fill_from_pool(context, building)
     chain_id = context.config.chain_id
-    for transaction in list(_decoded(given)):
-        if transaction.type == BLOB:
-            raise TransactionRefused("blob transactions are not built into blocks")
+    sidecars = []
+    for submission in list(_decoded(given)):
+        transaction = submission.transaction
+        if submission.sidecar is not None:
+            sidecars.append(submission.sidecar)
+        elif transaction.type == BLOB:
+            # geth crashes.
+            raise TransactionRefused("missing sidecar in blob transaction")
         try:
             check_signature(transaction, chain_id)
         except InvalidTransaction as error:
             text = str(error).removeprefix("invalid sender: ")
             raise TransactionRefused(text) from error
         building.add(transaction)
+    return sidecars
 
 
-def _decoded(given: Iterable[str]) -> Iterator[Transaction]:
+def _decoded(given: Iterable[str]) -> Iterator[Submission]:
     for index, text in enumerate(given):
         try:
-            yield decode_submission(bytes.fromhex(text[2:])).transaction
+            yield decode_submission(bytes.fromhex(text[2:]))
         except (ValueError, ValidationError) as error:
             raise TransactionRefused(f"invalid transaction {index}: {error}") from error
 
 
-def _fill_from_pool(context: TaskContext, building: BlockBuilding) -> None:
+def _fill_from_pool(context: TaskContext, building: BlockBuilding) -> list[Sidecar]:
     """Add pooled transactions, those with the highest tips first.
 
     A sender's transactions are in the order of their nonces. If one of them is rejected,
-    the later ones are left out.
+    the later ones are left out. Return the sidecars of the blob transactions.
     """
+    sidecars = []
     senders: dict[bytes, list[Transaction]] = {}
     rows = context.connection.execute(_PENDING, {"network": context.network_id})
     for sender, raw in rows:
         senders.setdefault(sender, []).append(decode_transaction(raw))
-    heads: list[tuple[int, int, list[Transaction]]] = []
+    heads: list[_Head] = []
     for order, own in enumerate(senders.values()):
         own.sort(key=lambda transaction: -transaction.nonce)
         _push(building, heads, order, own)
     while heads and building.gas_left >= TRANSACTION_GAS:
-        _, order, own = heapq.heappop(heads)
+        *_, order, own = heapq.heappop(heads)
         transaction = own.pop()
         if transaction.gas > building.gas_left:
             continue
@@ -140,12 +160,31 @@ def _fill_from_pool(context: TaskContext, building: BlockBuilding) -> None:
         except TransactionRefused as error:
             if not error.is_outdated:
                 continue
+        else:
+            if transaction.type == BLOB:
+                sidecars.append(_pooled_sidecar(context, building, transaction))
         _push(building, heads, order, own)
+    return sidecars
+
+
+def _pooled_sidecar(
+    context: TaskContext, building: BlockBuilding, transaction: Transaction
+) -> Sidecar:
+    """Return the sidecar of a pooled transaction, in the version of the block's fork."""
+    values = {"network": context.network_id, "hash": transaction.hash}
+    rows = context.connection.execute(_NETWORK_FORM, values)
+    ((network_form,),) = rows.fetchall()
+    sidecar = decode_submission(network_form).sidecar
+    assert sidecar is not None
+    if sidecar.version == 0 and building.fork.has_cell_proofs:
+        proofs = [proof for blob in sidecar.blobs for proof in cell_proofs(blob)]
+        return replace(sidecar, version=1, proofs=proofs)
+    return sidecar
 
 
 def _push(
     building: BlockBuilding,
-    heads: list[tuple[int, int, list[Transaction]]],
+    heads: list[_Head],
     order: int,
     own: list[Transaction],
 ) -> None:
@@ -154,7 +193,7 @@ def _push(
     own: by nonce, the lowest one last.
     """
     if own and (tip := building.tip_of(own[-1])) >= MIN_TIP:
-        heapq.heappush(heads, (-tip, order, own))
+        heapq.heappush(heads, (-tip, own[-1].type == BLOB, order, own))
 
 
 # JSON
@@ -177,8 +216,8 @@ def _attributes(arguments: dict[str, Any]) -> Attributes:
     )
 
 
-def envelope(built: Built) -> dict[str, Any]:
-    """Return a block as the engine API's payload, with its value and requests."""
+def envelope(built: Built, sidecars: Sequence[Sidecar]) -> dict[str, Any]:
+    """Return a block as the engine API's payload, with its value, blobs and requests."""
     header, block = built.block.header, built.block
     withdrawals = block.withdrawals
     payload = {
@@ -206,7 +245,11 @@ def envelope(built: Built) -> dict[str, Any]:
     return {
         "executionPayload": payload,
         "blockValue": hex(built.fees),
-        "blobsBundle": {"commitments": [], "proofs": [], "blobs": []},
+        "blobsBundle": {
+            "commitments": [_data(x) for each in sidecars for x in each.commitments],
+            "proofs": [_data(x) for each in sidecars for x in each.proofs],
+            "blobs": [_data(x) for each in sidecars for x in each.blobs],
+        },
         "executionRequests": None if requests is None else list(map(_data, requests)),
         "shouldOverrideBuilder": False,
     }

@@ -27,12 +27,16 @@ from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.nodeapi.sending.cases import (
+    BLOB,
+    BLOB_HASH,
     CHAIN_ID,
+    COMMITMENT,
     INVALID_CELL_PROOFS,
     KEY,
     TO,
     VALID,
     VALID_PROOFS,
+    network_form,
     with_sidecar,
 )
 from tests.support import chains
@@ -301,6 +305,25 @@ def test_full_pool_keeps_the_highest_fees(node, monkeypatch):
     node.send(sign(BOB, **dear))
     assert node.nonces(BOB) == ([0], [])
     assert node.nonces(ALICE) == ([0], [2])
+
+
+def test_room_for_sidecars_is_left_to_the_highest_fees(node, monkeypatch):
+    def blob(signer: Signer, fee: int) -> bytes:
+        fields = {"type": 3, "blob_versioned_hashes": [BLOB_HASH], "value": 0}
+        fees = {"max_fee_per_blob_gas": GWEI, "max_fee_per_gas": fee * GWEI}
+        return network_form(
+            sign(signer, **fields, **fees), 0, [BLOB], [COMMITMENT], [COMMITMENT]
+        )
+
+    monkeypatch.setattr(adding, "MAX_BLOB_BYTES", len(blob(ALICE, 3)) + 9)
+    node.send(blob(ALICE, 3))
+    cheap = sign(BOB, max_fee_per_gas=2 * GWEI)
+    node.send(cheap)
+    assert node.refusal(blob(POOR, 3)) == "transaction underpriced"
+    node.send(blob(POOR, 4))
+    # A transaction without blobs keeps its place, though its fee is lower.
+    assert node.counts() == (2, 0)
+    assert node.nonces(BOB) == ([0], [])
 
 
 def test_queued_transactions_of_an_account_are_limited(node, monkeypatch):

@@ -113,13 +113,26 @@ def with_contents(
 
     proofs: by default those of constant polynomials.
     """
-    if proofs is None:
-        proofs = [COMMITMENT] * (128 if version else 1) * len(blobs)
     hashes = [b"\x01" + sha256(each).digest()[1:] for each in commitments]
     transaction = signed(BLOB_TRANSACTION, blob_versioned_hashes=hashes, **changes)
+    return network_form(transaction, version, blobs, commitments, proofs)
+
+
+def network_form(
+    raw: bytes,
+    version: int,
+    blobs: list[bytes],
+    commitments: list[bytes],
+    proofs: list[bytes] | None = None,
+) -> bytes:
+    """Return a raw blob transaction with a sidecar.
+
+    proofs: by default those of constant polynomials.
+    """
+    if proofs is None:
+        proofs = [COMMITMENT] * (128 if version else 1) * len(blobs)
     named = [rlp.encode_int(version)] if version else []
-    members = [fields_of(transaction), *named, blobs, commitments, proofs]
-    return b"\x03" + rlp.encode(members)
+    return b"\x03" + rlp.encode([fields_of(raw), *named, blobs, commitments, proofs])
 
 
 def unprotected(v: int) -> bytes:

@@ -61,7 +61,7 @@ def test_what_breaks_a_rule_is_refused_with_geths_text(name):
 def test_valid_transaction_is_decoded(name):
     raw = VALID[name]
     submission = submit(raw)
-    assert submission.size == len(raw)
+    assert submission.raw == raw
     # A network form contains the transaction as the first member of a list.
     expected = raw if submission.sidecar is None else signed(BLOB_TRANSACTION)
     reference = decode_transaction(expected)
