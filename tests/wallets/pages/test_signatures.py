@@ -182,7 +182,7 @@ def test_function_of_an_uploaded_abi_is_named(signing: Person):
 def test_function_that_is_unknown_is_called_so(signing: Person):
     page = page_of(signing, asked_to_send(signing, data=b"\x12\x34\x56\x78"))
     assert "an unknown function" in page
-    assert "<code>0x12345678</code>, unknown" in page
+    assert "unknown, with selector <code>0x12345678</code>" in page
     created = page_of(signing, asked_to_send(signing, to=None, data=b"\x12" * 8))
     assert "none: it creates a contract" in created
     assert "an unknown function" not in created
