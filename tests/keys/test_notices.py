@@ -218,8 +218,8 @@ def test_grant_that_expires_is_reported_before(key: ApiKey, alpha: Network) -> N
         queue_timed(end - timedelta(days=days))
     send_waiting()
     assert subjects()[1:] == [
-        "Tracing on alpha ends in 7 days",
-        "Tracing on alpha ends in 1 day",
+        "Tracing on alpha expires in 7 days",
+        "Tracing on alpha expires in 1 day",
     ]
     Entitlement.objects.update(expires_at=None)
     assert queue_timed(end) == 0
@@ -394,7 +394,7 @@ def test_command_sends_what_is_due(
     set_limits(api_key=key, credits_per_day=1000)
     use(key, 1000)
     call_command("send_notices")
-    assert "1 mails queued, 1 sent." in capsys.readouterr().out
+    assert "1 emails queued, 1 sent." in capsys.readouterr().out
     assert len(subjects()) == 1
 
 

@@ -72,7 +72,7 @@ def read_call(message: Any) -> Call | None:
     params = message.get("params")
     if text.has_lone_surrogate(params):
         # Neither the database nor a page can store such a string.
-        fault = "a string or a member name has a lone surrogate"
+        fault = "a string or a member name contains a lone surrogate"
         raise Refused(call_id, InvalidParams("", "", fault))
     return Call(call_id, method, params)
 
