@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from operator import attrgetter
 
 from django.utils import timezone
 
@@ -39,10 +40,10 @@ def latest_refusals(key: ApiKey) -> list[RefusalLine]:
 def remedies_by_reason() -> dict[str, str]:
     """Return the remedies of errors by `data.reason`.
 
-    Several errors have the reason `response_too_large`. The first one is the general one.
+    Several errors have the reason `response_too_large`. That of `jsonrpc` is the general one.
     """
     found: dict[str, str] = {}
-    for error in error_classes():
+    for error in sorted(error_classes(), key=attrgetter("__module__")):
         if error.reason:
             found.setdefault(error.reason, error.remedy)
     return found

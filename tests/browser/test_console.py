@@ -280,7 +280,7 @@ def test_page_of_a_key_leads_to_the_console_of_its_network(context, live: Live) 
     sign_in(context, live, issued.api_key.owner)
     page = context.new_page()
     page.goto(f"/dashboard/keys/{issued.api_key.pk}/connect")
-    page.get_by_role("link", name="in the console").click()
+    page.get_by_role("link", name="console", exact=True).click()
     expect(page.get_by_label("Network")).to_have_value("sample")
 
 

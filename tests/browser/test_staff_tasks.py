@@ -84,7 +84,7 @@ def test_network_is_added_retired_and_deleted(
     page.goto("/admin/networks/network/")
     page.get_by_role("link", name="Add network").click()
     page.get_by_label("Slug").fill("spare")
-    page.get_by_label("Name").fill("Spare")
+    page.get_by_label("Name:", exact=True).fill("Spare")
     genesis = json.dumps(sample.genesis()).encode()
     file = {"name": "g.json", "mimeType": "application/json", "buffer": genesis}
 

@@ -74,7 +74,7 @@ def test_user_switches_mails_off(browser: Browser, live: Live) -> None:
     page.goto("/account/")
     page.get_by_role("checkbox", name="daily quota").uncheck()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status")).to_contain_text("saved")
+    expect(page.get_by_role("status")).to_contain_text("Saved")
     expect(page.get_by_role("checkbox", name="daily quota")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name="expires in")).to_be_checked()
     assert User.objects.get(pk=user.pk).muted_notices == [NoticeKind.QUOTA]

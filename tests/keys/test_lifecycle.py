@@ -104,9 +104,9 @@ def test_rolling_gives_no_secret_more_time_than_it_had(issued: IssuedKey) -> Non
 def test_key_has_three_live_secrets_at_most(issued: IssuedKey) -> None:
     for _ in range(MAX_LIVE_VERSIONS - 1):
         roll_key(api_key=issued.api_key, overlap=HOUR)
-    with pytest.raises(ValidationError, match="at most 3 live secrets"):
+    with pytest.raises(ValidationError, match="at most 3 valid secrets"):
         roll_key(api_key=issued.api_key, overlap=HOUR)
-    with pytest.raises(ValidationError, match="at most 3 live secrets"):
+    with pytest.raises(ValidationError, match="at most 3 valid secrets"):
         issue_version(api_key=issued.api_key)
     assert KeyVersion.objects.count() == MAX_LIVE_VERSIONS
     roll_key(api_key=issued.api_key, overlap=timedelta(0))

@@ -19,6 +19,7 @@ from typing import Any
 from eth_hash.auto import keccak
 
 from nodeapi.tokens import Token, shifted
+from nodeapi.upstreams.errors import UpstreamUnavailable
 from wallets.effects.contracts import named_token, read_call, returned, token_calls
 from wallets.effects.movements import (
     ETHER,
@@ -126,6 +127,8 @@ async def simulate(node: ChainNode, sender: str, transaction: Transaction) -> Ef
     Raises: UpstreamUnavailable, UpstreamRefused if it could not be simulated.
     """
     head = await node.call("eth_getBlockByNumber", "latest", False)
+    if not isinstance(head, dict) or not head.keys() >= {"number", "hash"}:
+        raise UpstreamUnavailable("no newest block")
     base = Base(int(head["number"], 16), head["hash"])
     payload = {
         "blockStateCalls": [base.block([_call(sender, transaction)])],

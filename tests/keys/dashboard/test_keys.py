@@ -194,7 +194,7 @@ def test_too_many_live_secrets_are_refused_with_the_way_out(customer: Customer) 
         issue_version(api_key=customer.key)
     answer = customer.post("roll", overlap="3600")
     assert answer.status_code == 400
-    assert "at most 3 live secrets" in text(answer)
+    assert "at most 3 valid secrets" in text(answer)
     assert customer.post("roll", overlap="0").status_code == 200
 
 

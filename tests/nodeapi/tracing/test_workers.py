@@ -167,7 +167,7 @@ def test_a_worker_goes_with_the_service(network_id: int) -> None:
         from evm.tracers.struct_log import StructLogOptions
         from nodeapi.tracing.jobs import TraceJob
         from nodeapi.tracing.pool import TracePool
-from nodeapi.tracing.pool_limits import PoolLimits
+        from nodeapi.tracing.pool_limits import PoolLimits
 
         async def main():
             pool = TracePool({database_conninfo()!r}, PoolLimits(workers=1))

@@ -174,7 +174,7 @@ def test_slow_simulations_of_a_user_do_not_delay_those_of_another(
         await simulate(other, SIGNER, replace(quick, gas=190_000))
         many = [
             asyncio.create_task(simulate(node, SIGNER, slow(number)))
-            for number in range(3, 9)
+            for number in range(3, 19)
         ]
         await asyncio.sleep(0)
         assert not (await simulate(other, SIGNER, quick)).failure
@@ -184,7 +184,8 @@ def test_slow_simulations_of_a_user_do_not_delay_those_of_another(
         await asyncio.gather(*many, return_exceptions=True)
         return ended
 
-    assert rig.run(race()) < 3
+    # In the order of their requests, at least 14 of the 16 would end first.
+    assert rig.run(race()) < 8
 
 
 def test_error_that_is_not_the_transactions_is_raised(rig: Rig):

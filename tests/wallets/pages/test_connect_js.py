@@ -15,26 +15,26 @@ from wallets.services.tokens import RENEWED_AFTER
 pytestmark = needs_chromium
 
 MAKE_OLD = """() => {
-    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
+    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
     const kept = JSON.parse(localStorage.getItem(name));
     localStorage.setItem(name, JSON.stringify({ ...kept, tokenSince: 0 }));
 }"""
 """Has the page take its token for an old one; other pages of the origin, too."""
 
 TOKEN = """() => {
-    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
+    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
     return JSON.parse(localStorage.getItem(name)).token;
 }"""
 
 CONNECT_ANEW = """() => {
-    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
+    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
     const kept = { token: "next", tokenSince: Date.now() };
     localStorage.setItem(name, JSON.stringify(kept));
 }"""
 """Lets another page store a new token, about which this page gets an event later."""
 
 REFUSE_AND_REPLACE = """(isSeenBefore) => {
-    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
+    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
     const kept = { ...JSON.parse(localStorage.getItem(name)), tokenSince: Date.now() };
     const replace = () => {
         localStorage.setItem(name, JSON.stringify({ ...kept, token: "fresh" }));
@@ -49,7 +49,7 @@ REFUSE_AND_REPLACE = """(isSeenBefore) => {
 """Has the wallet refuse a token whose successor this page sees before or afterwards."""
 
 IS_OLD = """() => {
-    const name = Object.keys(localStorage).find((key) => !key.endsWith(":session"));
+    const name = Object.keys(localStorage).find((key) => !/:(session|chain)$/.test(key));
     return JSON.parse(localStorage.getItem(name)).tokenSince === 0;
 }"""
 

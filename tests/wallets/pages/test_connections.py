@@ -52,7 +52,7 @@ def test_list_shows_the_permissions_of_each_dapp(person: Person):
     assert titles in text
     assert f"Savings <code>{A1}</code>" in text
     assert A2 not in text
-    assert "nothing" in text
+    assert "<dt>networks</dt><dd>none</dd>" in text
     assert "other.example" in text
 
 
