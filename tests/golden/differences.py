@@ -161,6 +161,14 @@ def _unpaid_code(call: Call, response: Response, find: Find) -> Response:
     return changed
 
 
+def _fee_cap(call: Call, response: Response, find: Find) -> Response:
+    text = _message(response)
+    is_low = "max fee per gas less than block base fee" in text
+    if call.method != "eth_simulateV1" or not is_low:
+        return response
+    return _error(-38012, text)
+
+
 DIFFERENCES = [
     Difference("safe and finalized are the head without a forkchoice", _tags),
     Difference(
@@ -182,6 +190,10 @@ DIFFERENCES = [
         "code that can't be paid for is reported before its excessive length, as in geth"
         " after 1.17.2",
         _unpaid_code,
+    ),
+    Difference(
+        "a fee cap below the base fee has a code of its own, as in geth after 1.17.2",
+        _fee_cap,
     ),
 ]
 

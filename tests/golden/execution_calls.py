@@ -51,16 +51,16 @@ def calls_to(chain: Chain) -> Iterator[Call]:
     yield from _random_calls(len(chain.blocks))
     yield from by_tag(_KINDS, len(chain.blocks))
     for call in malformed(_KINDS, chain.blocks):
-        if not _crashes(call):
+        if not crashes(call):
             yield call
 
 
-def _crashes(call: Call) -> bool:
+def crashes(call: Call) -> bool:
     """Return whether this geth crashes: for creations of types that need a receiver."""
     given = call.params[0] if call.params else None
     names = {"blobVersionedHashes", "authorizationList"}
     is_special = isinstance(given, dict) and bool(names & given.keys())
-    return is_special and call.method == "eth_createAccessList"
+    return is_special and call.method in ("eth_createAccessList", "debug_traceCall")
 
 
 def _transactions(block: Block) -> Iterator[Call]:

@@ -9,6 +9,7 @@ from tests.golden import (
     execution_calls,
     logs_calls,
     proof_calls,
+    simulation_calls,
     state_calls,
 )
 from tests.golden.chains import Chain
@@ -20,10 +21,11 @@ PARTS: dict[str, Callable[[Chain], Iterator[Call]]] = {
     "state": state_calls.calls_to,
     "executions": execution_calls.calls_to,
     "proofs": proof_calls.calls_to,
+    "simulations": simulation_calls.calls_to,
 }
 
 GROUPS = (
     *(*calls.GROUPS, *logs_calls.GROUPS, *state_calls.GROUPS),
-    *(*execution_calls.GROUPS, *proof_calls.GROUPS),
+    *(*execution_calls.GROUPS, *proof_calls.GROUPS, *simulation_calls.GROUPS),
 )
 """The groups that responses are compared in."""

@@ -30,7 +30,7 @@ NOT_RECORDED = {"trace_block", "trace_transaction", "rpc_modules", "rpc.discover
     *("eth_sendRawTransaction", "eth_subscribe", "eth_unsubscribe"),
     *("trace_replayTransaction", "trace_replayBlockTransactions"),
     *("trace_call", "trace_callMany", "trace_rawTransaction"),
-    *("debug_getBadBlocks", "eth_simulateV1", "debug_executionWitness"),
+    *("debug_getBadBlocks", "debug_executionWitness"),
     *("trace_filter", "trace_get"),
     *("eth_newBlockFilter", "eth_newPendingTransactionFilter"),
     *("eth_baseFee", "eth_capabilities", "eth_getAccount", "eth_getAccountInfo"),
