@@ -78,19 +78,15 @@ class UserAdmin(ShowsMembers, LongList, _UserAdmin):
     fieldsets = [
         (None, {"fields": ["email", "password"]}),
         ("Person", {"fields": ["first_name", "last_name"]}),
+        ("Account", {"fields": ["is_active", "members_shown", "accounts_shown"]}),
         (
             "Permissions",
             {
-                "fields": [
-                    "is_active",
-                    "is_staff",
-                    "is_superuser",
-                    "groups",
-                    "user_permissions",
-                ]
+                "fields": ["is_staff", "is_superuser", "groups", "user_permissions"],
+                # Customers have none. Their keys would be a page below.
+                "classes": ["collapse"],
             },
         ),
-        ("Customer account", {"fields": ["members_shown", "accounts_shown"]}),
         ("Dates", {"fields": ["last_login", "date_joined"]}),
     ]
     readonly_fields = ["members_shown", "accounts_shown"]

@@ -165,7 +165,9 @@ def test_calls_that_failed_here_are_counted(staff: Client) -> None:
             calls=calls,
         )
     text = section(staff, "errors")
-    rows = re.findall(r'">(\w+)</a>.*?<td class="number">([\d,]+)</td>', text)
+    rows = re.findall(
+        r'">(\w+)</a>.*?<td data-label="Calls" class="number">([\d,]+)</td>', text
+    )
     assert rows == [("eth_call", "7"), ("eth_call", "1")]
     assert f"?outcome__exact=server_error&amp;network__id__exact={network.pk}" in text
 
