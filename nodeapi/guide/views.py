@@ -13,7 +13,7 @@ from jsonrpc.text import dump
 from keys.addresses import base_url, network_url
 from keys.api.problems import PROBLEMS
 from keys.models import Plan, Scope
-from keys.policy import with_own_calls, without_scripts
+from keys.policy import with_own_calls, with_own_scripts, without_scripts
 from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
 from networks.models import Network
 from nodeapi import openrpc as document
@@ -63,7 +63,7 @@ def console(request: HttpRequest) -> HttpResponse:
     return show_page(request, "console")
 
 
-@without_scripts
+@with_own_scripts
 @require_safe
 def limits(request: HttpRequest) -> HttpResponse:
     """Show the price of calls and the limits of plans."""

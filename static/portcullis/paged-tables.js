@@ -8,7 +8,9 @@ for (const frame of document.querySelectorAll("[data-paged]")) {
   const rows = [...frame.querySelectorAll("tbody tr")];
   if (rows.length <= size) continue;
   const pages = Math.ceil(rows.length / size);
-  let current = pages - 1; // the newest rows are the last ones
+  // Rows in the order of time begin with their last page, the newest rows.
+  const isByTime = "byTime" in frame.dataset;
+  let current = isByTime ? pages - 1 : 0;
 
   const nav = document.createElement("nav");
   nav.className = "neighbours pager";
@@ -25,8 +27,8 @@ for (const frame of document.querySelectorAll("[data-paged]")) {
     });
     return made;
   };
-  const earlier = button("← Earlier", -1);
-  const later = button("Later →", 1);
+  const earlier = button(isByTime ? "← Earlier" : "← Previous", -1);
+  const later = button(isByTime ? "Later →" : "Next →", 1);
   nav.append(earlier, place, later);
   frame.after(nav);
 

@@ -66,6 +66,20 @@ def test_long_tables_are_paged_on_a_phone(browser: Browser, live: Live) -> None:
     context.close()
 
 
+def test_credits_of_methods_are_paged_on_a_phone(browser: Browser, live: Live) -> None:
+    phone = {"width": 390, "height": 800}
+    with browser.new_context(base_url=live.base_url, viewport=phone) as context:
+        page = context.new_page()
+        page.goto("/docs/limits")
+        rows = page.get_by_role("region", name="Credits of methods").locator("tbody tr")
+        pager = page.get_by_role("navigation", name="Pages: Credits of methods")
+        expect(pager).to_contain_text(f"1–20 of {rows.count()}")
+        expect(pager.get_by_role("button", name="Previous")).to_be_disabled()
+        pager.get_by_role("button", name="Next").click()
+        expect(pager).to_contain_text(f"21–40 of {rows.count()}")
+        expect(rows.filter(visible=True)).to_have_count(20)
+
+
 def test_user_switches_mails_off(browser: Browser, live: Live) -> None:
     user = new_user()
     context = browser.new_context(base_url=live.base_url)
