@@ -29,8 +29,6 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 class _AsgiRequest(Request):
     """A request of an ASGI scope."""
 
-    __slots__ = ("_receive", "_scope", "_tasks")
-
     def __init__(self, scope: Scope, receive: Receive) -> None:
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
@@ -53,7 +51,7 @@ class _AsgiRequest(Request):
         Return False if one has too many.
         """
         connection = self._scope.get("state", {}).get(CONNECTION)
-        return connection is None or bool(connection.claim(key, client))
+        return connection is None or bool(connection.account.claim(key, client))
 
     def read_body(self, limit: int, seconds: float) -> Future[bytes]:
         """Return the body when it is complete."""

@@ -117,10 +117,10 @@ class HttpProtocol(asyncio.Protocol):
         """Loop time at which the connection began to wait for its client."""
         process.connections.add(self)
         process.state.connections.add(self)  # type: ignore[arg-type]
-        self._account = Account(
+        self.account = Account(
             process.bounds, self.peer, self._make_room, self._position
         )
-        if not self._account.open():
+        if not self.account.open():
             self._refuse("connections")
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -144,7 +144,7 @@ class HttpProtocol(asyncio.Protocol):
         self._is_writing_paused = True
         self._assign_to_client()
         self._unread = self.transport.get_write_buffer_size()
-        self._account.begin()
+        self.account.begin()
         self._count()
         if self._inner is not None:
             self._inner.pause_writing()
@@ -152,7 +152,7 @@ class HttpProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Continue to produce the response."""
         self._is_writing_paused = False
-        self._account.progress()
+        self.account.progress()
         self._unread = 0
         self._count()
         self._wake_stream()
@@ -174,13 +174,6 @@ class HttpProtocol(asyncio.Protocol):
     def is_answering(self) -> bool:
         """Whether a node request is being received or answered."""
         return self._request is not None
-
-    def claim(self, key: int, client: str | None) -> bool:
-        """Count the connection for a key and an address.
-
-        Return False if one has too many.
-        """
-        return self._account.claim(key, client)
 
     def check_limits(self, now: float) -> None:
         """Enforce the time limits. now: the event loop's time."""
@@ -206,7 +199,7 @@ class HttpProtocol(asyncio.Protocol):
         has its own limit for such clients, and closes this connection when it applies.
         """
         bounds = self._process.bounds
-        self._account.progress()
+        self.account.progress()
         seconds = self._stall.seconds(self._position(), now)
         if seconds >= bounds.limits.stall_seconds and not (
             self.peer is not None and bounds.is_proxy(self.peer)
@@ -220,7 +213,7 @@ class HttpProtocol(asyncio.Protocol):
             return DISCARD_SECONDS
         if self._request is not None:
             return float("inf")  # it has limits of its own
-        if self._reader.has_begun or self._is_first:
+        if self._reader.begun or self._is_first:
             return HEADER_SECONDS
         return float("inf") if self._answers_page else KEEP_ALIVE_SECONDS
 
@@ -229,10 +222,11 @@ class HttpProtocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse received bytes."""
         if self._refused_at is None:
-            had_begun = self._reader.has_begun
-            self._reader.receive(data)
+            reader = self._reader
+            had_begun = reader.begun
+            reader.receive(data)
             self._read()
-            if had_begun or self._reader.has_begun:
+            if had_begun or reader.begun:
                 if not had_begun and not self._is_first:
                     self._since = self.loop.time()
                 self._count()
@@ -241,22 +235,25 @@ class HttpProtocol(asyncio.Protocol):
         """Parse requests of the input, as far as they can be answered now."""
         if self._is_lost:
             return
+        reader = self._reader
         try:
-            while self._may_read() and (event := self._reader.next_event()):
-                if isinstance(event, Headers):
-                    self._take_headers(event)
-                else:
+            while self._may_read() and (event := reader.next_event()):
+                if isinstance(event, Body):
                     self._take_body(event)
+                    continue
+                self._take_headers(event)
+                if event.body is not None and self._request is not None:
+                    break  # the next one is read after the response
         except HeadersTooLarge:
             self._end_with(HEADERS_TOO_LARGE)
         except MalformedRequest:
             logger.warning(MALFORMED)
             self._end_with(BAD_REQUEST)
-        request = self._request
-        if self._reader.pending and not self._may_read():
-            self._count()
-            if self._reader.pending > _PIPELINED_BYTES:
+        if (reader.input or reader.begun) and not self._may_read():
+            self._count()  # which may disconnect the client
+            if reader.pending > _PIPELINED_BYTES:
                 self.pause_reading()
+        request = self._request
         if request is not None and not request.is_started:
             request.is_started = True
             self._start(request)
@@ -296,14 +293,13 @@ class HttpProtocol(asyncio.Protocol):
             return
         assert path is not None
         headers = found.headers
+        client = self.peer
+        if b"x-forwarded-for" in headers:
+            client = process.proxies.client(client, headers)
         request = self._request = SocketRequest(
-            self,
-            found.method,
-            path,
-            headers,
-            found.http_version,
-            process.proxies.client(self.peer, headers),
+            found.method, path, headers, found.http_version, client
         )
+        request.connection = self
         self._keeps_alive = found.keeps_alive
         request.body = body
         if body is not None:
@@ -331,7 +327,7 @@ class HttpProtocol(asyncio.Protocol):
         if not body.is_last:
             self._assign_to_client()
             self._received += len(body.data)
-            self._account.progress()
+            self.account.progress()
             self._count()
 
     def _pass_on(self, data: bytes) -> None:
@@ -358,15 +354,17 @@ class HttpProtocol(asyncio.Protocol):
     def _start(self, request: SocketRequest) -> None:
         """Call the handler for a request."""
         handler = self._process.options.handler
-        if self._request is not request or handler is None:
-            return  # the client has disconnected
+        assert handler is not None
         try:
             pending = handler(request)
         except Exception:
             logger.exception("a request crashed")
             self._end_with(INTERNAL_ERROR)
             return
-        pending.when_done(partial(self._respond, request))
+        if pending.is_done:
+            self._respond(request, pending)
+        else:
+            pending.when_done(partial(self._respond, request))
 
     def _discard(self, body: Body) -> None:
         """Ignore a part of a body whose request was answered."""
@@ -404,10 +402,10 @@ class HttpProtocol(asyncio.Protocol):
             return
         body = response.body
         if isinstance(body, bytes):
-            self._write(request, response, body)
+            self._write(request, response, (body,), len(body))
             self._end_response(request, response)
         elif isinstance(body, tuple):
-            self._write(request, response, *body)
+            self._write(request, response, body, sum(map(len, body)))
             self._end_response(request, response)
         elif self.transport.is_closing():
             self._drop(
@@ -429,10 +427,15 @@ class HttpProtocol(asyncio.Protocol):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-    def _write(self, request: SocketRequest, response: Response, *parts: bytes) -> None:
-        """Write a whole response."""
+    def _write(
+        self,
+        request: SocketRequest,
+        response: Response,
+        parts: tuple[bytes, ...],
+        length: int,
+    ) -> None:
+        """Write a whole response. parts: its body. length: the bytes of all parts."""
         process = self._process
-        length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         headers, self._keeps_alive = status_and_headers(
             request,
             response,
@@ -511,7 +514,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._received:
             self._received = 0
             self._count()
-        has_more = request.is_incomplete and not request.expects_continue
+        has_more = request.body is None and not request.expects_continue
         request.end()
         if has_more and response.status != HTTPStatus.REQUEST_TIMEOUT:
             self._discarded = 0
@@ -528,7 +531,8 @@ class HttpProtocol(asyncio.Protocol):
             self.transport.close()
             return
         self._since = self.loop.time()
-        if self._reader.pending or self._is_reading_paused:
+        reader = self._reader
+        if reader.input or reader.begun or self._is_reading_paused:
             self.resume_reading()
             self.loop.call_soon(self._read)
 
@@ -538,12 +542,12 @@ class HttpProtocol(asyncio.Protocol):
         """Count bytes for the client's address if the request has no authorized key."""
         request = self._request
         if request is None:
-            self._account.assign_to_address(self.peer)
+            self.account.assign_to_address(self.peer)
         elif not request.is_claimed:
-            self._account.assign_to_address(request.client)
+            self.account.assign_to_address(request.client)
 
     def _count(self) -> None:
-        self._account.set(self._received + self._reader.pending + self._unread)
+        self.account.set(self._received + self._reader.pending + self._unread)
 
     def _position(self) -> int:
         """Return the number of bytes received of a body, or unread of a response."""
@@ -558,7 +562,7 @@ class HttpProtocol(asyncio.Protocol):
         exceeded: the limit.
         """
         request = self._request
-        if self._inner is None and request is not None and request.is_incomplete:
+        if self._inner is None and request is not None and request.body is None:
             self._process.bounds.disconnected[exceeded] += 1
             self._refuse(exceeded)
         else:
@@ -607,5 +611,5 @@ class HttpProtocol(asyncio.Protocol):
         """Remove the connection from the counts."""
         self._process.connections.discard(self)
         self._process.state.connections.discard(self)
-        self._account.close()
+        self.account.close()
         self._reader.close()

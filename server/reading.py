@@ -26,7 +26,7 @@ _FRAMING_PER_BYTE = 8
 
 _END_OF_HEADERS = b"\r\n\r\n"
 _UPGRADE = re.compile(rb"(?<=\n)upgrade:[^\n]*\n", re.I)
-_VERSIONS = ("1.1", "1.0")
+_VERSIONS = {b"HTTP/1.1": "1.1", b"HTTP/1.0": "1.0"}
 
 
 class MalformedRequest(Exception):
@@ -57,16 +57,16 @@ class Headers:
         "raw",
     )
 
-    raw: bytes
-
     def __init__(
         self,
+        raw: bytes,
         method: str,
         path: str | None,
         headers: dict[bytes, bytes],
         http_version: str,
         keeps_alive: bool,
     ) -> None:
+        self.raw = raw
         self.method = method
         self.path = path
         self.headers = headers
@@ -98,10 +98,19 @@ class RequestReader:
     """
 
     def __init__(self) -> None:
+        # Set by the parser's callbacks.
+        self._headers: dict[bytes, bytes] = {}
+        self._has_headers = False
+        self._keeps_alive = False
+        self._data: list[bytes] = []
+        self._is_complete = False
+        self._messages = 0
+        self.on_body = self._data.append
+        """Receive a part of the body from the parser."""
         self._parser = httptools.HttpRequestParser(self)
-        self._input = b""
+        self.input = b""
         """Bytes that are not parsed yet."""
-        self._begun = b""
+        self.begun = b""
         """Parsed bytes of headers that are incomplete."""
         self._is_in_body = False
         self._left = 0
@@ -114,41 +123,28 @@ class RequestReader:
         self._bypasses_parser = False
         """Whether the body is read without the parser, which stops at an Upgrade
         request."""
-        # Set by the parser's callbacks.
-        self._target = b""
-        self._headers: dict[bytes, bytes] = {}
-        self._header_count = 0
-        self._found: Headers | None = None
-        self._data: list[bytes] = []
-        self._is_complete = False
-        self._messages = 0
 
     @property
     def pending(self) -> int:
         """Number of bytes of incomplete headers and of unparsed input."""
-        return len(self._begun) + len(self._input)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the headers of a request are partially received."""
-        return self._begun != b""
+        return len(self.begun) + len(self.input)
 
     def receive(self, data: bytes) -> None:
         """Append received bytes to the input."""
-        self._input = self._input + data if self._input else data
+        self.input = self.input + data if self.input else data
 
     def next_event(self) -> Headers | Body | None:
         """Return the next event of the input, or None if more bytes are needed.
 
         Raises: MalformedRequest, HeadersTooLarge. The reader can't be used afterwards.
         """
-        if not self._input:
+        if not self.input:
             return None
         return self._next_of_body() if self._is_in_body else self._next_headers()
 
     def take_rest(self) -> bytes:
         """Return the unparsed input, and remove it."""
-        rest, self._input = self._input, b""
+        rest, self.input = self.input, b""
         return rest
 
     def close(self) -> None:
@@ -156,66 +152,64 @@ class RequestReader:
         del self._parser
 
     def _next_headers(self) -> Headers | None:
-        data, begun = self._input, self._begun
-        if not begun and data[0] in b"\r\n":
-            # Empty lines before a request are ignored (RFC 9112, 2.2).
-            data = data.lstrip(b"\r\n")
-            if not data:
-                self._input = b""
-                return None
-        overlap = begun[-3:]
-        at = (overlap + data if overlap else data).find(_END_OF_HEADERS)
-        if at < 0:
-            self._input, self._begun = b"", begun + data
-            if not begun:
-                self._messages, self._found = 0, None
-            self._parse(data)
-            if len(self._begun) > MAX_HEADER_BYTES:
-                raise HeadersTooLarge
-            return None
-        end = at + len(_END_OF_HEADERS) - len(overlap)
-        self._input = data[end:]
-        data = data[:end]
-        if len(begun) + end > MAX_HEADER_BYTES:
-            raise HeadersTooLarge
+        data, begun = self.input, self.begun
         if not begun:
-            self._messages, self._found = 0, None
+            if data[0] in b"\r\n":
+                # Empty lines before a request are ignored (RFC 9112, 2.2).
+                data = data.lstrip(b"\r\n")
+            self._messages, self._has_headers = 0, False
+        start = len(begun)
+        text = begun + data if begun else data
+        at = text.find(_END_OF_HEADERS, start - 3 if start > 3 else 0)
+        end = len(text) if at < 0 else at + len(_END_OF_HEADERS)
+        if end > MAX_HEADER_BYTES or text.count(b"\n", 0, end) > MAX_HEADERS + 2:
+            raise HeadersTooLarge
+        raw, self.input = text[:end], text[end:]
+        if at < 0:
+            self.begun = raw
+            if data:
+                self._parse(data)
+            return None
         self._is_complete = False
-        self._parse(data)
-        found = self._found
-        if found is None or self._data or self._messages > 1:
+        self._parse(raw[start:])
+        if not self._has_headers or self._data or self._messages > 1:
             raise MalformedRequest
-        raw = begun + data
-        # uvicorn's parser, too, would take the body for another protocol, or a request.
-        found.raw = _UPGRADE.sub(b"", raw) if self._bypasses_parser else raw
-        if raw.startswith(b" ", len(found.method) + 1):
-            raise MalformedRequest  # the parser skips more than one space
+        # An idle connection keeps nothing of its last request.
+        self.begun, headers, self._headers = b"", self._headers, {}
+        found = _headers_of(raw, headers, self._keeps_alive)
+        if self._bypasses_parser:
+            # uvicorn's parser, too, would take the body for another protocol, or a
+            # request.
+            found.raw = _UPGRADE.sub(b"", raw)
         self._is_in_body = not self._is_complete
         if self._is_complete:
             found.body = b""
-        elif 0 < self._left <= len(self._input):
-            found.body = self._next_of_body().data
-        # An idle connection keeps nothing of its last request.
-        self._begun = self._target = b""
-        self._found, self._headers = None, {}
+        elif 0 < self._left <= len(self.input):
+            found.body = self._take_data()
         return found
 
     def _next_of_body(self) -> Body:
         if self._left < 0:
             return self._next_of_chunked()
-        left, data = self._left, self._input
+        data = self._take_data()
+        return Body(data, data, not self._is_in_body)
+
+    def _take_data(self) -> bytes:
+        """Return what has arrived of a body whose length is known."""
+        left, data = self._left, self.input
         if len(data) > left:
-            data, self._input = data[:left], data[left:]
+            data, self.input = data[:left], data[left:]
             self._left = 0
         else:
-            self._input = b""
+            self.input = b""
             self._left = left - len(data)
+        self._is_in_body = self._left > 0
         if self._bypasses_parser:
-            self._bypasses_parser = self._left > 0
-            self._is_in_body = self._bypasses_parser
-            return Body(data, data, not self._is_in_body)
-        self._parse(data)
-        return self._body(data)
+            self._bypasses_parser = self._is_in_body
+        else:
+            self._parse(data)
+            self._data.clear()
+        return data
 
     def _next_of_chunked(self) -> Body:
         """Parse a chunked body as far as it has arrived.
@@ -223,7 +217,7 @@ class RequestReader:
         The parser takes slices that end where the body may end: after an empty line. All
         slices of the input make one event, because data may consist of empty lines.
         """
-        text, at = self._tail + self._input, len(self._tail)
+        text, at = self._tail + self.input, len(self._tail)
         start = at
         found = 0
         while at < len(text) and not self._is_complete:
@@ -231,7 +225,7 @@ class RequestReader:
             end = len(text) if found < 0 else found + len(_END_OF_HEADERS)
             self._parse(text[at:end])
             found = at = end
-        raw, self._input, self._tail = text[start:at], text[at:], text[:at][-3:]
+        raw, self.input, self._tail = text[start:at], text[at:], text[:at][-3:]
         body = self._body(raw)
         self._framing += len(raw) - len(body.data) - _FRAMING_PER_BYTE * len(body.data)
         if self._framing > MAX_HEADER_BYTES:
@@ -249,7 +243,7 @@ class RequestReader:
         return Body(raw, data, self._is_complete)
 
     def _parse(self, data: bytes) -> None:
-        """Parse a slice. Raises: MalformedRequest, HeadersTooLarge."""
+        """Parse a slice. Raises: MalformedRequest."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -261,63 +255,58 @@ class RequestReader:
             self._is_complete = not self._left
             self._bypasses_parser = not self._is_complete
         except httptools.HttpParserError as error:
-            if self._header_count > MAX_HEADERS:
-                raise HeadersTooLarge from error
             raise MalformedRequest from error
 
     # Callbacks of the parser. An exception in one of them makes the request malformed.
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
+        """Count a request that begins."""
         self._messages += 1
-        self._target = b""
-        self._headers = {}
-        self._header_count = 0
-        self._data.clear()
-
-    def on_url(self, target: bytes) -> None:
-        """Receive a part of the request target from the parser."""
-        self._target += target
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Receive a header from the parser. Trailers are dropped."""
-        self._header_count += 1
-        if self._header_count > MAX_HEADERS:
-            raise HeadersTooLarge
-        if self._found is None and not self._is_in_body:
+        if not self._has_headers:
             # The parser has removed the whitespace before the value only.
             name, value, headers = name.lower(), value.rstrip(b" \t"), self._headers
             headers[name] = headers[name] + b", " + value if name in headers else value
 
     def on_headers_complete(self) -> None:
         """Receive the end of the headers from the parser."""
-        parser, headers = self._parser, self._headers
-        version = parser.get_http_version()
-        if version not in _VERSIONS:
-            raise MalformedRequest
+        headers = self._headers
         if b"transfer-encoding" in headers:
             if headers[b"transfer-encoding"].lower() != b"chunked":
                 raise MalformedRequest  # no other coding is decoded
             self._left, self._tail, self._framing = -1, b"", 0
         else:
             # The parser has checked that it is a number of 64 bits, after any zeros.
-            length = headers.get(b"content-length")
-            self._left = 0 if length is None else int(length.lstrip(b"0") or 0)
-        self._found = Headers(
-            parser.get_method().decode("ascii"),
-            _path_of(self._target),
-            headers,
-            version,
-            version == "1.1" and parser.should_keep_alive(),
-        )
-
-    def on_body(self, data: bytes) -> None:
-        """Receive a part of the body from the parser."""
-        self._data.append(data)
+            self._left = int(headers.get(b"content-length", 0))
+        self._keeps_alive = self._parser.should_keep_alive()
+        self._has_headers = True
 
     def on_message_complete(self) -> None:
         """Receive the end of the request from the parser."""
         self._is_complete = True
+
+
+def _headers_of(raw: bytes, headers: dict[bytes, bytes], keeps_alive: bool) -> Headers:
+    """Return a request from its request line and its parsed headers.
+
+    Raises: MalformedRequest if parts of the line are not separated by a single space,
+        which the parser accepts; or for another version of HTTP.
+    """
+    try:
+        method, target, rest = raw.split(b" ", 2)
+        http_version = _VERSIONS[rest[:8]]
+    except (ValueError, KeyError):
+        raise MalformedRequest from None
+    return Headers(
+        raw,
+        method.decode("ascii"),
+        _path_of(target),
+        headers,
+        http_version,
+        keeps_alive and http_version == "1.1",
+    )
 
 
 def _path_of(target: bytes) -> str | None:
@@ -325,12 +314,14 @@ def _path_of(target: bytes) -> str | None:
 
     Source: https://www.rfc-editor.org/rfc/rfc9112#section-3.2
     """
-    if not target.startswith(b"/"):
+    path = target.decode("latin-1")
+    if path[:1] != "/":
         try:
-            target = httptools.parse_url(target).path
+            path = (httptools.parse_url(target).path or b"").decode("latin-1")
         except httptools.HttpParserInvalidURLError:
             return None
-        if not target:
+        if not path:
             return None
-    path = target.partition(b"?")[0].decode("latin-1")
+    if "?" in path:
+        path = path[: path.index("?")]
     return unquote(path) if "%" in path else path

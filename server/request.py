@@ -45,9 +45,9 @@ class Request(ABC):
     note: an object of a middleware around the handler, or None.
     """
 
-    __slots__ = ("body", "client", "headers", "http_version", "method", "note", "path")
-
-    body: bytes | None
+    # Defaults in the class cost nothing for each request.
+    body: bytes | None = None
+    note: Any = None
 
     def __init__(
         self,
@@ -62,8 +62,6 @@ class Request(ABC):
         self.headers = headers
         self.http_version = http_version
         self.client = client
-        self.body = None
-        self.note: Any = None
 
     @abstractmethod
     def claim(self, key: int, client: str | None) -> bool:
@@ -125,6 +123,9 @@ class Response:
 
 class Pending(Protocol):
     """A response that is complete now or later, such as a `jsonrpc.later.Later`."""
+
+    is_done: bool
+    """Whether it is complete."""
 
     def when_done(self, callback: Callable[[Any], object]) -> None:
         """Call a function with this object on completion, at once if it is complete."""

@@ -13,7 +13,7 @@ _STATUS_LINES = {
     for status in HTTPStatus
 }
 _CLOSE = b"connection: close\r\n"
-_NO_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+_NO_BODY = (HTTPStatus.NO_CONTENT.value, HTTPStatus.NOT_MODIFIED.value)
 
 
 def _closing_response(status: HTTPStatus, text: str = "") -> bytes:
@@ -46,17 +46,17 @@ def status_and_headers(
     length: the header line, with its line end, that defines the body's length.
     keeps_alive: False adds `connection: close`. The response can contain it, too.
     """
-    if request.is_incomplete and request.expects_continue:
-        keeps_alive = False  # the client may send the body or not
     headers = response.headers
     encode = _constant_lines if type(headers) is tuple else _lines
     lines, closes = encode(headers)
-    keeps_alive = keeps_alive and not closes
+    if closes or (request.expects_continue and request.body is None):
+        keeps_alive = False  # the client may send the body or not
+    status = response.status
     whole = b"%b%b%b%b%b\r\n" % (
-        _STATUS_LINES[response.status],
+        _STATUS_LINES[status],
         defaults,
         lines,
-        b"" if response.status in _NO_BODY else length,
+        b"" if status in _NO_BODY else length,
         b"" if keeps_alive else _CLOSE,
     )
     return whole, keeps_alive

@@ -6,6 +6,7 @@ import asyncio
 from asyncio import Future
 from typing import Protocol
 
+from server.account import Account
 from server.request import BodyTooLarge, BodyTooSlow, ClientDisconnected, Request
 
 _UNREQUESTED_BYTES = 64 * 1024
@@ -19,12 +20,7 @@ class Connection(Protocol):
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
-
-    def claim(self, key: int, client: str | None) -> bool:
-        """Count the connection for a key and an address.
-
-        Return False if one has too many.
-        """
+    account: Account
 
     def pause_reading(self) -> None:
         """Stop reading, so that the kernel slows the client down."""
@@ -36,47 +32,25 @@ class Connection(Protocol):
 class SocketRequest(Request):
     """A request on a connection, which passes it the parts of the body.
 
+    connection: None before it is set, and after the request was answered.
     is_started: whether the handler was called.
     is_claimed: whether the request was counted for a key.
     expects_continue: whether the client waits for status 100 before it sends the body.
     """
 
-    __slots__ = (
-        "_connection",
-        "_gone",
-        "_limit",
-        "_parts",
-        "_reader",
-        "_size",
-        "_timer",
-        "expects_continue",
-        "is_claimed",
-        "is_started",
-    )
-
-    def __init__(
-        self,
-        connection: Connection,
-        method: str,
-        path: str,
-        headers: dict[bytes, bytes],
-        http_version: str,
-        client: str | None,
-    ) -> None:
-        super().__init__(method, path, headers, http_version, client)
-        self._connection: Connection | None = connection
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._reader: Future[bytes] | None = None
-        self._limit = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._gone: list[Future[None]] = []
-        self.expects_continue = self.is_claimed = self.is_started = False
-
-    @property
-    def is_incomplete(self) -> bool:
-        """Whether parts of the body are missing."""
-        return self.body is None
+    connection: Connection | None = None
+    expects_continue = False
+    is_claimed = False
+    is_started = False
+    _parts: list[bytes] | None = None
+    """Parts of an incomplete body."""
+    _size = 0
+    """Bytes of the parts."""
+    _reader: Future[bytes] | None = None
+    _limit = 0
+    _timer: asyncio.TimerHandle | None = None
+    """Set as long as `_reader` is."""
+    _gone: list[Future[None]] | None = None
 
     def claim(self, key: int, client: str | None) -> bool:
         """Count the connection for a key and an address.
@@ -84,11 +58,12 @@ class SocketRequest(Request):
         Return False if one has too many.
         """
         self.is_claimed = True
-        return self._connection is None or self._connection.claim(key, client)
+        connection = self.connection
+        return connection is None or connection.account.claim(key, client)
 
     def read_body(self, limit: int, seconds: float) -> Future[bytes]:
         """Return the body when it is complete."""
-        connection = self._connection
+        connection = self.connection
         loop = asyncio.get_running_loop()
         reader: Future[bytes] = loop.create_future()
         if connection is None:
@@ -107,8 +82,10 @@ class SocketRequest(Request):
     def disconnected(self) -> Future[None]:
         """Return a new future that completes when the client disconnects."""
         gone: Future[None] = asyncio.get_running_loop().create_future()
-        if self._connection is None:
+        if self.connection is None:
             gone.set_result(None)
+        elif self._gone is None:
+            self._gone = [gone]
         else:
             self._gone.append(gone)
         return gone
@@ -116,18 +93,19 @@ class SocketRequest(Request):
     def receive(self, data: bytes, is_last: bool) -> None:
         """Add a part of the body."""
         self.expects_continue = False
-        if is_last and not self._parts:
+        if is_last and self._parts is None:
             self.body = data
         else:
-            self._parts.append(data)
+            parts = self._parts = self._parts or []
+            parts.append(data)
             self._size += len(data)
             if is_last:
-                self.body = b"".join(self._parts)
-                self._parts.clear()
+                self.body = b"".join(parts)
+                self._parts = None
         reader = self._reader
         if reader is None:
-            if self._size > _UNREQUESTED_BYTES and self._connection and not is_last:
-                self._connection.pause_reading()
+            if self._size > _UNREQUESTED_BYTES and self.connection and not is_last:
+                self.connection.pause_reading()
         elif is_last or self._size > self._limit:
             self._end_reading()
             if not reader.done():
@@ -135,9 +113,9 @@ class SocketRequest(Request):
 
     def end(self) -> None:
         """Release the connection, because the request was answered."""
-        self._end_reading()
-        self._connection = None
-        self._parts.clear()
+        if self._reader is not None:
+            self._end_reading()
+        self.connection = self._parts = None
 
     def disconnect(self) -> None:
         """Release the connection, because the client has disconnected."""
@@ -145,7 +123,7 @@ class SocketRequest(Request):
         self.end()
         if reader is not None and not reader.done():
             reader.set_exception(ClientDisconnected())
-        for each in gone:
+        for each in gone or ():
             if not each.done():
                 each.set_result(None)
 

@@ -71,7 +71,7 @@ def read_ours(data: bytes, cuts: list[int]) -> tuple[list[Found], End]:
     # What is handed over is what arrived, but for empty lines before a request.
     if not reader.pending:
         assert raw.translate(None, b"\r\n") == data.translate(None, b"\r\n")
-    return found, "incomplete" if reader.has_begun else "complete"
+    return found, "incomplete" if reader.begun else "complete"
 
 
 def read_reference(data: bytes) -> tuple[list[Found], End]:
@@ -110,7 +110,13 @@ def complete(read: tuple[list[Found], End]) -> tuple[list[Found], End]:
 
 
 STARTS = [b"POST / HTTP/1.1", b"GET /a?b HTTP/1.1", b"POST /v3/x HTTP/1.0"]
-ODD_STARTS = [b"POST  / HTTP/1.1", b"post / HTTP/1.1", b"POST / HTTP/3.1", b"POST /"]
+ODD_STARTS = [
+    b"POST  / HTTP/1.1",
+    b"POST /  HTTP/1.1",
+    b"post / HTTP/1.1",
+    b"POST / HTTP/3.1",
+    b"POST /",
+]
 HEADERS = [b"Host: x", b"A: 1", b"A: 2", b"B:\t 3 ", b"Connection: close", b"C:"]
 ODD_HEADERS = [b" folded", b"no colon", b"Na me: 1", b": 1", b"D: \x01", b"E : 1"]
 LENGTHS = [b"%d", b"00%d"]
