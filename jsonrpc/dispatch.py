@@ -117,7 +117,7 @@ class Dispatcher:
             message = parse(body)
             if type(message) is not dict:
                 return self._respond_to_batch(message, body, context, gone)
-            if has_rounded_id(message):
+            if type(message.get("id")) is float:  # which parsing may have rounded
                 message = parse_exactly(body)
             self._prepare(call, message, context, body.decode)
         except Exception as error:
@@ -220,7 +220,7 @@ class Dispatcher:
         """Answer a single call with the value or error of its handler."""
         error = value.error
         if error is None:
-            result = value.result()
+            result = value.value
             try:
                 if type(result) is not Stream:
                     body = answer_with(call.id, method.encode(result))

@@ -11,10 +11,21 @@ from __future__ import annotations
 import asyncio
 from asyncio import CancelledError, Future
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar, cast, final, overload
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Protocol,
+    TypeVar,
+    TypeVarTuple,
+    cast,
+    final,
+    overload,
+)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+Ts = TypeVarTuple("Ts")
 U = TypeVar("U")
 
 
@@ -32,14 +43,15 @@ class Later(Generic[T_co]):
     no code reads is not logged.
     """
 
-    __slots__ = ("_callbacks", "_error", "_source", "_value", "is_done")
+    __slots__ = ("_callbacks", "_source", "error", "is_done", "value")
 
     is_done: bool
     """Whether a value or an error is available."""
-    _value: T_co
-    """Unset while the operation is pending, and after an error."""
-    _error: BaseException | None
-    """None while the operation is pending, and if there is a value."""
+    value: T_co
+    """Unset while the operation is pending, and after an error. Only for code that has
+    looked at `is_done` and `error`; others use `result`."""
+    error: BaseException | None
+    """The error of a failed operation. None if it succeeded or is pending."""
     _callbacks: list[Callable[[Later[T_co]], object]] | None
     """Functions to call on completion, in order. Unset if the object was created
     complete."""
@@ -48,15 +60,15 @@ class Later(Generic[T_co]):
 
     def __init__(self, value: T_co) -> None:
         self.is_done = True
-        self._value = value
-        self._error = None
+        self.value = value
+        self.error = None
 
     @classmethod
     def failed(cls, error: BaseException) -> Later[T_co]:
         """Return a completed operation whose `result` raises the error."""
         later = cls.__new__(cls)
         later.is_done = True
-        later._error = error
+        later.error = error
         return later
 
     @classmethod
@@ -78,19 +90,14 @@ class Later(Generic[T_co]):
     def _pending(cls, source: _Cancellable) -> Later[T_co]:
         later = cls.__new__(cls)
         later.is_done = False
-        later._error = None
+        later.error = None
         later._callbacks = None
         later._source = source
         return later
 
-    @property
-    def error(self) -> BaseException | None:
-        """The error of a failed operation. None if it succeeded or is pending."""
-        return self._error
-
     def result(self) -> T_co:
         """Return the value of a completed operation, or raise its error."""
-        error = self._error
+        error = self.error
         if error is not None:
             try:
                 raise error
@@ -98,23 +105,26 @@ class Later(Generic[T_co]):
                 # The traceback refers to this frame. If the frame referred to the error,
                 # only the garbage collector could free them.
                 del self, error
-        return self._value
+        return self.value
 
     @overload
-    def then(self, step: Callable[[T_co], Later[U]]) -> Later[U]: ...
+    def then(
+        self, step: Callable[[T_co, *Ts], Later[U]], *arguments: *Ts
+    ) -> Later[U]: ...
     @overload
-    def then(self, step: Callable[[T_co], U]) -> Later[U]: ...
-    def then(self, step: Callable[[T_co], Any]) -> Later[Any]:
+    def then(self, step: Callable[[T_co, *Ts], U], *arguments: *Ts) -> Later[U]: ...
+    def then(self, step: Callable[[T_co, *Ts], Any], *arguments: *Ts) -> Later[Any]:
         """Return the result of a step that takes the value.
 
         step: returns a value or another `Later`. It is called at once if the value is
             available. It is not called after an error, which becomes the result.
+        arguments: of the step, after the value.
         """
         if self.is_done:
-            if self._error is not None:
+            if self.error is not None:
                 return self
             try:
-                made = step(self._value)
+                made = step(self.value, *arguments)
             except (Exception, CancelledError) as error:
                 return Later.failed(error)
             return made if type(made) is Later else Later(made)
@@ -122,7 +132,7 @@ class Later(Generic[T_co]):
 
         def go_on(done: Later[T_co]) -> None:
             if not following.is_done:
-                following._follow(done.then(step))
+                following._follow(done.then(step, *arguments))
 
         self.when_done(go_on)
         return following
@@ -210,8 +220,8 @@ class Later(Generic[T_co]):
             other.when_done(self._take)
 
     def _take(self, other: Later[T_co]) -> None:
-        error = other._error
-        self._finish(other._value if error is None else None, error)
+        error = other.error
+        self._finish(other.value if error is None else None, error)
 
     def _take_future(self, future: Future[T_co]) -> None:
         if future.cancelled():
@@ -226,8 +236,8 @@ class Later(Generic[T_co]):
         if self.is_done:
             return
         if error is None:
-            self._value = cast(T_co, value)
-        self._error = error
+            self.value = cast(T_co, value)
+        self.error = error
         self.is_done = True
         self._source = None
         callbacks, self._callbacks = self._callbacks, None

@@ -29,6 +29,8 @@ def anything(value: Any) -> Any:
 class Param:
     """A parameter of a method.
 
+    decoder: converts a JSON value to an argument, or raises ValueError. That of a required
+        parameter is also called for null.
     required: whether the argument must be present. Only the last parameters may be
         optional.
     default: the argument if an optional parameter is absent or null.
@@ -44,15 +46,6 @@ class Param:
     summary: str = ""
     reads_text: bool = False
 
-    def decode(self, value: Any, *text: Text) -> Any:
-        """Convert a JSON value to an argument.
-
-        Raises: ValueError. The decoder of a required parameter is also called for null.
-        """
-        if value is None and not self.required:
-            return self.default
-        return self.decoder(value, *text)
-
 
 class Signature:
     """The parameters of a method, in order."""
@@ -64,9 +57,7 @@ class Signature:
         self._required = sum(param.required for param in params)
         if not all(param.required for param in params[: self._required]):
             raise ValueError("an optional parameter stands before a required one")
-        self._decoders = [
-            param.decoder if param.required else param.decode for param in params
-        ]
+        self._decoders = [param.decoder for param in params]
         self._defaults = [param.default for param in params]
         self.reads_text = any(param.reads_text for param in params)
 
@@ -88,7 +79,10 @@ class Signature:
             for value in params:
                 if index == len(decoders):
                     raise InvalidParams(f"too many arguments, want at most {index}")
-                params[index] = decoders[index](value)
+                if value is None and index >= self._required:
+                    params[index] = self._defaults[index]
+                else:
+                    params[index] = decoders[index](value)
                 index += 1
         except ValueError as error:
             raise InvalidParams(f"invalid argument {index}: {error}") from error
@@ -109,4 +103,4 @@ class Signature:
 
     @staticmethod
     def _decoder_with_text(param: Param, text: Text) -> Callable[[Any], Any]:
-        return lambda value: param.decode(value, text)
+        return lambda value: param.decoder(value, text)

@@ -30,13 +30,14 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import digest_of, run_task
 from nodeapi.ports.answers import Answer
+from nodeapi.ports.states import StateRef
 from nodeapi.schemas import calls
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import BLOCK_PARAMETER, DATA, QUANTITY
 
-_asked: dict[tuple[bytes, int], AskedCall] = {}
-"""Calls by their JSON and the gas cap. Callers send the same ones again and again, and decoding takes
-longer than the rest of an answer that is cached."""
+_asked: dict[bytes, AskedCall] = {}
+"""Calls by their JSON. Callers send the same ones again and again, and decoding takes longer
+than the rest of an answer that is cached."""
 _ASKED_COUNT, _ASKED_BYTES = 4096, 512
 
 
@@ -62,14 +63,13 @@ def asked_call(value: Any) -> AskedCall:
         text = orjson.dumps(value)
     except TypeError:  # unusual numbers or surrogates, perhaps in ignored members
         return _decode_asked(value)
-    name = text, conf.call_gas()
-    found = _asked.get(name)
+    found = _asked.get(text)
     if found is None:
         found = _decode_asked(value)
         if len(text) <= _ASKED_BYTES:
             if len(_asked) >= _ASKED_COUNT:
                 _asked.clear()
-            _asked[name] = found
+            _asked[text] = found
     return found
 
 
@@ -199,8 +199,11 @@ def _run(
     if state_overrides or block_overrides is not None:
         arguments = call_task(asked, state_overrides, block_overrides)
         digest = digest_of(arguments)
-    return context.store.resolve_state(context.network.id, block).then(
-        lambda state: run_task(
-            context, task, state.block_hash, arguments, digest=digest
-        )
-    )
+    state = context.store.resolve_state(context.network.id, block)
+    return state.then(_run_after, context, task, arguments, digest)
+
+
+def _run_after(
+    state: StateRef, context: Context, task: str, arguments: Any, digest: bytes
+) -> Later[Answer]:
+    return run_task(context, task, state.block_hash, arguments, digest)

@@ -49,8 +49,8 @@ def run_task(
     task: str,
     block_hash: bytes,
     arguments: Any,
-    *,
     digest: bytes | None = None,
+    *,
     is_cached: bool = True,
     timeout: float | None = None,
 ) -> Later[Answer]:

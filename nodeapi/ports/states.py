@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evm.changes import AccountValue
 from jsonrpc.later import Later
 from nodeapi.encoding import BlockReference
 
 
-@dataclass(frozen=True, slots=True)
-class StateRef:
+class StateRef(NamedTuple):
     """The state after a block that is stored."""
 
     network_id: int

@@ -107,9 +107,8 @@ class AccountReads(Reads):
             return self._account_at_hash(
                 network_id, block.hash, address, with_code, block.require_canonical
             )
-        return self._directory.current(network_id).then(
-            lambda view: self._account_in(view, address, block, with_code)
-        )
+        current = self._directory.current(network_id)
+        return current.then(self._account_in, address, block, with_code)
 
     def _account_in(
         self, view: NetworkView, address: bytes, block: BlockReference, with_code: bool

@@ -14,10 +14,10 @@ class TaskOutcomes(Reads):
 
     def task_outcome(self, network_id: int, name: TaskName) -> bytes | None:
         """Return the cached outcome of a task, or None."""
-        return self._cache.get(("task", network_id, *name))
+        return self._cache.get(("task", network_id, name))
 
     def keep_task_outcome(
         self, network_id: int, name: TaskName, outcome: bytes
     ) -> None:
         """Cache the outcome of a task."""
-        self._cache.put(("task", network_id, *name), outcome)
+        self._cache.put(("task", network_id, name), outcome)

@@ -78,9 +78,8 @@ class StateReads(Reads):
             return self._at_hash(
                 network_id, block.hash, address, slot, block.require_canonical
             )
-        return self._directory.current(network_id).then(
-            lambda view: self._storage_in(view, address, slot, block)
-        )
+        current = self._directory.current(network_id)
+        return current.then(self._storage_in, address, slot, block)
 
     def storage_values(
         self, network_id: int, slots: Sequence[Slot], block: BlockReference
@@ -112,9 +111,15 @@ class StateReads(Reads):
             return found.then(
                 partial(_state, network_id, block.hash, block.require_canonical)
             )
-        found_hash = self.canonical_hash(network_id, block.tag or number_of(block))
-        return found_hash.then(
-            lambda block_hash: StateRef(network_id, existing(block_hash))
+        return self._directory.current(network_id).then(self._state_in, block)
+
+    def _state_in(self, view: NetworkView, block: BlockReference) -> Later[StateRef]:
+        """Return the state after a block of the chain with a view's head."""
+        block_hash = self._known_hash(view, block)
+        if block_hash is not None:
+            return Later(StateRef(view.id, block_hash))
+        return self._hash_in(view, number_of(block)).then(
+            lambda block_hash: StateRef(view.id, existing(block_hash))
         )
 
     def _storage_in(
