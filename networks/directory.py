@@ -141,8 +141,10 @@ class Directory:
 
     def by_slug(self, slug: str) -> NetworkView | None:
         """Return the network with a slug, or None."""
-        self._known()
-        return self._by_slug.get(slug)
+        found = self._by_slug.get(slug)
+        if found is None:
+            self._known()
+        return found
 
     def by_host(self, host: str) -> NetworkView | None:
         """Return the network of a Host header, otherwise the default network.

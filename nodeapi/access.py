@@ -68,7 +68,7 @@ class Access:
         Raises: NetworkNotEnabled; see `Allowlists.require_client`.
         """
         try:
-            if not grant.allows_network(network.id):
+            if grant.networks is not None and network.id not in grant.networks:
                 raise NetworkNotEnabled(network.slug)
             if grant.allowlists is not None:
                 grant.allowlists.require_client(
@@ -120,16 +120,20 @@ def read_path(path: str, headers: Headers) -> tuple[str, str]:
     The key may be in an Authorization header instead.
     Raises: UnknownPath.
     """
-    parts = path.split("/")
-    if parts[1] == "v3":
-        slug, rest = "", parts[2:]
-    elif len(parts) > 2 and parts[2] == "v3":
-        slug, rest = parts[1], parts[3:]
-    else:
+    before, found, after = f"{path}/".partition("/v3/")
+    slug, key = before[1:], after.rstrip("/")
+    if not found or "/" in slug or "/" in key:
         raise UnknownPath
-    if any(rest[1:]):
-        raise UnknownPath
-    return slug, (rest[0] if rest else "") or _bearer_key(headers)
+    return slug, key or _bearer_key(headers)
+
+
+def is_node_path(path: str) -> bool:
+    """Return whether a path is `/v3[/…]` or `/<slug>/v3[/…]`.
+
+    `/ws/v3` is that of WebSockets; no network has the slug `ws`.
+    """
+    before, found, _ = f"{path}/".partition("/v3/")
+    return found != "" and "/" not in before[1:] and before != "/ws"
 
 
 def _bearer_key(headers: Headers) -> str:

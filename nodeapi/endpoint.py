@@ -51,18 +51,6 @@ _UNREAD = (
 """Errors of requests whose bodies are not read."""
 
 
-def is_node_path(path: str) -> bool:
-    """Return whether a path is `/v3[/…]` or `/<slug>/v3[/…]`.
-
-    `/ws/v3` is that of WebSockets; no network has the slug `ws`.
-    """
-    if path.startswith("/v3/") or path == "/v3":
-        return True
-    start = path.find("/", 1)
-    is_below = path.startswith("/v3/", start) or path[start:] == "/v3"
-    return is_below and not path.startswith("/ws/")
-
-
 class Endpoint:
     """The handler (`server.request.Handler`) of `POST [/<network>]/v3[/<key>]`.
 
@@ -105,9 +93,12 @@ class Endpoint:
         try:
             slug, key = self._read(request)
             grant = self._resolve(key, request.client)
+            if grant.is_done and grant.error is None:
+                response = self._answer(request, request_id, slug, grant.value)
+            else:
+                response = grant.then(partial(self._answer, request, request_id, slug))
         except Exception as error:
             return self._refuse(request, request_id, Later.failed(error))
-        response = grant.then(partial(self._answer, request, request_id, slug))
         if response.is_done and response.error is None:
             return response
         return response.handle(partial(self._refuse, request, request_id))
@@ -118,10 +109,11 @@ class Endpoint:
         Raises: UnknownPath, MethodNotAllowed, UnsupportedMediaType, BodyTooLarge,
             KeyRequired.
         """
-        slug, key = read_path(request.path, request.headers)
+        headers = request.headers
+        slug, key = read_path(request.path, headers)
         if request.method != "POST":
             raise MethodNotAllowed
-        content_type = request.headers.get(b"content-type", b"")
+        content_type = headers.get(b"content-type", b"")
         if (
             content_type != b"application/json"
             and content_type.split(b";")[0].strip().lower() not in _MEDIA_TYPES
@@ -153,9 +145,7 @@ class Endpoint:
         if len(body) > self._max_body_bytes:
             raise BodyTooLarge(self._max_body_bytes)
         answer = self._respond(body, context, request.disconnected)
-        response = answer.then(
-            partial(respond, request, context.request_id, context.grant)
-        )
+        response = answer.then(respond, request, context.request_id, context.grant)
         if b"origin" in request.headers:
             return response.then(partial(_with_credits, context))
         return response
@@ -183,9 +173,9 @@ class Endpoint:
             self._limiter,
             self._meter,
             perf_counter_ns(),
-            relay=self._relay,
-            filters=self._filters,
-            headers=request.headers,
+            self._relay,
+            self._filters,
+            request.headers,
         )
         if request.note is not None:
             request.note.admitted(context)
@@ -201,7 +191,7 @@ class Endpoint:
         if isinstance(cause, http.ClientDisconnected):
             return Later(None)
         if isinstance(cause, MethodNotAllowed) and request.method == "OPTIONS":
-            return respond(request, request_id, None, PREFLIGHT)
+            return respond(PREFLIGHT, request, request_id, None)
         error = self.access.refusal(self._translated(cause), request.client, request_id)
         cause.__traceback__ = None  # see `Access.refusal`
         if request.note is not None:
@@ -233,7 +223,7 @@ class Endpoint:
         if len(text) > MAX_REFUSED_BODY_BYTES:
             text = b""
         answer = self.calls.refuse(text, error, site_of(request.headers))
-        return respond(request, request_id, None, answer)
+        return respond(answer, request, request_id, None)
 
     def _translated(self, error: BaseException) -> BaseException:
         """Return the JSON-RPC error for a body that the server did not accept."""
@@ -253,7 +243,9 @@ def _with_credits(context: Context, response: Response | None) -> Response | Non
 
 
 def _is_longer(request: Request, limit: int) -> bool:
-    """Return whether the declared length of the body exceeds a number of bytes."""
+    """Return whether the body, or its declared length, exceeds a number of bytes."""
+    if request.body is not None:
+        return len(request.body) > limit
     # The server has checked that this is a number of 64 bits, after any zeros.
     length = request.headers.get(b"content-length")
     return length is not None and int(length.lstrip(b"0") or 0) > limit

@@ -81,7 +81,7 @@ class _Compressing:
 
 
 def respond(
-    request: Request, request_id: RequestId, grant: Grant | None, answer: Answer
+    answer: Answer, request: Request, request_id: RequestId, grant: Grant | None
 ) -> Later[Response | None]:
     """Return the HTTP response that contains an answer. The result is never None.
 

@@ -41,11 +41,11 @@ class Context:
     tracing: executes blocks again, or None if the service does not.
     limiter, meter: None to charge or count nothing.
     started: arrival time, in nanoseconds of `time.perf_counter_ns`.
-    record: stores each call's method and error for the log, or None.
     relay: asks upstreams, or None if the service does not.
     filters: the filters that clients poll, or None if the service has none.
-    notifier: the socket that the request has arrived on, None over HTTP.
     headers: of the request, or of the socket's handshake. None if it has none.
+    notifier: the socket that the request has arrived on, None over HTTP.
+    record: stores each call's method and error for the log, or None.
     user: the user of the wallet for whom it calls, None for the holder of the key.
     """
 
@@ -57,11 +57,11 @@ class Context:
     limiter: Limiter | None = None
     meter: Meter | None = None
     started: int = 0
-    record: list[tuple[str | None, RpcError | None]] | None = None
     relay: Relay | None = None
-    notifier: Notifier | None = None
     filters: Filters | None = None
     headers: Headers | None = None
+    notifier: Notifier | None = None
+    record: list[tuple[str | None, RpcError | None]] | None = None
     user: int | None = None
     _turn: asyncio.Lock | None = field(default=None, init=False)
     spent: int = field(default=0, init=False)
@@ -152,7 +152,8 @@ class Context:
             credits += self._surcharge
             self._surcharge = 0
         self.spent += credits
-        if self.meter is None:
+        meter = self.meter
+        if meter is None:
             return
         passed = perf_counter_ns() - self.started
         grant = self.grant
@@ -163,10 +164,10 @@ class Context:
             method or UNKNOWN_METHOD,
             OK if error is None else outcome_of(error),
         )
-        self.meter.book(use, credits, passed // 1000, size)
+        meter.book(use, credits, passed // 1000, size)
         if error is not None:
             name = method or error.unknown_method or ""
-            self.meter.fail(grant.api_key_id, self.network.id, name, error)
+            meter.fail(grant.api_key_id, self.network.id, name, error)
 
     def authorise(self, method: Method) -> None:
         """Raise MethodNotEntitled if the key lacks the method's capability."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from jsonrpc.dispatch import Limits
-from nodeapi.endpoint import is_node_path
+from nodeapi.access import is_node_path
 from nodeapi.request_id import RequestId
 from nodeapi.responses import GZIP_MIN_BYTES, respond
 from tests.support import edge, web
@@ -376,7 +376,7 @@ def test_what_fits_into_a_packet_is_short(too_short):
     headers = {b"accept-encoding": b"gzip"}
     for given in (headers, {}):
         request = WholeRequest("/v3/good", given, b"")
-        response = respond(request, RequestId(), None, body).result()
+        response = respond(body, request, RequestId(), None).result()
         is_compressed = (b"content-encoding", b"gzip") in response.headers
         assert is_compressed is (bool(given) and not too_short)
 

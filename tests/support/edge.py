@@ -20,8 +20,9 @@ from keys.grants import Grant
 from keys.permits import NO_PERMITS
 from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
+from nodeapi.access import is_node_path
 from nodeapi.encoding import BlockReference
-from nodeapi.endpoint import Endpoint, is_node_path
+from nodeapi.endpoint import Endpoint
 from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
 from nodeapi.ports.states import StateRef
