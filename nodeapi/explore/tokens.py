@@ -103,10 +103,10 @@ class TokenReader:
         try:
             with suppress(RpcError, Unavailable):
                 network_id, address = place
-                state = await self._store.resolve_state(network_id, LATEST)
+                block_hash = await self._store.state_hash(network_id, LATEST)
                 symbol, decimals = await asyncio.gather(
-                    self._call(network_id, state.block_hash, address, SYMBOL),
-                    self._call(network_id, state.block_hash, address, DECIMALS),
+                    self._call(network_id, block_hash, address, SYMBOL),
+                    self._call(network_id, block_hash, address, DECIMALS),
                 )
                 token, seconds = read_token(symbol, decimals), KEPT_SECONDS
             self._known[place] = token, time.monotonic() + seconds

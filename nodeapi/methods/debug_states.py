@@ -89,7 +89,7 @@ async def storage_range_at(
     index: of the transaction, 0 also for a block without any. geth ignores the index and
     returns the storage before the block.
 
-    Raises: BlockNotFound, otherwise as `Store.resolve_state` and `run_task`.
+    Raises: BlockNotFound, otherwise as `Store.state_hash` and `run_task`.
     """
     block_hash = await _block_hash(context, block)
     arguments = {
@@ -112,7 +112,7 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
             raise BlockNotFound(name)
         return block_hash
     try:
-        return (await store.resolve_state(network_id, block)).block_hash
+        return await store.state_hash(network_id, block)
     except HeaderForHashNotFound as error:
         raise BlockNotFound(block.hash) from error
 

@@ -179,7 +179,7 @@ def _refuse_position(
     def refuse(_: object) -> bytes:
         raise InvalidParams(fault)
 
-    return context.store.resolve_state(context.network.id, block).then(refuse)
+    return context.store.state_hash(context.network.id, block).then(refuse)
 
 
 @registry.method(

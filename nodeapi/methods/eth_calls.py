@@ -30,7 +30,6 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import digest_of, run_task
 from nodeapi.ports.answers import Answer
-from nodeapi.ports.states import StateRef
 from nodeapi.schemas import calls
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import BLOCK_PARAMETER, DATA, QUANTITY
@@ -164,12 +163,12 @@ async def create_access_list(
 ) -> Answer:
     """Return the access list of a transaction whose sender can pay for it."""
     network_id = context.network.id
-    state = await context.store.resolve_state(network_id, block)
+    block_hash = await context.store.state_hash(network_id, block)
     arguments = call_task(asked, state_overrides, None)
     arguments["tip"] = 0
     if needs_tip(asked.arguments):
         arguments["tip"] = await context.store.suggested_tip(network_id)
-    return await run_task(context, "access_list", state.block_hash, arguments)
+    return await run_task(context, "access_list", block_hash, arguments)
 
 
 def call_task(
@@ -199,11 +198,11 @@ def _run(
     if state_overrides or block_overrides is not None:
         arguments = call_task(asked, state_overrides, block_overrides)
         digest = digest_of(arguments)
-    state = context.store.resolve_state(context.network.id, block)
-    return state.then(_run_after, context, task, arguments, digest)
+    block_hash = context.store.state_hash(context.network.id, block)
+    return block_hash.then(_run_after, context, task, arguments, digest)
 
 
 def _run_after(
-    state: StateRef, context: Context, task: str, arguments: Any, digest: bytes
+    block_hash: bytes, context: Context, task: str, arguments: Any, digest: bytes
 ) -> Later[Answer]:
-    return run_task(context, task, state.block_hash, arguments, digest)
+    return run_task(context, task, block_hash, arguments, digest)

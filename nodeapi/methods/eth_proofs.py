@@ -51,8 +51,8 @@ def get_proof(
 ) -> Later[Answer]:
     """Return the nodes from the state root to an account and to its slots."""
     names = key_names(keys)
-    state = context.store.resolve_state(context.network.id, block)
-    return state.then(lambda found: _prove(context, account, names, found.block_hash))
+    block_hash = context.store.state_hash(context.network.id, block)
+    return block_hash.then(lambda found: _prove(context, account, names, found))
 
 
 def _prove(

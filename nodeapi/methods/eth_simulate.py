@@ -62,9 +62,9 @@ async def simulate(context: Context, payload: Any, block: BlockReference) -> Ans
     simulation, encoded = await _decode(payload)
     _check_size(simulation)
     _require_contracts(context, simulation)
-    state = await context.store.resolve_state(context.network.id, block)
+    block_hash = await context.store.state_hash(context.network.id, block)
     arguments = {"payload": encoded, "gas_cap": conf.call_gas()}
-    return await run_task(context, "simulate", state.block_hash, arguments)
+    return await run_task(context, "simulate", block_hash, arguments)
 
 
 async def _decode(payload: Any) -> tuple[Simulation, dict[str, Any]]:

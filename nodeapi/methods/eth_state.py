@@ -130,8 +130,8 @@ async def get_account_info(
     store, network_id = context.store, context.network.id
     if block.hash is None:
         # Both parts are read at the same block, even if the head changes meanwhile.
-        state = await store.resolve_state(network_id, block)
-        block = BlockReference(hash=state.block_hash)
+        block_hash = await store.state_hash(network_id, block)
+        block = BlockReference(hash=block_hash)
     found = await store.account(network_id, account, block) or _NO_ACCOUNT
     code = await store.code(network_id, account, block)
     return b'{"balance":%b,"nonce":%b,"code":%b}' % (

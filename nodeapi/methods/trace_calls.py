@@ -186,7 +186,5 @@ async def _run(
 ) -> Answer:
     """Return the result of a task that traces calls after a block."""
     arguments["seconds"] = trace_seconds(options)
-    state = await context.store.resolve_state(context.network.id, block)
-    return await run_trace(
-        context, "parityTraces", state.block_hash, arguments, options
-    )
+    block_hash = await context.store.state_hash(context.network.id, block)
+    return await run_trace(context, "parityTraces", block_hash, arguments, options)

@@ -239,7 +239,7 @@ def named_block(context: Context, block: BlockReference) -> Later[bytes | None]:
         return store.canonical_hash(network_id, block.tag or block.number or 0)
     if not block.require_canonical:
         return Later(block.hash)
-    return store.resolve_state(network_id, block).handle(
+    return store.state_hash(network_id, block).handle(
         partial(_hash_if_canonical, block.hash)
     )
 

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from evm.changes import AccountValue
 from jsonrpc.later import Later
 from nodeapi.encoding import BlockReference
-
-
-class StateRef(NamedTuple):
-    """The state after a block that is stored."""
-
-    network_id: int
-    block_hash: bytes
-
 
 MAX_SLOTS = 1024
 """Most slots of one `storage_values`; geth's limit for eth_getStorageValues."""
@@ -24,8 +16,8 @@ MAX_SLOTS = 1024
 class States(Protocol):
     """Reads accounts, slots and code after a block, and proves them."""
 
-    def resolve_state(self, network_id: int, block: BlockReference) -> Later[StateRef]:
-        """Return the state after the block that a block parameter names.
+    def state_hash(self, network_id: int, block: BlockReference) -> Later[bytes]:
+        """Return the hash of the stored block that a block parameter names.
 
         Fails with HeaderNotFound, HeaderForHashNotFound, NotCanonical or
         TaggedBlockNotFound.

@@ -12,7 +12,7 @@ from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
-from nodeapi.ports.states import MAX_SLOTS, StateRef
+from nodeapi.ports.states import MAX_SLOTS
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
 from postgres.cache import BytesCache
@@ -92,7 +92,7 @@ class StateReads(Reads):
     ) -> list[bytes]:
         block_hash = block.hash
         if block_hash is None or block.require_canonical or not slots:
-            block_hash = (await self.resolve_state(network_id, block)).block_hash
+            block_hash = await self.state_hash(network_id, block)
         keys = [
             ("storage", network_id, block_hash, address, slot)
             for address, slot in slots
@@ -104,23 +104,21 @@ class StateReads(Reads):
             words[place] = await self._word(keys[place], False, row)
         return [word for word in words if word is not None]
 
-    def resolve_state(self, network_id: int, block: BlockReference) -> Later[StateRef]:
-        """Return the state after the block that a block parameter names."""
+    def state_hash(self, network_id: int, block: BlockReference) -> Later[bytes]:
+        """Return the hash of the stored block that a block parameter names."""
         if block.hash is not None:
             found = Later.from_future(self._canonicity.get((network_id, block.hash)))
             return found.then(
-                partial(_state, network_id, block.hash, block.require_canonical)
+                partial(_stored_hash, block.hash, block.require_canonical)
             )
-        return self._directory.current(network_id).then(self._state_in, block)
+        return self._directory.current(network_id).then(self._hash_at, block)
 
-    def _state_in(self, view: NetworkView, block: BlockReference) -> Later[StateRef]:
-        """Return the state after a block of the chain with a view's head."""
+    def _hash_at(self, view: NetworkView, block: BlockReference) -> Later[bytes]:
+        """Return the hash of a block of the chain with a view's head."""
         block_hash = self._known_hash(view, block)
         if block_hash is not None:
-            return Later(StateRef(view.id, block_hash))
-        return self._hash_in(view, number_of(block)).then(
-            lambda block_hash: StateRef(view.id, existing(block_hash))
-        )
+            return Later(block_hash)
+        return self._hash_in(view, number_of(block)).then(existing)
 
     def _storage_in(
         self, view: NetworkView, address: bytes, slot: int, block: BlockReference
@@ -218,12 +216,10 @@ def _on_branch(rows: list[Row], address: bytes, slot: int) -> bytes | None:
     raise Unavailable("the branch does not lead to the canonical chain")
 
 
-def _state(
-    network_id: int, block_hash: bytes, require_canonical: bool, row: Row | None
-) -> StateRef:
-    """Return the state after a block. row: whether the block is canonical."""
+def _stored_hash(block_hash: bytes, require_canonical: bool, row: Row | None) -> bytes:
+    """Return the hash of a block. row: whether the block is canonical."""
     if row is None:
         raise HeaderForHashNotFound
     if require_canonical and not read_bool(row[0] or b""):
         raise NotCanonical
-    return StateRef(network_id, block_hash)
+    return block_hash

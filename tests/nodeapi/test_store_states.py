@@ -155,7 +155,7 @@ def test_side_block_is_refused_where_a_canonical_one_is_required(
         for method, arguments in (
             (store.storage_at, (network.pk, TOKEN, 0, at("side-3", True))),
             (store.storage_values, (network.pk, [(TOKEN, 0)], at("side-3", True))),
-            (store.resolve_state, (network.pk, at("side-3", True))),
+            (store.state_hash, (network.pk, at("side-3", True))),
         ):
             with pytest.raises(NotCanonical, match="hash is not currently canonical"):
                 running.ask(method, *arguments)
@@ -180,7 +180,7 @@ def test_block_that_is_not_there_is_an_error(network: Network) -> None:
                 (store.storage_at, (where.pk, TOKEN, 0, block)),
                 (store.storage_values, (where.pk, [(TOKEN, 0)], block)),
                 (store.storage_values, (where.pk, [], block)),
-                (store.resolve_state, (where.pk, block)),
+                (store.state_hash, (where.pk, block)),
             ):
                 with pytest.raises(error):
                     running.ask(method, *arguments)
@@ -196,8 +196,8 @@ def test_state_is_named_by_its_block(network: Network) -> None:
             (at("side-4"), "side-4"),
             (at("one", True), "one"),
         ):
-            state = running.ask(store.resolve_state, network.pk, block)
-            assert (state.network_id, state.block_hash) == (network.pk, hash_of(name))
+            found = running.ask(store.state_hash, network.pk, block)
+            assert found == hash_of(name)
 
 
 def test_many_slots_are_of_one_block_and_in_order(network: Network) -> None:

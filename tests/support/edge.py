@@ -25,7 +25,6 @@ from nodeapi.encoding import BlockReference
 from nodeapi.endpoint import Endpoint
 from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
-from nodeapi.ports.states import StateRef
 from nodeapi.responses import REFUSALS
 from nodeapi.tracing.jobs import TraceJob
 from postgres.errors import Unavailable
@@ -153,8 +152,8 @@ class Store:
     def storage_at(
         self, network_id: int, address: bytes, slot: int, block: BlockReference
     ) -> Later[bytes]:
-        state = self.resolve_state(network_id, block)
-        return state.then(lambda _: slot.to_bytes(32))
+        found = self.state_hash(network_id, block)
+        return found.then(lambda _: slot.to_bytes(32))
 
     def storage_values(
         self,
@@ -162,20 +161,20 @@ class Store:
         slots: Sequence[tuple[bytes, int]],
         block: BlockReference,
     ) -> Later[list[bytes]]:
-        state = self.resolve_state(network_id, block)
-        return state.then(lambda _: [slot.to_bytes(32) for _, slot in slots])
+        found = self.state_hash(network_id, block)
+        return found.then(lambda _: [slot.to_bytes(32) for _, slot in slots])
 
-    def resolve_state(self, network_id: int, block: BlockReference) -> Later[StateRef]:
+    def state_hash(self, network_id: int, block: BlockReference) -> Later[bytes]:
         return Later.from_coroutine(self._resolve(network_id, block))
 
-    async def _resolve(self, network_id: int, block: BlockReference) -> StateRef:
+    async def _resolve(self, network_id: int, block: BlockReference) -> bytes:
         if block.number is not None and block.number > HEAD:
             raise HeaderNotFound
         if block.require_canonical and block.hash == SIDE_HASH:
             raise NotCanonical
         if block.hash not in (None, BLOCK_HASH, SIDE_HASH):
             raise HeaderForHashNotFound
-        return StateRef(network_id, block.hash or BLOCK_HASH)
+        return block.hash or BLOCK_HASH
 
 
 class Tracing:
