@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Any
 
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.errors import (
@@ -21,30 +21,22 @@ from jsonrpc.errors import (
 from jsonrpc.later import Later
 from jsonrpc.stream import ResultTooLarge, Stream
 from keys.grants import Grant
-from keys.metering import OK
 from networks.directory import NetworkView
-from nodeapi.access import Access, Headers, site_of
-from nodeapi.calls import Calls
+from nodeapi.access import Headers, site_of
 from nodeapi.errors.access import UnknownNetwork
 from nodeapi.errors.sockets import (
     NoSuchSubscription,
     TooManyCalls,
     TooManySubscriptions,
 )
-from nodeapi.feeds.blocks import Audience, Feeds
-from nodeapi.feeds.pending import PendingFeed
-from nodeapi.feeds.syncing import SyncingFeed
 from nodeapi.log_filter import LogFilter, read_filter
 from nodeapi.methods.context import Context
-from nodeapi.ports.access import Limiter, Meter
-from nodeapi.ports.events import Filters
-from nodeapi.ports.relay import Relay
-from nodeapi.ports.store import Store
-from nodeapi.ports.tasks import Tracing
 from nodeapi.request_id import RequestId
 from nodeapi.sockets import limits
+from nodeapi.sockets.charges import NOTIFICATION, Charges
 from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
-from nodeapi.sockets.frame_log import FrameLog, Line
+from nodeapi.sockets.frame_log import Line
+from nodeapi.sockets.ports import Hub
 from nodeapi.sockets.subscription import Subscription
 from nodeapi.sockets.writer import STALLED_BYTES, FrameWriter
 from postgres.errors import Unavailable
@@ -54,85 +46,11 @@ logger = logging.getLogger(__name__)
 KINDS = ("newHeads", "logs", "newPendingTransactions", "syncing")
 """The kinds of subscriptions."""
 
-NOTIFICATION = "eth_subscription"
-"""The method under which notifications are counted."""
-
 DRAIN_SECONDS = 0.05
 """Interval at which a long result looks whether the client has read the earlier ones."""
 
 MAX_REASON = 120
 """Most characters of the reason in a close frame, which has at most 123 bytes."""
-
-
-class Service(Protocol):
-    """The parts of the node that sockets use; see `nodeapi.service`."""
-
-    @property
-    def feeds(self) -> Feeds:
-        """The feeds of new blocks."""
-
-    @property
-    def syncing(self) -> SyncingFeed:
-        """Reports when a network begins or ends to be behind."""
-
-    @property
-    def pending_feed(self) -> PendingFeed:
-        """Reports new pending transactions of upstreams."""
-
-    @property
-    def filters(self) -> Filters:
-        """The filters that clients poll."""
-
-    @property
-    def relay(self) -> Relay:
-        """Asks upstreams."""
-
-    @property
-    def store(self) -> Store:
-        """Reads blocks, state and trace records."""
-
-    @property
-    def tracing(self) -> Tracing:
-        """Executes blocks again for traces on demand."""
-
-    @property
-    def limiter(self) -> Limiter:
-        """Charges keys."""
-
-    @property
-    def meter(self) -> Meter:
-        """Counts calls and notifications."""
-
-
-class Hub(Audience, Protocol):
-    """What the sockets of a process share; see `nodeapi.sockets.hub`."""
-
-    @property
-    def service(self) -> Service:
-        """The parts of the node."""
-
-    @property
-    def access(self) -> Access:
-        """Decides who may use the API."""
-
-    @property
-    def calls(self) -> Calls:
-        """Answers calls."""
-
-    @property
-    def log(self) -> FrameLog:
-        """Has a line for each frame."""
-
-    @property
-    def long_answers(self) -> asyncio.Semaphore:
-        """Held while a long result is read."""
-
-    @property
-    def answer_bytes(self) -> int:
-        """Size of the longest result."""
-
-    def network(self, network_id: int) -> NetworkView | None:
-        """Return a network as it is now, None if it was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +80,7 @@ class NodeSubscription(Subscription):
     def write(self, frame: bytes) -> None:
         """Write a notification, for which the key is charged."""
         super().write(frame)
-        self.peer.notified.append(len(frame))
+        self.peer.charges.add(len(frame))
 
 
 class Peer:
@@ -185,8 +103,9 @@ class Peer:
         self.caller = caller
         self.grant = grant
         self.writer = writer
-        self.notified: list[int] = []
-        """Sizes of notifications that were written and not yet counted."""
+        self.charges = Charges(
+            hub.service, caller.network_id, writer, self._take_charge
+        )
         self.call_bytes = 0
         """Bytes of the frames that are being answered."""
         self._resized = resized
@@ -198,8 +117,6 @@ class Peer:
         self._long: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
         """Held by the long result that is sent next."""
-        self._unpaid = 0
-        self._is_paying = False
 
     @property
     def _site(self) -> str:
@@ -447,50 +364,16 @@ class Peer:
             self.close_subscription(name)
 
     def settle(self, read_at: int) -> None:
-        """Count the notifications that were written, and charge the key for them.
+        """Charge the key for the notifications that were written.
 
-        They are charged after they were sent. If the key has too few credits, the socket
-        is closed.
         read_at: when the event was looked for, as in `BlockEvent.read_at`.
         """
-        if not self.notified:
-            return
-        sizes, self.notified = self.notified, []
-        grant, price = self.grant, limits.NOTIFICATION_CREDITS
-        use = (
-            grant.version_id,
-            grant.api_key_id,
-            self.caller.network_id,
-            NOTIFICATION,
-            OK,
-        )
-        microseconds = (perf_counter_ns() - read_at) // 1000
-        for size in sizes:
-            self._hub.service.meter.book(use, price, microseconds, size)
-        self._unpaid += price * len(sizes)
-        self._pay()
+        self.charges.settle(self.grant, read_at)
 
-    def _pay(self) -> None:
-        if self._is_paying or not self._unpaid or not self.writer.is_open:
-            return
-        self._is_paying = True
-        credits, self._unpaid = self._unpaid, 0
-        grant = self.grant
-        charged = self._hub.service.limiter.charge(
-            grant.api_key_id, grant.limits, credits
-        )
-        charged.when_done(self._take_payment)
-
-    def _take_payment(self, charged: Later[None]) -> None:
-        self._is_paying = False
-        error = charged.error
-        if isinstance(error, RpcError):
-            self._note_refusal(NOTIFICATION, error)
-            self.close(TOO_FAST, f"no credits for notifications: {error.reason}")
-        elif error is not None:
-            logger.error("notifications were not charged", exc_info=error)
-        else:
-            self._pay()
+    def _take_charge(self, error: RpcError) -> None:
+        """Close the socket because its key has too few credits."""
+        self._note_refusal(NOTIFICATION, error)
+        self.close(TOO_FAST, f"no credits for notifications: {error.reason}")
 
     def _note_refusal(self, method: str, error: RpcError) -> None:
         key, network = self.grant.api_key_id, self.caller.network_id
