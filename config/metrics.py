@@ -118,12 +118,12 @@ class Metrics:
         yield refused
         yield from _of_keys(node)
         if isinstance(node.tracing, TracePool):
-            workers = len(node.tracing.pids)
+            workers = len(node.tracing.workers.pids)
             yield _gauge("trace_workers", "Processes that execute traces.", workers)
             yield _plain(
                 "trace_workers_lost",
                 "Processes that died while they executed a trace.",
-                node.tracing.lost_workers,
+                node.tracing.workers.lost,
             )
 
     def _slugs(self) -> Mapping[int, str]:

@@ -36,6 +36,7 @@ from nodeapi.tracing.process import WorkerDied, WorkerProcess
 from nodeapi.tracing.spool import Hold, Spool, SpoolCount
 from nodeapi.tracing.turns import FairQueue, SlowKeys
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
+from nodeapi.tracing.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -67,19 +68,18 @@ class TracePool:
         spooled: counts unread results, if other parts have some as well.
         """
         self._limits = limits
-        self._settings = WorkerSettings(
+        settings = WorkerSettings(
             conninfo,
             limits.memory_bytes,
             limits.result_bytes,
             outage_file=str(limits.outage_file or ""),
         )
+        self.workers = Workers(settings, self._free_place)
         self._places = limits.workers
         """Workers that may be given a job."""
         self._queue: FairQueue[_Turn | QueuedTask] = FairQueue()
         self._slow = SlowKeys()
         self._is_dispatching = False
-        self.idle: list[WorkerProcess] = []
-        self._workers: set[WorkerProcess] = set()
         self._runs: dict[bytes, _Run] = {}
         self._tasks: dict[bytes, QueuedTask] = {}
         """Tasks without an answer, by the encoded job."""
@@ -88,26 +88,8 @@ class TracePool:
         self._arrays: set[asyncio.Task[None]] = set()
         self._short: Counter[Hashable] = Counter()
         """Weight of the short tasks for which each key's requests wait."""
-        self._retiring: set[asyncio.Task[None]] = set()
         self.requests: dict[Hashable, Counter[Hashable]] = defaultdict(Counter)
         self.spooled = spooled or limits.spool_count()
-        self.lost_workers = 0
-        """Workers that died during a job, except those killed here or at their memory
-        limit."""
-
-    @property
-    def pids(self) -> list[int]:
-        """The process ids of the workers."""
-        return [worker.pid for worker in self._workers if worker.pid is not None]
-
-    @property
-    def executing(self) -> list[int]:
-        """The process ids of the workers that execute a task at this moment."""
-        return [
-            worker.pid
-            for worker in self._workers
-            if worker.pid is not None and worker.executing is not None
-        ]
 
     async def trace(
         self,
@@ -211,10 +193,7 @@ class TracePool:
         await asyncio.gather(*running, return_exceptions=True)
         for queued in list(self._tasks.values()):
             self._finish(queued, asyncio.CancelledError())
-        await asyncio.gather(*self._retiring, return_exceptions=True)
-        self.idle.clear()
-        for worker in list(self._workers):
-            await self._end(worker)
+        await self.workers.close()
 
     async def _join(self, job: TraceJob, key: Hashable) -> Spool:
         timeout = min(max(job.timeout, 0.0), self._limits.seconds)
@@ -249,7 +228,7 @@ class TracePool:
         try:
             # Opened before a worker is taken, so that a full disk loses no worker.
             spool = Spool(self._limits.spool_folder)
-            worker = await self._worker()
+            worker = await self.workers.take()
             begun = time.monotonic()
             async with asyncio.timeout(self._limits.seconds):
                 kind, rest = await worker.execute(job, spool.descriptor, timeout)
@@ -260,11 +239,11 @@ class TracePool:
             raise ExecutionTimedOut from None
         except WorkerDied:
             assert worker is not None
-            raise await self._error_of_dead_worker(worker) from None
+            raise await self.workers.error_of_dead(worker) from None
         finally:
             now = time.monotonic()
             self._slow.note(key, now - begun, now)
-            self._release_worker(worker, is_well)
+            self.workers.release(worker, is_well)
         if kind != wire.DONE:
             raise self._failure(kind, rest)
         (spool.size,) = LENGTH.unpack(rest)
@@ -367,7 +346,7 @@ class TracePool:
             self._conclude(task, worker, kind, gas_used, rest)
 
         try:
-            worker = await self._worker()
+            worker = await self.workers.take()
             begun = time.monotonic()
             descriptor = self._spare_spool(worker)
             names = [task.name for task in tasks]
@@ -385,7 +364,7 @@ class TracePool:
             assert worker is not None
             executing = worker.executing
             note(tasks[executing or 0])
-            error = await self._error_of_dead_worker(worker)
+            error = await self.workers.error_of_dead(worker)
             is_timeout = isinstance(error, ExecutionTimedOut)
             self._blame(worker, left, None if is_timeout else error, executing)
         except Exception as error:
@@ -393,7 +372,7 @@ class TracePool:
                 self._finish(task, error)
             left.clear()
         finally:
-            self._release_worker(worker, is_well)
+            self.workers.release(worker, is_well)
         for task in reversed(left.values()):
             self._queue.push_first(task.key, task)
         self._plan()
@@ -459,61 +438,6 @@ class TracePool:
                 if not self._short[waiter.key]:
                     del self._short[waiter.key]
             waiter.answer(outcome, spool, self.spooled)
-
-    async def _error_of_dead_worker(self, worker: WorkerProcess) -> RpcError:
-        """Return the error of a request whose worker has exited during the job."""
-        pid, status = worker.pid, await worker.kill()
-        if status == wire.OUT_OF_MEMORY_STATUS:
-            logger.warning("trace worker %s exceeded its memory limit", pid)
-            return ExecutionTimedOut()
-        self.lost_workers += 1
-        logger.error("trace worker %s died (status %s)", pid, status)
-        return InternalError()
-
-    def _release_worker(self, worker: WorkerProcess | None, is_well: bool) -> None:
-        """Make a worker available to the next job, or kill it.
-
-        A worker that is killed keeps its place until it has exited. The request does
-        not wait for that, because a low-priority process may take seconds to exit on a
-        busy machine.
-        """
-        if worker is not None and not is_well:
-            task = asyncio.create_task(self._retire(worker))
-            self._retiring.add(task)
-            task.add_done_callback(self._retiring.discard)
-            return
-        if worker is not None:
-            self.idle.append(worker)
-        self._free_place()
-
-    async def _retire(self, worker: WorkerProcess) -> None:
-        try:
-            await self._end(worker)
-        finally:
-            self._free_place()
-
-    async def _worker(self) -> WorkerProcess:
-        """Return an idle worker, started if needed."""
-        while self.idle:
-            worker = self.idle.pop()
-            if worker.is_alive:
-                return worker
-            await self._end(worker)
-        worker = WorkerProcess(self._settings)
-        self._workers.add(worker)
-        try:
-            await worker.start()
-        except BaseException as error:
-            await self._end(worker)
-            if isinstance(error, WorkerDied | TimeoutError | OSError):
-                logger.error("a trace worker did not start: %r", error)
-                raise ServiceUnavailable from error
-            raise
-        return worker
-
-    async def _end(self, worker: WorkerProcess) -> None:
-        self._workers.discard(worker)
-        await worker.kill()
 
     def _failure(self, kind: bytes, rest: bytes) -> RpcError:
         if kind == wire.FAILED:

@@ -284,9 +284,9 @@ def test_blob_transactions_are_counted_and_not_listed(node, blocks):
 
 def test_proofs_of_blobs_are_verified_in_a_worker_process_before_the_account(node):
     raw, text = INVALID_CELL_PROOFS["one wrong proof"]
-    assert node.running.service.tracing.pids == []
+    assert node.running.service.tracing.workers.pids == []
     assert node.refusal(raw) == text
-    assert len(node.running.service.tracing.pids) == 1
+    assert len(node.running.service.tracing.workers.pids) == 1
     assert node.refusal(VALID_PROOFS["version 1"]).startswith(
         "insufficient funds for gas * price + value: balance 0"
     )

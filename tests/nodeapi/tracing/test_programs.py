@@ -86,9 +86,9 @@ def test_who_does_not_end_is_stopped_and_the_worker_goes_on(
         first, second, third = await trace(pool, network_id, source, timeout=2.0)
         assert second == {"txHash": HASHES[1], "error": "execution timeout"}
         assert (first["result"], third["result"]) == ([0, WORD], [2, WORD])
-        (pid,) = pool.pids
+        (pid,) = pool.workers.pids
         assert len(await trace(pool, network_id, "opcountTracer")) == 3
-        assert pool.pids == [pid]
+        assert pool.workers.pids == [pid]
 
     run(test, LIMITS)
 
@@ -98,7 +98,7 @@ def test_who_can_not_be_stopped_goes_with_the_worker(network_id: int) -> None:
 
     async def test(pool: TracePool) -> None:
         assert len(await trace(pool, network_id, "noopTracerLegacy")) == 3
-        (pid,) = pool.pids
+        (pid,) = pool.workers.pids
         stubborn = (
             "const a = Array.from({ length: 1e6 }, (_, i) => i % 7);"
             " while (true) a.sort();"
@@ -106,6 +106,6 @@ def test_who_can_not_be_stopped_goes_with_the_worker(network_id: int) -> None:
         with pytest.raises(ExecutionTimedOut):
             await trace(pool, network_id, only_second(stubborn), timeout=0.2)
         assert len(await trace(pool, network_id, "noopTracerLegacy")) == 3
-        assert pid not in pool.pids
+        assert pid not in pool.workers.pids
 
     run(test, LIMITS)

@@ -249,7 +249,7 @@ def test_a_worker_that_dies_costs_one_task(network: int) -> None:
         endless = call(network, LOOP, gas_cap=2**60, timeout=9.0)
         others = [call(network, SLOT, slot) for slot in range(1, 9)]
         asked = [pool.run(job, "key") for job in (endless, *others)]
-        (worker,) = await until(lambda: pool.executing)
+        (worker,) = await until(lambda: pool.workers.executing)
         await until_busy(worker)
         os.kill(worker, signal.SIGKILL)
         assert worker == pid
@@ -257,7 +257,7 @@ def test_a_worker_that_dies_costs_one_task(network: int) -> None:
             await asked.pop(0)
         found = [(await each).result for each in asked]
         assert found == [word(slot + 7) for slot in range(1, 9)]
-        assert pool.lost_workers == 1
+        assert pool.workers.lost == 1
 
     run(test, LIMITS)
 
@@ -272,7 +272,7 @@ def test_tasks_survive_any_number_of_others_that_cost_a_worker(network: int) -> 
         asked = [pool.run(job, "key") for job in (*endless, call(network, SLOT, 1))]
         killed: list[int] = []
         for each in asked[:3]:
-            (worker,) = await until(lambda: {*pool.executing} - {*killed})
+            (worker,) = await until(lambda: {*pool.workers.executing} - {*killed})
             await until_busy(worker)
             os.kill(worker, signal.SIGKILL)
             killed.append(worker)
@@ -395,7 +395,7 @@ def test_a_key_with_slow_tasks_leaves_a_worker_to_the_others(network: int) -> No
         ended: list[object] = []
         for each in slow:
             each.when_done(ended.append)
-        await until(lambda: pool.executing)
+        await until(lambda: pool.workers.executing)
         assert (await pool.run(call(network, SLOT, 2), "quick")).result == word(9)
         assert not ended
         for each in slow:

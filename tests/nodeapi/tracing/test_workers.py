@@ -93,13 +93,13 @@ def test_a_worker_that_was_killed_is_an_internal_error_and_replaced(
         other = asyncio.create_task(answer(pool, job(network_id, GREETINGS), "other"))
         with pytest.raises(InternalError):
             await running
-        assert pool.lost_workers == 1
+        assert pool.workers.lost == 1
         assert f"trace worker {pid} died (status -9)" in caplog.text
         assert len(await other) == 3
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
         (idle,) = children()
         os.kill(idle, signal.SIGKILL)
-        await until(lambda: not pool.idle[0].is_alive)
+        await until(lambda: not pool.workers.idle[0].is_alive)
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
 
     run(test, LIMITS)
@@ -120,7 +120,7 @@ def test_a_worker_that_eats_memory_is_replaced(network_id: int) -> None:
         (pid,) = children()
         with pytest.raises(ExecutionTimedOut):
             await pool.trace(job(network_id, DEEP), "key")
-        assert pool.lost_workers == 0
+        assert pool.workers.lost == 0
         await until(lambda: not children())
         assert len(await answer(pool, job(network_id, GREETINGS))) == 3
         assert children() != [pid]
@@ -174,9 +174,9 @@ def test_a_worker_goes_with_the_service(network_id: int) -> None:
             job = TraceJob(network_id={network_id}, block_hash={LOOP!r},
                            tracer=StructLogOptions(), timeout=60)
             task = asyncio.create_task(pool.trace(job, 0))
-            while not pool.pids:
+            while not pool.workers.pids:
                 await asyncio.sleep(0.01)
-            print(*pool.pids, flush=True)
+            print(*pool.workers.pids, flush=True)
             await task
 
         asyncio.run(main())
