@@ -25,8 +25,8 @@ _SLOW_AT_ONCE = 8
 _LONG_ERROR_BYTES = 2**12
 """Longer errors count as part of the response. They contain data, such as a revert's."""
 
-_Started = tuple[Call, Later[Any]]
-"""A call and the outcome of its handler."""
+_Started = tuple[Call, Later[Any] | None]
+"""A call and the outcome of its handler. None: it starts after the calls before it."""
 
 
 class Batches:
@@ -94,6 +94,8 @@ class Batches:
             deadline = started + self._patience([call for call, _ in portion])
             is_late = await _wait(portion, deadline, gone)
             for call, outcome in portion:
+                if outcome is None:
+                    outcome = await _in_turn(call, left_bytes, deadline, context, gone)
                 value = self._value(call, outcome, left_bytes, context)
                 if type(value) is Stream:
                     value = await self._read(call, value, left_bytes, deadline, context)
@@ -177,11 +179,28 @@ class Batches:
         return b""
 
 
-def _start(call: Call, context: Context) -> Later[Any]:
-    """Start a call of a batch, unless it was rejected."""
+def _start(call: Call, context: Context) -> Later[Any] | None:
+    """Start a call of a batch, unless it was rejected or depends on the room left."""
     if call.error is not None or call.method is None:
         return Later.failed(call.error or InternalError())
+    if call.method.takes_room:
+        return None
     return call.method.start(context, call.arguments)
+
+
+async def _in_turn(
+    call: Call, room: int, deadline: float, context: Context, gone: Gone
+) -> Later[Any]:
+    """Execute a call that depends on the room left.
+
+    room: bytes left in the response. deadline: the event loop's time.
+    Raises: CallerGone.
+    """
+    if room < 0 or call.method is None:
+        return Later.failed(ResponseTooLarge())
+    outcome = call.method.start(context, (*call.arguments, room))
+    await _wait([(call, outcome)], deadline, gone)
+    return outcome
 
 
 async def _wait(portion: Sequence[_Started], deadline: float, gone: Gone) -> bool:
@@ -190,7 +209,11 @@ async def _wait(portion: Sequence[_Started], deadline: float, gone: Gone) -> boo
     Cancels the pending calls at the deadline. deadline: the event loop's time.
     Raises: CallerGone.
     """
-    pending = [each for each in portion if not each[1].is_done]
+    pending = [
+        (call, outcome)
+        for call, outcome in portion
+        if outcome is not None and not outcome.is_done
+    ]
     if not pending:
         return asyncio.get_running_loop().time() >= deadline
     done = when_all_done([outcome for _, outcome in pending])

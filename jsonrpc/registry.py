@@ -33,6 +33,8 @@ class Method:
     capability: required of the caller, or None.
     is_slow: whether it has a longer timeout, while the caller is connected.
     needs_socket: whether it works on a WebSocket only.
+    takes_room: whether the handler has an optional last argument `room`, the bytes that
+        the result may have. In a batch, such calls are executed one after the other.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Method:
     capability: str | None
     is_slow: bool
     needs_socket: bool = False
+    takes_room: bool = False
 
     def start(self, context: object, arguments: Sequence[Any]) -> Later[Any]:
         """Call the handler and return its result, complete if no I/O is needed.
@@ -92,6 +95,7 @@ class MethodRegistry:
         capability: str | None = None,
         is_slow: bool = False,
         needs_socket: bool = False,
+        takes_room: bool = False,
     ) -> Callable[[HandlerT], HandlerT]:
         """Register the decorated function under a name."""
 
@@ -109,6 +113,7 @@ class MethodRegistry:
                 capability=capability,
                 is_slow=is_slow,
                 needs_socket=needs_socket,
+                takes_room=takes_room,
             )
             return handler
 

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
+from jsonrpc.stream import ResultTooLarge, Stream
 from networks.directory import NetworkView
 from nodeapi.errors.logs import FilterNotFound
 from nodeapi.filters.changes import ChainMoved, changed_logs
@@ -29,7 +30,7 @@ _ATTEMPTS = 5
 POLL_BYTES = 2**23
 """Size of an answer at which the logs of further blocks are left to the next poll."""
 
-_ADVICE = "poll more often, or request fewer logs"
+_ADVICE = "poll this filter in a request of its own"
 
 
 class Filters:
@@ -108,6 +109,7 @@ class Filters:
         name: str,
         select: Callable[[dict[str, Any]], LogSelection],
         owner: Hashable,
+        room: int,
     ) -> Answer:
         """Return an array of the events since the last poll, and advance the filter.
 
@@ -115,20 +117,34 @@ class Filters:
 
         select: its errors are raised.
         owner: the account that a long result counts for until it has been read.
+        room: bytes that the array may have. The filter does not advance beyond events
+            that do not fit.
 
-        Raises: FilterNotFound; Unavailable; LogSearchTimedOut; TooManyRelayedCalls.
+        Raises: FilterNotFound; Unavailable; LogSearchTimedOut; TooManyRelayedCalls;
+            ResultTooLarge.
         """
         for _ in range(_ATTEMPTS):
             old, state = await self._read(network, key_id, name)
             spool = Spool(SHORT_BYTES, self._spooled, owner)
             try:
+                kept = state
                 if state.kind == PENDING:
-                    state = await self._write_pending(spool, network, key_id, state)
-                else:
-                    state = await self._write_changes(
-                        spool, network, state, select, owner
+                    after, kept = await self._write_pending(
+                        spool, network, key_id, state
                     )
-                if await self._storage.replace(key_id, name, old, state.encode()):
+                else:
+                    after = await self._write_changes(
+                        spool, network, state, select, owner, room
+                    )
+                is_too_large = spool.size > room
+                new = kept if is_too_large else after
+                is_replaced = await self._storage.replace(
+                    key_id, name, old, new.encode()
+                )
+                if is_too_large and is_replaced:
+                    raise ResultTooLarge(spool.size, room, _ADVICE)
+                # Events that left the state as it was are in no other answer.
+                if is_replaced or (after == state and not is_too_large):
                     return spool.answer(_ADVICE)
             except ChainMoved:
                 pass
@@ -140,11 +156,14 @@ class Filters:
 
     async def _write_pending(
         self, spool: Spool, network: NetworkView, key_id: int, state: FilterState
-    ) -> FilterState:
-        """Write the array of new pending transactions, and return the state after them."""
-        found, state = await self._pending.changes(network, state, key_id)
-        spool.write(b"[" + b",".join(found) + b"]")
-        return state
+    ) -> tuple[FilterState, FilterState]:
+        """Write the array of new pending transactions.
+
+        Returns: the state after them, and the state if they are not reported.
+        """
+        changes = await self._pending.changes(network, state, key_id)
+        spool.write(b"[" + b",".join(changes.found) + b"]")
+        return changes.after, changes.kept
 
     async def _write_changes(
         self,
@@ -153,6 +172,7 @@ class Filters:
         state: FilterState,
         select: Callable[[dict[str, Any]], LogSelection],
         owner: Hashable,
+        room: int,
     ) -> FilterState:
         """Write the array of blocks or logs, and return the state after them."""
         changes = await self._store.changes_since(
@@ -170,7 +190,7 @@ class Filters:
         else:
             selection = select(state.criteria or {})
             newest = await self._write_logs(
-                spool, network.id, changes, selection, owner
+                spool, network.id, changes, selection, owner, room
             )
         number, block_hash = newest
         return replace(state, number=number, block_hash="0x" + block_hash.hex())
@@ -182,25 +202,32 @@ class Filters:
         changes: BlockChanges,
         selection: LogSelection,
         owner: Hashable,
+        room: int,
     ) -> BlockId:
         """Write the array of changed logs, and return the block up to which it reaches.
 
-        An array that is too long ends before the newest block.
+        An array that is too long ends before the newest block. It is larger than `room`
+        only if the logs up to the first possible end are.
         """
         merged = MergedArray(spool)
-        newest = changes.newest
+        reached: BlockId | None = None
         changed = changed_logs(
             *(self._store, network_id, changes),
             *(selection.wanted, selection.selects, owner),
         )
         async with aclosing(changed):
             async for logs, block in changed:
-                await merged.add(logs)
-                if block is not None and spool.size >= POLL_BYTES:
-                    newest = block
+                if reached and spool.size + _size(logs) > room:
+                    await _discard(logs)
                     break
+                await merged.add(logs)
+                reached = block or reached
+                if block and spool.size >= POLL_BYTES:
+                    break
+            else:
+                reached = changes.newest
         merged.close()
-        return newest
+        return reached or changes.newest
 
     async def _at_head(self, network: NetworkView, kind: str) -> FilterState:
         """Return the state of a filter that begins after the head."""
@@ -229,3 +256,12 @@ class Filters:
         if state.network_id != network.id:
             raise FilterNotFound
         return found, state
+
+
+def _size(logs: Answer) -> int:
+    return logs.size if isinstance(logs, Stream) else len(logs)
+
+
+async def _discard(logs: Answer) -> None:
+    if isinstance(logs, Stream):
+        await logs.aclose()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from networks.directory import NetworkView, UpstreamView
@@ -32,8 +33,25 @@ are left out."""
 MAX_BYTES = 32 * 2**20
 """Maximum size of an upstream's response."""
 
+MAX_UNREAD = 10_000
+"""Maximum number of an upstream's hashes that are kept for a later answer, 0.7 MB."""
+
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 _FAILURES = (UpstreamError, UpstreamUnavailable, TimeoutError)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChanges:
+    """New pending transactions.
+
+    found: hashes or transaction objects, as JSON.
+    after: the filter's state once they are reported.
+    kept: its state if they are left to a later answer.
+    """
+
+    found: list[bytes]
+    after: FilterState
+    kept: FilterState
 
 
 class PendingFilters:
@@ -66,11 +84,11 @@ class PendingFilters:
 
     async def changes(
         self, network: NetworkView, state: FilterState, payer: int
-    ) -> tuple[list[bytes], FilterState]:
-        """Return the new hashes or transaction objects as JSON, and the new state.
+    ) -> PendingChanges:
+        """Return the new hashes or transaction objects.
 
-        If the upstream does not have the filter any more, the list is empty and the
-        state has another filter.
+        If the upstream does not have the filter any more, none are found and the states
+        have another filter.
 
         Raises: Unavailable.
         """
@@ -91,7 +109,7 @@ class PendingFilters:
 
     async def _upstream_changes(
         self, network: NetworkView, state: FilterState
-    ) -> tuple[list[bytes], FilterState]:
+    ) -> PendingChanges:
         client = next(
             (
                 client
@@ -102,30 +120,44 @@ class PendingFilters:
         )
         if client is not None and state.upstream_filter is not None:
             with suppress(*_FAILURES):
-                return await self._poll(client, state), state
-        return [], await self._open(network, state)
+                # An upstream reports its events once. So they are kept here if unread.
+                hashes = state.unread or await self._poll(client, state)
+                if state.is_full:
+                    found = await self._objects(client, hashes)
+                else:
+                    found = [b'"%s"' % each.encode() for each in hashes]
+                after = replace(state, unread=()) if state.unread else state
+                kept = replace(state, unread=hashes[:MAX_UNREAD])
+                return PendingChanges(found, after, kept)
+        state = await self._open(network, state)
+        return PendingChanges([], state, state)
 
     async def _local_changes(
         self, network: NetworkView, state: FilterState
-    ) -> tuple[list[bytes], FilterState]:
+    ) -> PendingChanges:
         added = await self._arrivals.after(network.id, state.number, MAX_OBJECTS)
         if not added:
-            return [], state
+            return PendingChanges([], state, state)
         found = [each.document if state.is_full else each.hash for each in added]
-        return found, replace(state, number=added[-1].number)
+        after = replace(state, number=added[-1].number)
+        return PendingChanges(found, after, state)
 
-    async def _poll(self, client: UpstreamClient, state: FilterState) -> list[bytes]:
+    async def _poll(self, client: UpstreamClient, state: FilterState) -> list[str]:
+        """Return the hashes that an upstream reports."""
         async with asyncio.timeout(CALL_SECONDS):
             found = await client.call(
                 "eth_getFilterChanges", state.upstream_filter, max_bytes=MAX_BYTES
             )
-        hashes = [
+        return [
             each
             for each in found or ()
             if isinstance(each, str) and _HASH.fullmatch(each)
         ]
-        if not state.is_full:
-            return [b'"%s"' % each.encode() for each in hashes]
+
+    async def _objects(
+        self, client: UpstreamClient, hashes: Sequence[str]
+    ) -> list[bytes]:
+        """Return the transactions that are still pending, as JSON."""
         async with asyncio.timeout(CALL_SECONDS):
             objects: list[Any] = await client.batch(
                 [("eth_getTransactionByHash", [h]) for h in hashes[:MAX_OBJECTS]],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ class FilterState:
     is_full: whether transaction objects are returned instead of hashes, for PENDING.
     upstream_id, upstream_filter: the filter at an upstream, for PENDING. None: there is
         none yet.
+    unread: hashes that the upstream has reported, but that no answer had room for.
     """
 
     network_id: int
@@ -33,6 +35,7 @@ class FilterState:
     is_full: bool = False
     upstream_id: int | None = None
     upstream_filter: str | None = None
+    unread: Sequence[str] = ()
 
     def encode(self) -> bytes:
         """Return the state as JSON."""

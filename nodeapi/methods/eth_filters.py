@@ -5,6 +5,7 @@ Source: go-ethereum eth/filters/api.go; eth/filters/filter_system.go, SubscribeL
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import Any
 
@@ -92,15 +93,20 @@ async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
     summary="Returns the logs, blocks or transactions since the last call with this "
     "filter.",
     credits=5,
+    takes_room=True,
 )
-async def get_filter_changes(context: Context, name: str) -> Answer:
+async def get_filter_changes(
+    context: Context, name: str, room: int = sys.maxsize
+) -> Answer:
     """Return new logs, hashes or transactions, and logs that were removed since.
 
-    Fails with FilterNotFound, ContractNotAllowed or LogSearchTimedOut.
+    room: bytes that the result may have. Events that do not fit are left to later calls.
+
+    Fails with FilterNotFound, ContractNotAllowed, LogSearchTimedOut or ResultTooLarge.
     """
     return await _filters(context).poll(
         *(context.network, context.payer, name),
-        *(partial(_selection, context), context.grant.owner_id),
+        *(partial(_selection, context), context.grant.owner_id, room),
     )
 
 

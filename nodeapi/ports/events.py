@@ -58,6 +58,7 @@ class Filters(Protocol):
         name: str,
         select: Callable[[dict[str, Any]], LogSelection],
         owner: Hashable,
+        room: int,
     ) -> Answer:
         """Return an array of the events since the last poll, and advance the filter.
 
@@ -65,6 +66,7 @@ class Filters(Protocol):
 
         select: returns which logs a filter reports, from its criteria. Its errors are
             raised.
+        room: bytes that the array may have.
 
-        Raises: FilterNotFound; Unavailable; LogSearchTimedOut.
+        Raises: FilterNotFound; Unavailable; LogSearchTimedOut; ResultTooLarge.
         """

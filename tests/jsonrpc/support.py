@@ -126,6 +126,18 @@ def big(context: Caller, size: int) -> bytes:
     return b'"' + b"x" * (size - 2) + b'"'
 
 
+@registry.method(
+    "fill",
+    params=[Param("size", number)],
+    result={},
+    summary="Returns as much as fits.",
+    takes_room=True,
+)
+async def fill(context: Caller, size: int, room: int = 1000) -> bytes:
+    await asyncio.sleep(0)
+    return big(context, min(size, room))
+
+
 @registry.method("never", result={}, summary="Does not return.")
 async def never(context: Caller) -> bytes:
     await asyncio.Event().wait()

@@ -374,6 +374,21 @@ def test_rest_of_a_batch_is_refused_once_the_response_is_full():
     ]
 
 
+def test_calls_that_take_room_get_what_the_calls_before_have_left():
+    calls = [("fill", 5000), ("big", 700), ("fill", 200), ("fill", 5000), ("big", 99)]
+    calls += [("fill", 5000)]
+    batch = [call(*each, call_id=i) for i, each in enumerate(calls)]
+    answers = told(batch[1:], Limits(response_bytes=1000))
+    assert [len(each.get("result", "")) + 2 for each in answers[:4]] == [
+        *(700, 200, 100, 99)
+    ]
+    assert answers[4] == error(-32003, "response too large", call_id=5)
+    assert len(told(batch[0])["result"]) + 2 == 1000  # alone: the default
+    never = [call("never", call_id=0), call("fill", 5, call_id=1)]
+    answers = told(never, Limits(seconds=0.05))
+    assert answers[1] == error(-32002, "request timed out", call_id=1)
+
+
 def test_long_errors_fill_the_response_of_a_batch_as_well():
     registry = support.MethodRegistry()
 

@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 
 from evm.blocks import Block
+from jsonrpc.stream import ResultTooLarge
 from keys.services import set_allowlist
 from networks.models import Network
 from networks.services import add_upstream
@@ -236,7 +237,7 @@ def test_pending_transactions_of_an_upstream_are_reported(
             return await service.filters.add_pending(view, 7, is_full=False)
 
         name = running.ask(add)
-        poll = (service.filters.poll, view, 7, name, everything, 7)
+        poll = (service.filters.poll, view, 7, name, everything, 7, 2**30)
         assert orjson.loads(running.ask(*poll)) == hashes[:2]
         # The upstream has lost the filter: the next poll creates another one.
         upstream.methods["eth_getFilterChanges"] = refuse(-32000, "filter not found")
@@ -244,6 +245,12 @@ def test_pending_transactions_of_an_upstream_are_reported(
         upstream.methods["eth_getFilterChanges"] = hashes[2:]
         assert orjson.loads(running.ask(*poll)) == hashes[2:]
         assert upstream.count("eth_newPendingTransactionFilter") == 2
+        # The upstream reports them once, so they are kept if they do not fit.
+        with pytest.raises(ResultTooLarge):
+            running.ask(*poll[:-1], 10)
+        upstream.methods["eth_getFilterChanges"] = hashes[:1]
+        assert orjson.loads(running.ask(*poll)) == hashes[2:]
+        assert orjson.loads(running.ask(*poll)) == hashes[:1]
         monkeypatch.setattr(calls_in_flight, "MAX_CALLS_OF_KEY", 0)
         for call in (poll, (add,)):
             with pytest.raises(TooManyRelayedCalls):
@@ -348,12 +355,50 @@ def test_long_answer_is_continued_by_the_next_poll(
         assert orjson.loads(running.ask(*poll)) == []
 
 
-def polling(running: Serving) -> tuple[Any, ...]:
-    """Create a filter of all logs, and return the call that polls it."""
+def test_events_without_room_in_their_batch_are_left_to_the_next_poll(
+    tokens: Tokens,
+) -> None:
+    env = {"NODEAPI_MAX_BATCH_RESPONSE_BYTES": "2000"}
+    with live_service(env=env) as live, live.api("net") as api:
+        logs, blocks = api.result("eth_newFilter", {}), api.result("eth_newBlockFilter")
+        added = tokens.grow(tokens.chain, 3, amount=5)
+        follow([api], added)
+        polls = [request("eth_getFilterChanges", name) for name in (logs, blocks)]
+        long = request("eth_getBlockByNumber", "latest", True)
+        answers = api.send([long, long, *polls]).json()
+        assert [each["error"]["message"] for each in answers[-2:]] == 2 * [
+            "response too large"
+        ]
+        found = []
+        while len(found) < 6:  # the logs of a block fit, those of all blocks do not
+            answer, _ = api.send([polls[0], request("eth_chainId")]).json()
+            assert amounts(answer["result"]) == [(5, False)] * 2
+            found += answer["result"]
+        span = {"fromBlock": hex(added[0].header.number)}
+        assert found == api.result("eth_getLogs", span)
+        hashes = [text(block.header.hash) for block in added]
+        assert api.result("eth_getFilterChanges", blocks) == hashes
+
+
+def test_filter_stays_before_logs_that_do_not_fit(tokens: Tokens) -> None:
+    with serving() as running:
+        poll = polling(running)
+        take_over(running, tokens.grow(tokens.chain, 2, amount=9))
+        for _ in range(2):
+            with pytest.raises(ResultTooLarge, match="there is room for 100; "):
+                running.ask(*poll[:-1], 100)
+        assert amounts(orjson.loads(running.ask(*poll))) == [(9, False)] * 4
+
+
+def polling(running: Serving, room: int = 2**30) -> tuple[Any, ...]:
+    """Create a filter of all logs, and return the call that polls it.
+
+    room: bytes that the answer may have.
+    """
     service = running.service
     (network,) = service.directory.all()
     name = running.ask(service.filters.add_logs, network, 7, {"topics": []})
-    return service.filters.poll, network, 7, name, everything, 7
+    return service.filters.poll, network, 7, name, everything, 7, room
 
 
 def take_over(running: Serving, blocks: Sequence[Block]) -> None:

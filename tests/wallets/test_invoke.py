@@ -21,6 +21,7 @@ from tests.support.wallet import A1, A2, BY_USER, M0, UNAUTHORIZED, Rig, Socket
 from wallets import internal_key
 from wallets.context import Context
 from wallets.errors import InternalError, Unauthorized
+from wallets.methods import invoke
 from wallets.methods.invocation import Invocation
 from wallets.methods.outer import answer
 from wallets.permissions import Group
@@ -308,6 +309,19 @@ def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(
         withdraw_entitlement(entitlement=entitlement)
     rig.settle()
     assert refusal(rig, *trace) == UNAUTHORIZED
+
+
+def test_poll_gets_as_much_room_as_a_result_may_have(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+):
+    rig.create("eip155:1")
+    name = called(rig, "eip155:1", "eth_newBlockFilter")
+    monkeypatch.setattr(invoke, "MAX_RESULT_BYTES", 1)
+    params = rig.invoke("eip155:1", "eth_getFilterChanges", name)
+    error = rig.error(rig.s1, INVOKE, params)
+    assert error.message.startswith("response too large: the result has 2 bytes, ")
+    monkeypatch.undo()
+    assert called(rig, "eip155:1", "eth_getFilterChanges", name) == []
 
 
 def test_subscriptions_are_the_sockets(rig: Rig):

@@ -163,6 +163,8 @@ async def _call(
     arguments = method.signature.decode(params)
     try:
         async with asyncio.timeout(_seconds(method, target)):
+            if method.takes_room:
+                arguments = [*arguments, MAX_RESULT_BYTES]
             value = await method.start(target, arguments)
             if isinstance(value, Stream):
                 return await _whole(value)
