@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 MINIMUM_BLOB_BASE_FEE = 1
 """Wei per blob gas."""
 RESERVE_EXECUTION_GAS_PER_BLOB = 8192
-"""Execution gas whose price a blob's should not undercut, from Osaka on."""
+"""A blob should not cost less than this execution gas, from Osaka on (EIP-7918)."""
 
 
 def blob_base_fee(excess_blob_gas: int, update_fraction: int) -> int:
-    """Return the price in wei per blob gas: e ** (excess / fraction), by integers.
+    """Return the wei per blob gas: e ** (excess / fraction), in integer arithmetic.
 
     Source: https://eips.ethereum.org/EIPS/eip-4844 `fake_exponential`
     """

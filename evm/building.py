@@ -44,7 +44,7 @@ class InvalidAttributes(Exception):
 
 
 class TransactionRefused(Exception):
-    """Raised when a transaction is invalid at its place. `str` is geth's text.
+    """Raised when a transaction is invalid at its position. `str` is geth's text.
 
     is_outdated: whether its nonce was used before.
     """
@@ -56,7 +56,7 @@ class TransactionRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a consensus client decides about a block.
+    """The values of a block that the consensus client sets.
 
     withdrawals: None before Shanghai. beacon_root: None before Cancun.
     """
@@ -135,7 +135,7 @@ def draft_header(parent: Header, fork: Fork, attributes: Attributes) -> Header:
 
 
 class BlockBuilding:
-    """A block in the making: transactions are added one by one."""
+    """A block that is being built. Transactions are added one by one."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class BlockBuilding:
         return Built(block, outcome, self._fees)
 
     def _check(self, transaction: Transaction) -> None:
-        """Check a transaction at its place. Raises: TransactionRefused."""
+        """Check a transaction at its position. Raises: TransactionRefused."""
         fork, world, sender = self.fork, self._world, transaction.sender
         if transaction.type not in fork.transaction_types:
             raise TransactionRefused("transaction type not supported")

@@ -52,7 +52,7 @@ class Call:
         self._operands = 7 if self._has_value else 6
 
     def __call__(self, computation: Any) -> None:
-        """Run the instruction. Raises: VMError as it fails."""
+        """Run the instruction. Raises: VMError if it fails."""
         frame, message = computation, computation.msg
         operands = frame.stack_pop_ints(self._operands)
         target = (operands[1] & ADDRESS_MASK).to_bytes(20, "big")
@@ -93,7 +93,7 @@ class Call:
 
     @staticmethod
     def _refuse(frame: Any, gas: int) -> None:
-        """Return the gas of a call that the depth or the balance forbids."""
+        """Fail a call beyond the depth limit or the balance, and return its gas."""
         frame.return_data = b""
         frame.return_gas(gas)
         frame.stack_push_int(0)

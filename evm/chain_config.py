@@ -123,7 +123,7 @@ class ChainConfig:
     dao_fork_block: int | None
     supports_dao_fork: bool
     unknown_forks: tuple[UnknownFork, ...] = ()
-    """Those that this version can't execute."""
+    """Scheduled forks that this version can't execute."""
     merge_netsplit_block: int | None = None
     """A block after the merge at which peers separate, or None."""
 
@@ -298,7 +298,7 @@ def _unknown_forks(config: Mapping[str, Any]) -> tuple[UnknownFork, ...]:
 
 
 def _lacks_blob_parameters(key: str, config: Mapping[str, Any]) -> bool:
-    """Return whether a config names the time of a blob-parameter-only fork alone."""
+    """Return whether a config has a blob-parameter-only fork without parameters."""
     name = key.removesuffix("Time")
     if key not in BLOB_PARAMETER_TIMES or name in BLOB_PARAMETER_FORKS:
         return False

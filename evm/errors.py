@@ -59,7 +59,7 @@ class InvalidBlock(Exception):
 
 
 class InvalidTransaction(InvalidBlock):
-    """Raised when a transaction is invalid at its place in its block."""
+    """Raised when a transaction is invalid at its position in its block."""
 
     def __init__(self, index: int, reason: str, header: Header | None = None) -> None:
         """index: the transaction's index in its block, from 0. reason: for the text."""

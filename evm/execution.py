@@ -33,12 +33,12 @@ SYSTEM_CALL_GAS = 30_000_000
 BEACON_ROOTS_ADDRESS = Address(
     bytes.fromhex("000f3df6d732807ef1319fb7b8bb8522d0beac02")
 )
-"""Keeper of parent beacon block roots: https://eips.ethereum.org/EIPS/eip-4788."""
+"""System contract with beacon block roots: https://eips.ethereum.org/EIPS/eip-4788."""
 
 HISTORY_STORAGE_ADDRESS = Address(
     bytes.fromhex("0000f90827f1c53a10cb7a02335b175320002935")
 )
-"""Keeper of parent hashes: https://eips.ethereum.org/EIPS/eip-2935."""
+"""System contract with ancestors' hashes: https://eips.ethereum.org/EIPS/eip-2935."""
 
 GWEI = 10**9
 

@@ -75,7 +75,7 @@ class Fork:
     nonzero_byte_gas: int = 68
     """Intrinsic gas of a byte of data that is not zero."""
     refund_quotient: int = 2
-    """At most this fraction of the gas used is refunded."""
+    """At most the gas used, divided by this number, is refunded."""
     has_selfdestruct_refund: bool = True
     max_init_code_size: int | None = None
     """Bytes. With a limit, each word of init code costs gas (EIP-3860)."""

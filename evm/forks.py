@@ -45,7 +45,7 @@ DAO_REFUND_CONTRACT: bytes = bytes(dao_refund_contract)
 DAO_DRAINED_ACCOUNTS: tuple[bytes, ...] = tuple(
     bytes.fromhex(account[2:]) for account in dao_drain_list
 )
-"""Emptied, before its transactions, in the DAO fork's block."""
+"""Accounts whose balances move in the DAO fork's block, before its transactions."""
 DAO_EXTRA_DATA = b"dao-hard-fork"
 """Extra data that headers must have from the DAO fork's block on if the network
 supports the fork, and must not have if it opposes the fork."""

@@ -6,7 +6,7 @@ from eth.exceptions import OutOfGas, VMError
 
 
 class NonceOverflow(VMError):  # type: ignore[misc]  # py-evm has no types
-    """Raised when a creator's nonce can't be incremented. It gets its gas back."""
+    """Raised when a creator's nonce can't be incremented. The gas is returned."""
 
     burns_gas = False
 
@@ -30,7 +30,7 @@ class ShortOfAccountGas(ShortOfGas):
 
 
 class ShortOfDelegateGas(ShortOfGas):
-    """Raised when a call can't pay for the access of the account's delegate."""
+    """Raised when a call can't pay for the access to the account's delegate."""
 
 
 class ShortOfTransferGas(ShortOfGas):

@@ -40,9 +40,9 @@ _HEX_DIGITS = re.compile(r"(?:0x)?([0-9a-fA-F]*)")
 
 
 EXCESS_BITS = 36
-"""Most bits of the genesis block's excess blob gas. With 2**36, the base fee has
-thousands of digits. Each additional bit doubles the number of digits. Blocks can't
-reach such values."""
+"""Maximum number of bits of the genesis block's excess blob gas. With 2**36, the base
+fee has thousands of digits. Each additional bit doubles the number of digits. Blocks
+can't reach such values."""
 
 
 class GenesisError(ValueError):

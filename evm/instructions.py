@@ -144,7 +144,7 @@ def _exponentiate(byte_gas: int, frame: Any) -> None:
 
 
 def _pay_for_account(frame: Any, address: bytes, reason: str) -> None:
-    """Charge the access of an account (EIP-2929). Raises: OutOfGas."""
+    """Charge the access to an account (EIP-2929). Raises: OutOfGas."""
     state = frame.state
     if state.is_address_warm(address):
         frame.consume_gas(WARM_GAS, reason)

@@ -26,7 +26,7 @@ from evm.transactions import CELLS_PER_BLOB
 
 FIELD_ELEMENTS_PER_BLOB = 4096
 SCALAR_FIELD = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-"""The order of BLS12-381's groups, and the prime that values are below."""
+"""The order of BLS12-381's groups, a prime. Field elements are below it."""
 
 _SCALAR_BYTES = 32
 _WRONG_PROOF = "can't verify opening proof"

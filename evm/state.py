@@ -83,7 +83,7 @@ class WorldState:
         )
 
     def is_address_warm(self, address: bytes) -> bool:
-        """Return whether an access of the account costs no surcharge (EIP-2929)."""
+        """Return whether an access to the account costs no surcharge (EIP-2929)."""
         return self._account_db.is_address_warm(address) or address in self._precompiles
 
     def get_transient_storage(self, address: bytes, slot: int) -> bytes:

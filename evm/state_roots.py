@@ -30,8 +30,9 @@ class StateRoots:
     ) -> None:
         """Start at the parent's state.
 
-        world: on `state`. state: the parent's. trie: the trie at the parent's state,
-            which moves along.
+        world: the block's world, with `state` below it.
+        state: reader of the parent's state.
+        trie: the tries of the parent's state. Each computed root updates them.
         clears_empty_accounts: see `World.changes`.
         """
         self._world = world

@@ -94,9 +94,9 @@ class StateTrie:
     ) -> None:
         """Open the tries at a state.
 
-        state: reader of the same state. It may be moved along with the tries, but need
-            not. It provides an account's storage root before the first change of its
-            storage, and old values, which save reads of leaves.
+        state: reader of the same state. It may be updated together with the tries, but
+            need not be. It provides an account's storage root before the first change
+            of its storage, and old values, which save reads of leaves.
         """
         self._reader = reader
         self._cache = cache

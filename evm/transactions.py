@@ -41,7 +41,7 @@ _LEGACY_OFFSET = 27
 _MAX_NONCE = 2**64 - 1
 
 AccessList = tuple[tuple[Address, tuple[int, ...]], ...]
-"""Addresses, each with the slots that are meant."""
+"""Addresses, each with its slots."""
 
 
 @dataclass(frozen=True, slots=True)

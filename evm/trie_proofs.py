@@ -1,8 +1,8 @@
 """Merkle proofs: the nodes of a trie from its root to a key.
 
-A proof shows the value of a key, or that the trie does not contain the key, to anybody
-who knows the root hash. Nodes shorter than 32 bytes are part of their parent's RLP, and
-are not listed, except for the root.
+A proof shows the value of a key, or that the trie does not contain the key. Only the
+root hash is needed to verify it. Nodes shorter than 32 bytes are part of their parent's
+RLP, and are not listed, except for the root.
 
 Source: Yellow Paper, appendix D; EIP-1186.
 """

@@ -152,8 +152,8 @@ class World:
     def account_has_code_or_nonce(self, address: Address) -> bool:
         """Return whether the address is occupied, so that a creation there fails.
 
-        Storage also occupies an address. Accounts that have storage without code and
-        nonce exist only where no contract is created any more.
+        Storage also occupies an address. Only init code before EIP-161 could leave an
+        account with storage but without nonce and code.
 
         Source: https://eips.ethereum.org/EIPS/eip-684 · eip-7610
         """

@@ -84,8 +84,9 @@ def refuse_all(ids: Iterable[bytes], error: RpcError, site: str) -> list[bytes]:
 def refuse_large_batch(messages: Sequence[object], limit: int) -> Reply:
     """Return a single error with the id of the first call, as geth does.
 
-    limit: most calls of a batch. The search for a call ends after this number of
-        messages, because a body may contain a million messages that are not calls.
+    limit: maximum number of calls in a batch. The search for a call ends after this
+        number of messages, because a body may contain a million messages that are not
+        calls.
     """
     ids = filter(None, map(answerable_id, messages[:limit]))
     call_id = next((i for i in ids if i != NULL), NULL)

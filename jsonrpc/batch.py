@@ -20,7 +20,7 @@ The number is high enough to merge their look-ups. It is low enough to bound wha
 batch reads before its response is found to be full."""
 
 _SLOW_AT_ONCE = 8
-"""Calls of slow methods among them, each of which reads much more."""
+"""Calls of slow methods that are executed concurrently. Each reads much more."""
 
 _LONG_ERROR_BYTES = 2**12
 """Longer errors count as part of the response. They contain data, such as a revert's."""

@@ -90,7 +90,7 @@ async def begin_stream(stream: Stream) -> Stream | bytes:
 
 
 def wants_no_answer(error: Exception, message: object) -> bool:
-    """Return whether an error is not reported: that of a notification or a response.
+    """Return whether an error is not reported: for a notification or a response.
 
     geth ignores incoming messages that are responses as well.
     """

@@ -14,7 +14,7 @@ Handler = Callable[..., Any]
 """Takes the context and the arguments. Returns a value, a `Later`, or a coroutine."""
 
 Encoder = Callable[[Any], bytes]
-"""Makes finished JSON of the value that a handler returned, unless that is a Stream."""
+"""Encodes a handler's value as JSON. It is not called for a `Stream`."""
 
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
@@ -30,11 +30,13 @@ class Method:
 
     result: the schema of the result.
     credits: the cost of a call.
-    capability: required of the caller, or None.
-    is_slow: whether it has a longer timeout, while the caller is connected.
-    needs_socket: whether it works on a WebSocket only.
-    takes_room: whether the handler has an optional last argument `room`, the bytes that
-        the result may have. In a batch, such calls are executed one after the other.
+    capability: what the caller needs permission for, or None.
+    is_slow: whether it has the longer timeout, and is cancelled if the caller
+        disconnects.
+    needs_socket: whether it can only be called on a WebSocket.
+    takes_room: whether the handler has an optional last argument `room`, the maximum
+        number of bytes of the result. In a batch, such calls are executed one after
+        the other.
     """
 
     name: str

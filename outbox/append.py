@@ -50,7 +50,7 @@ def append(stream: str, subject: str = "") -> None:
 
 
 def _publish_appended() -> None:
-    """Publish all that was committed; each entry schedules a call, the first one acts."""
+    """Publish all committed entries. Each entry schedules a call; the first does the work."""
     streams, _appended.streams = _appended.streams, set()
     if streams:
         with connection.cursor() as cursor:

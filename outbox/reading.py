@@ -9,7 +9,7 @@ from postgres.connections import Connections
 from postgres.statement import INT8, TEXT, UUID, Row, Statement, array, read_int8
 
 MAX_BEHIND = 1000
-"""Entries of one stream that are read. A subscriber that is further behind reloads."""
+"""Most entries of a stream that are read. A subscriber further behind reloads."""
 
 _CHANGES = Statement(
     f"""

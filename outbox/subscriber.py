@@ -36,8 +36,11 @@ RETRY_SECONDS = 0.1
 
 FIRST_PAUSE_SECONDS = 0.005
 LAST_PAUSE_SECONDS = 1.0
-"""Shortest and longest pause before a number is looked for again that a message has named
-and the database does not have yet, such as a standby; each is twice the last."""
+"""Shortest and longest pause before a stream is read again for a named number.
+
+A message may name a number that the database, such as a standby, does not have yet.
+Each pause is twice the last.
+"""
 
 MAX_STREAMS = 1000
 """Streams that one statement reads, so that a message never waits long for a poll."""
@@ -238,7 +241,7 @@ class Subscriber:
         except Unavailable as error:
             logger.debug("streams were not read: %s", error)
             self._due |= dict.fromkeys(batch)
-            # A poll that goes on after this began too long ago.
+            # Begin a new poll. This one would only prove an earlier state to be current.
             self._poll_began, self._next_poll = None, 0.0
             await asyncio.sleep(RETRY_SECONDS)
             return
@@ -301,7 +304,7 @@ class Subscriber:
             subscription.is_new = True
 
     def _look_again(self, stream: _Stream) -> None:
-        """Read a stream again soon: a message has named a number that is not here yet."""
+        """Read a stream again soon: a named number is not in the database yet."""
         if stream.pause > LAST_PAUSE_SECONDS:  # there is no such number
             stream.named, stream.pause = 0, FIRST_PAUSE_SECONDS
             return
@@ -312,7 +315,7 @@ class Subscriber:
     # Verification
 
     def _verified(self, began: float) -> None:
-        """Note that all streams were current at a time."""
+        """Record that all streams were current when a poll began."""
         loop = asyncio.get_running_loop()
         ends = began + VERIFIED_SECONDS
         if ends <= loop.time():

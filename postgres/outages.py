@@ -151,7 +151,8 @@ class _SharedReport:
     def end(self) -> float | None:
         """Note that the outage is over.
 
-        Returns: the time of its first report; None if it was not reported, or its end was.
+        Returns: the time of its first report; None if no outage was reported, or if its
+            end was reported already.
         """
         with self._locked() as file:
             last, began = self._read(file)

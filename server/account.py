@@ -46,7 +46,7 @@ class Account:
         self._is_open = False
 
     def open(self) -> bool:
-        """Count the connection for its address. Return False if that has too many."""
+        """Count the connection for its address. Return False if it has too many."""
         address = self._buffer.address = self._owner_of(self._peer)
         if not self._bounds.of_addresses.take(address):
             return False
@@ -62,7 +62,7 @@ class Account:
         Return False if one of them has too many connections.
         """
         if (key == self._key and client == self._client) or not self._is_open:
-            return True  # a key may be looked up for longer than its client waits
+            return True  # the client may disconnect while its key is looked up
         keys, addresses = self._bounds.of_keys, self._bounds.of_addresses
         address = self._owner_of(client)
         if key != self._slot_key and not keys.take(key):

@@ -25,7 +25,7 @@ def owner_of(address: str | None) -> str | None:
     """Return the address for which a client is counted in limits.
 
     It is an IPv4 address itself, or the first address of an IPv6 address's /64 network.
-    None if the text is no address.
+    Returns None if the text is not an address.
     """
     found = read_address(address)
     if isinstance(found, IPv6Address):

@@ -47,7 +47,7 @@ class Bounds:
     of_keys: ConnectionLimit = field(init=False)
     of_addresses: ConnectionLimit = field(init=False)
     owner_of: Callable[[str | None], str | None] = field(init=False)
-    """Returns the owner of an address's connections: of IPv6 the /64."""
+    """Returns the owner of an address's connections: itself, or its /64 in IPv6."""
     disconnected: Counter[str] = field(default_factory=Counter)
     """Clients so far, by the limit: process, key, address, connections, stalled."""
     _logged: int = field(default=0, init=False)

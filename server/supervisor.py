@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 START_PATIENCE_SECONDS = 60
 
 RETRY_SECONDS = 1.0
-"""Pause after a worker that could not be replaced."""
+"""Pause before the next attempt to replace a worker."""
 
 HANG_SECONDS = 5.0
 """Longest time without a heartbeat: ten intervals. No work of a worker blocks the event

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evm.world import World
 
 FAILED = "execution failed"
-"""Error of a failed call whose text was not wanted."""
+"""Error of a failed call for which the caller does not request geth's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evm.world import World
 
 ERROR_RATIO = 0.015
-"""By this part of itself, an estimate may be too high."""
+"""An estimate may be too high by at most this fraction of itself."""
 
 
 class NoEstimate(Exception):
@@ -105,7 +105,7 @@ class GasEstimator:
         return high
 
     def _highest(self, header_gas_limit: int, gas_cap: int) -> int:
-        """Return the highest limit: of the caller, the block, the sender's balance.
+        """Return the highest gas limit to try, by caller, block and sender's balance.
 
         Raises: NoEstimate if the sender can't pay for anything.
         """

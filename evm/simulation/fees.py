@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evm.simulation.block import CallBlock
 
 BASE_FEE_FACTOR = 2
-"""By this factor, the base fee may rise until the call."""
+"""Fees that are filled in allow the base fee to rise by this factor."""
 
 
 def needs_tip(arguments: CallArguments) -> bool:

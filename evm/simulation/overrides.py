@@ -25,7 +25,7 @@ class InvalidOverride(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountOverride:
-    """What is overridden of one account; None if it is kept."""
+    """The new values of one account. None keeps a value."""
 
     nonce: int | None = None
     code: bytes | None = None
@@ -44,7 +44,7 @@ StateOverrides = Mapping[Address, AccountOverride]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockOverrides:
-    """Properties of a block that are overridden; None if kept."""
+    """The new properties of a block. None keeps a property."""
 
     number: int | None = None
     difficulty: int | None = None

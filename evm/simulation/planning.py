@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 MAX_BLOCKS = 256
-"""Most blocks of a simulation, empty ones included."""
+"""Maximum number of blocks of a simulation, empty ones included."""
 MAX_CALLS_IN_BLOCK = 5000
 MAX_CALLS = 10_000
-"""Most calls of all blocks together."""
+"""Maximum number of calls of all blocks together."""
 SECONDS_BETWEEN_BLOCKS = 12
 
 

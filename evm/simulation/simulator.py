@@ -38,7 +38,7 @@ class Base:
     config: ChainConfig
     state: StateReader
     trie: StateTrie
-    """It moves with the simulated blocks."""
+    """The tries after the block. Each simulated block updates them."""
     ancestor_hashes: Iterable[Hash32]
     """From the block's parent on, newest first. They are iterated more than once."""
 

@@ -105,7 +105,7 @@ def call_cost(
 
     geth charges in steps, and stops at the first one that exceeds the remaining gas:
     the account's first access; memory and transfer (in CALL; in all from EIP-7702 on);
-    a new account and the access of the delegate (both from EIP-7702 on).
+    a new account and the access to the delegate (both from EIP-7702 on).
 
     intrinsic: cost of memory, transfer and a new account.
     has_value: CALL and CALLCODE, which have a value operand.
@@ -135,7 +135,7 @@ def call_cost(
 
 
 def access_cost(frame: Any, address: bytes, gas: int) -> int:
-    """Return a call's surcharge for the first access of an account."""
+    """Return a call's surcharge for the first access to an account."""
     if frame.state.is_address_warm(address):
         return 0
     cold = COLD_ACCOUNT_GAS - WARM_GAS
@@ -144,7 +144,7 @@ def access_cost(frame: Any, address: bytes, gas: int) -> int:
 
 
 def delegate_cost(frame: Any, address: bytes) -> int:
-    """Return a call's price for the access of the called account's delegate."""
+    """Return a call's price for the access to the called account's delegate."""
     delegate = delegate_of(frame.state.get_code(address))
     if delegate is None:
         return 0

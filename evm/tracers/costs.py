@@ -167,7 +167,7 @@ def exp_cost(base: int, byte_gas: int) -> Cost:
 
 
 def cold_account_cost(frame: Any, values: Values, gas: int) -> int:
-    """Return the surcharge for the first access of an account (EIP-2929)."""
+    """Return the surcharge for the first access to an account (EIP-2929)."""
     warm = frame.state.is_address_warm(address_of(values[-1]))
     return 0 if warm else COLD_ACCOUNT_GAS - WARM_GAS
 

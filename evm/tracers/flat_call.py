@@ -66,7 +66,7 @@ def flat_call_json(
 ) -> str:
     """Return the tracer's result as JSON.
 
-    precompiles: addresses of the fork.
+    precompiles: addresses of the fork's precompiled contracts.
     place: None to leave out block and transaction, as Parity's replays do.
     """
     entries = flat_entries(top, config, precompiles, place)

@@ -14,7 +14,10 @@ SELECTOR_BYTES = 4
 
 
 def four_byte_json(top: CallFrame, precompiles: Collection[bytes]) -> str:
-    """Return the tracer's result as JSON. precompiles: addresses of the fork."""
+    """Return the tracer's result as JSON.
+
+    precompiles: addresses of the fork's precompiled contracts.
+    """
     counts: Counter[str] = Counter()
     waiting = [top]
     while waiting:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evm.tracers.steps import Step, StepTracer, TracedTransaction
 
 Recorded = Callable[[], bytes]
-"""Returns the JSON of a tracer whose answer is made of records."""
+"""Returns the JSON of a tracer whose result is computed from trace records."""
 
 
 class MuxTracer:

@@ -13,9 +13,9 @@ from evm.tracers.frames import CREATIONS, CallFrame
 CALLER, CALLEE, CREATED = 1, 2, 4
 """Roles, which are combined with `|`.
 
-CALLER: the account called, created or destroyed itself.
-CALLEE: it was called or created, or it was the beneficiary of a SELFDESTRUCT.
-CREATED: it was created, and neither that frame nor one above it failed.
+CALLER: the account made a call, created a contract or executed SELFDESTRUCT. CALLEE: it
+was called or created, or it was the beneficiary of a SELFDESTRUCT. CREATED: it was
+created, and neither that frame nor one above it failed.
 """
 
 

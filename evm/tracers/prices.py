@@ -27,9 +27,9 @@ class Price(NamedTuple):
 
     constant: int
     taken: int
-    """Stack items that there must be."""
+    """Smallest stack size before the opcode."""
     maximum: int
-    """Stack items that there may be."""
+    """Largest stack size before the opcode."""
     cost: Cost | None
     """The variable part, or None."""
     refund: Refund | None

@@ -164,7 +164,7 @@ def compress_records(records: Sequence[TransactionRecord]) -> RecordColumns:
     """Compress the payloads of `hold`, add checksums, and return the records' columns.
 
     All payloads are compressed together without the GIL, so the importer can execute
-    the next blocks meanwhile.
+    the next blocks at the same time.
     """
     if not records:
         return [], [], [], (), ()

@@ -33,7 +33,7 @@ class TracedTransaction:
 
     hash: bytes
     index: int
-    """Its place in the block."""
+    """Its index in the block."""
     block_hash: bytes
     block_number: int
     coinbase: bytes
@@ -69,8 +69,11 @@ class Step:
     gas: int
     """Gas of the frame before the instruction."""
     cost: int
-    """All that the instruction takes: memory, cold access, gas given to a call (without
-    the stipend), but not the gas given to a creation."""
+    """All gas that the instruction takes, including memory expansion and cold access.
+
+    The gas given to a call is included (without the stipend), that given to a creation
+    is not.
+    """
     depth: int
     """1 is the transaction's own frame."""
     refund: int

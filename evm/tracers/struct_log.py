@@ -40,7 +40,7 @@ class StructLogOptions:
 
 
 class _Stack:
-    """A frame's stack as text, of which an instruction changes but the top."""
+    """A frame's stack as JSON. An instruction changes only the top of it."""
 
     __slots__ = ("_texts", "_values", "op", "step")
 
@@ -74,7 +74,7 @@ class StructLogger:
     ) -> None:
         """Write the beginning of a JSON object to `write`, in pieces.
 
-        `result` is its end.
+        `result` returns its end.
         """
         self._options = options
         self._write = write

@@ -104,7 +104,7 @@ def _call(name: str, operation: Operation, taken: int, paid: int) -> Operation:
 
 
 def _refuse_call(frame: Any, items: list[int]) -> None:
-    """Report a call that the depth or the balance forbade."""
+    """Report a call that failed because of the depth limit or the balance."""
     (name, to), frame.pending = frame.pending, None
     message = frame.msg
     value, (start, size) = None, items[-4:-2][::-1]
@@ -187,7 +187,7 @@ def forbidden_creation(frame: Any) -> bytes | None:
 
 
 def _refuse_creation(frame: Any, name: str, opcode: Any, before: _Before) -> None:
-    """Report a creation that never began."""
+    """Report a creation that failed before its init code ran."""
     sender, (value, start, size, *rest) = frame.msg.storage_address, before.items[::-1]
     salt = rest[0] if rest else None
     code = bytes(frame.memory[start : start + size])

@@ -122,7 +122,7 @@ class Watcher:
         self.top.gas_used = gas_used
 
     def add_delegate(self, state: Any, address: bytes) -> None:
-        """Record the access of an account's delegate, if it has one."""
+        """Record the access to an account's delegate, if it has one."""
         # A simulated call may have authorizations under a fork without delegations.
         if not state.fork.has_delegations:
             return
@@ -131,7 +131,7 @@ class Watcher:
             self.accounts.add(delegate)
 
     def add_creation(self, address: bytes) -> None:
-        """Record the access of a contract to be created."""
+        """Record the access to a contract to be created."""
         self.accounts.add(address)
         self.created.add(address)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nodeapi.chain.rows import BlockRow
 
 UNRECORDED = b""
-"""Stands for all accounts: the address of transactions without a complete record."""
+"""Address in the rows of transactions without a complete record. Means all accounts."""
 
 BLOCKS_AT_ONCE = 16
 """Number of stored blocks whose rows are created at once."""

@@ -31,7 +31,7 @@ class Backfill:
         """Record that all blocks above a number get rows from now on.
 
         A reorganisation does so in its transaction, after which the blocks that become
-        canonical have rows. It waits for a running `index`, or the other way round.
+        canonical have rows. It waits for a running `index`, and `index` waits for it.
         """
         self._connection.execute(
             f"UPDATE {self._table} SET missing_below = %b"

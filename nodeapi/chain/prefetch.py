@@ -56,7 +56,7 @@ class Prefetch:
         addresses.update(w.address for w in block.withdrawals or ())
         for transaction in block.transactions:
             addresses.add(transaction.to)
-            with suppress(ValidationError):  # its execution will say so
+            with suppress(ValidationError):  # the execution reports it
                 addresses.add(transaction.sender)
         addresses.discard(CREATE_ADDRESS)
         return addresses

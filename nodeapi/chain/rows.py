@@ -351,7 +351,7 @@ def block_row(verified: Verified, *, is_canonical: bool) -> BlockRow:
     receipts = stored_receipts(block, outcome.receipts, verified.fork)
     records = outcome.records
     if records is None:
-        # Receipts are stored all the same, and a trace is an error that says why.
+        # Receipts are stored nevertheless. A request for the trace gets an error.
         records = [NOTHING_RECORDED] * len(receipts)
     document, offset = block_document(block, verified.total_difficulty)
     transactions = [

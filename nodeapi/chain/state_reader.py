@@ -319,7 +319,7 @@ class CachedState:
 
     def absorb(self, changes: Changes, below: StoredState | OverlayState) -> None:
         """Move to a later state, which differs from the present one by the changes."""
-        if self._answer is not None:  # which is about the state that is left here
+        if self._answer is not None:  # values of the earlier state
             accounts, slots = self._answer()
             self._answer = None
             self._accounts.update(accounts)

@@ -80,7 +80,7 @@ _SLOTS_SINCE: LiteralString = (
 
 
 class TooManyChanges(Exception):
-    """Raised when too much has changed since a block for a computation of its tries."""
+    """Raised when a block's tries would result from undoing too many changes."""
 
 
 class TriesAt(StateTrie):

@@ -95,7 +95,7 @@ def verify_block(
     except InvalidBlock as error:
         raise error.locate(header) from error.__cause__
     if recorder is not None:
-        # Records name code; what a later transaction of the block destroyed, too.
+        # Records refer to code by hash, also to code destroyed later in the block.
         roots.changes.codes.update(recorder.codes)
     return Verified(
         block,

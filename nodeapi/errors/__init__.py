@@ -1,6 +1,7 @@
-"""Errors that the node answers calls with, each with its cause and its remedy.
+"""Errors of Ethereum's methods and of the endpoint, each with its cause and its remedy.
 
-`blocks` has unknown blocks and states, `traces` what can't be traced, `arguments` what is
-too much or out of range, `logs` searches and filters, `relay` what concerns submitted and
-pending transactions, `access` entitlements and URLs, `sockets` WebSockets.
+The modules: `blocks` (unknown blocks and states), `traces` (blocks and transactions
+that can't be traced), `arguments` (arguments that are too large or out of range),
+`logs` (searches and filters), `relay` (submitted and pending transactions), `access`
+(entitlements and URLs), `sockets` (calls and subscriptions of WebSockets).
 """

@@ -47,7 +47,7 @@ class SimulationTooLarge(RpcError):
 
 
 class ProofWindowExceeded(RpcError):
-    """Raised when too much has changed since a block for a proof of its state.
+    """Raised when a proof would have to undo too many changes since its block.
 
     The text is reth's.
     """

@@ -45,7 +45,7 @@ class TooManyLogs(RpcError):
 
 
 class LogSearchTimedOut(RpcError):
-    """Raised when a search for logs takes longer than the database may work on it."""
+    """Raised when a search for logs exceeds its time limit in the database."""
 
     remedy = "Search fewer blocks, or name addresses and topics."
     code = -32005
@@ -58,7 +58,7 @@ class LogsNotIndexed(RpcError):
     """Raised when a range contains blocks whose logs are not indexed yet.
 
     They were imported by an earlier version, and `backfill_logs` is indexing their logs.
-    first: the number of the first block from which on all logs are indexed.
+    first: number of the first block of the indexed range, which ends at the head.
     """
 
     remedy = "Search newer blocks, or one block at a time."
@@ -74,7 +74,7 @@ class LogsNotIndexed(RpcError):
 
 
 class FilterNotFound(RpcError):
-    """Raised when no filter of the key has an id, or it was not used for 5 minutes."""
+    """Raised when the key has no such filter, or it was not used for 5 minutes."""
 
     remedy = "Create the filter again, and poll it at least every 5 minutes."
     text = "filter not found"

@@ -62,7 +62,7 @@ class AddressesNotIndexed(RpcError):
     """Raised when a search by address includes blocks that are not indexed yet.
 
     They were imported by an earlier version, and `backfill_appearances` is indexing them.
-    first: the number of the first block from which on all blocks are indexed.
+    first: number of the first block of the indexed range, which ends at the head.
     """
 
     remedy = "Search newer blocks, or try again later."

@@ -27,7 +27,7 @@ CALL_SECONDS = 5.0
 """Time limit of a call."""
 
 MAX_OBJECTS = 1000
-"""Maximum number of transactions that are read at once. Of an upstream's, further objects
+"""Maximum number of transactions that are read at once. Further objects of an upstream
 are left out."""
 
 MAX_BYTES = 32 * 2**20

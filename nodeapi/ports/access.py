@@ -26,7 +26,7 @@ class Directory(Protocol):
     """The networks; see `networks.directory`."""
 
     def by_slug(self, slug: str) -> NetworkView | None:
-        """Return the network that a base address names."""
+        """Return the network with a slug, or None."""
 
     def by_host(self, host: str) -> NetworkView | None:
         """Return the network of a Host header, otherwise the default one."""

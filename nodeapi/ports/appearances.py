@@ -33,9 +33,9 @@ class Appearances(Protocol):
         """Return the oldest blocks above a number in which an account appears."""
 
     def contract_creation(self, network_id: int, address: bytes) -> Later[Place | None]:
-        """Return the newest transaction that created a contract."""
+        """Return the newest transaction that created a contract, None if none did."""
 
     def sent_transaction(
         self, network_id: int, sender: bytes, nonce: int
     ) -> Later[bytes | None]:
-        """Return the hash of the canonical transaction with a sender and nonce."""
+        """Return the hash of a sender's canonical transaction with a nonce, or None."""

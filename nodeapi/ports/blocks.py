@@ -53,7 +53,7 @@ class Blocks(Protocol):
     def canonical_hash(
         self, network_id: int, number_or_tag: int | str
     ) -> Later[bytes | None]:
-        """Return the hash of the canonical block with a number or a tag."""
+        """Return the hash of the canonical block with a number or a tag, or None."""
 
     def header(self, network_id: int, block_hash: bytes) -> Later[Header | None]:
         """Return the header of a block, canonical or not, or None if it is unknown."""
@@ -77,7 +77,7 @@ class Blocks(Protocol):
         """Return the canonical block with a number or a tag."""
 
     def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:
-        """Return a block's RLP."""
+        """Return a block's RLP, or None if it is unknown."""
 
     async def changes_since(
         self, network_id: int, block_hash: bytes, limit: int = MAX_CHANGED_BLOCKS

@@ -1,4 +1,4 @@
-"""What is known about a network as a whole."""
+"""Properties of a network: its fork schedule, the data that it keeps, its progress."""
 
 from __future__ import annotations
 

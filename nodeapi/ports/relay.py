@@ -29,7 +29,7 @@ class TransactionPools(Protocol):
 
 
 class Relay(Protocol):
-    """Sends transactions, and reads what is pending; see `nodeapi.relay`."""
+    """Sends transactions, and reads pending ones; see `nodeapi.relay`."""
 
     @property
     def pools(self) -> TransactionPools:
@@ -54,7 +54,7 @@ class Relay(Protocol):
     ) -> Answer | None:
         """Return the receipt of a transaction as soon as a block contains it.
 
-        None if no block contains it after a time.
+        None if no block contains it within `seconds`.
         """
 
     async def pending_block(

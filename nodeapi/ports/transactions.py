@@ -25,7 +25,7 @@ class Transactions(Protocol):
     def find_transaction(
         self, network_id: int, transaction_hash: bytes
     ) -> Later[Place | None]:
-        """Return the place of a transaction on the canonical chain."""
+        """Return the place of a transaction on the canonical chain, or None."""
 
     def transaction_by_hash(self, network_id: int, transaction_hash: bytes) -> Document:
         """Return the transaction object of a canonical block's transaction."""

@@ -61,7 +61,8 @@ class Store(
     Results are complete on a cache hit.
 
     cache_bytes: memory for answers that name their block by hash; 0: no cache.
-    spooled: counts the bytes of files, if other parts have some as well.
+    spooled: counts the bytes of spooled files; given if other parts spool files as
+        well.
     log_connections: for searches for logs; `connections` if None.
     max_logs: maximum number of logs that such a search returns.
     """

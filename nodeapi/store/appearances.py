@@ -1,4 +1,4 @@
-"""Reads by account: in which transactions it appears, created a contract, or sent one."""
+"""Reads by account: its appearances, its creation, and its transactions by nonce."""
 
 from __future__ import annotations
 

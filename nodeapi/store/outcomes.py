@@ -7,7 +7,7 @@ from nodeapi.store.base import Reads
 
 
 class TaskOutcomes(Reads):
-    """The outcomes, in the cache that all reads share.
+    """Caches the outcomes of tasks, in the cache of all reads.
 
     A task's name contains the hash of its block, so that its outcome never changes.
     """

@@ -2,7 +2,7 @@
 
 A node is valid if it has the hash that its parent names, and the root if it has the state
 root of the block. Nodes therefore do not have to be read in one snapshot. If the head
-changes meanwhile, a node has another hash, and there is no result.
+changes between two reads, a node has another hash, and there is no result.
 """
 
 from __future__ import annotations

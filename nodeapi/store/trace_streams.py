@@ -207,7 +207,7 @@ class TraceStreams:
     async def _from_memory(
         self, pieces: Iterator[bytes | CodeHole]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the pieces of a record that is there as a whole."""
+        """Yield the pieces of a record that was read as a whole, in chunks."""
         try:
             async for piece in self._with_codes(pieces):
                 yield piece
@@ -255,7 +255,7 @@ async def _named(
 def _filled(
     kind: RecordKind, chunks: Iterable[bytes], document: bytes
 ) -> Iterator[bytes | CodeHole]:
-    """Yield the answer that a record's chunks are, in pieces."""
+    """Yield a record's result in pieces. chunks: the record's bytes, split anywhere."""
     if kind == "calls":
         return stream_calls(chunks, document)
     return stream_prestate(chunks)

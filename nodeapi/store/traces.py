@@ -38,8 +38,8 @@ from postgres.statement import BYTEA, INT8, Row, read_array, read_int8
 KINDS: tuple[RecordKind, ...] = ("calls", "prestate")
 
 SHORT_BYTES = 2**20
-"""Largest result that is not streamed. Completing it takes some milliseconds, and its
-size in memory for each request."""
+"""Largest result that is not streamed. Each request for it takes some milliseconds, and
+as much memory as the result."""
 
 _MAX_BATCH = 4
 """Short results read by one query, which arrive together."""

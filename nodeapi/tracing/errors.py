@@ -121,7 +121,7 @@ class TaskResultTooLarge(RpcError):
 
 
 class TooManyExecutions(RpcError):
-    """Raised when a key has reached its number of calls that are executed at a time.
+    """Raised when a key has reached its limit of calls that are executed at a time.
 
     limit: number of calls.
     """
@@ -141,7 +141,7 @@ class TooManyExecutions(RpcError):
 
 
 class TooManyConcurrent(RpcError):
-    """Raised when a key has reached its number of concurrent traces.
+    """Raised when a key has reached its limit of concurrent traces.
 
     A trace counts from the request until its result has been read or dropped.
     limit: number of traces.

@@ -69,10 +69,11 @@ class FairQueue(Generic[T]):
 
 
 class SlowKeys:
-    """Keep a worker free of the keys whose executions take long.
+    """Keeps one worker free for the keys whose executions are short.
 
-    Such a key gets all workers but one, so that the short executions of other keys do not
-    wait for it. A key that has been the only one for RECENT_SECONDS gets all workers.
+    A key whose executions take long gets all workers but one, so that the short
+    executions of other keys do not wait for it. A key that has been the only one for
+    RECENT_SECONDS gets all workers.
     """
 
     def __init__(self) -> None:

@@ -109,8 +109,8 @@ class BlockSource:
     async def at_each(self, numbers: Sequence[int]) -> list[BlockRef | None]:
         """Return the blocks with these numbers, requested in batches.
 
-        If the upstream's chain changes meanwhile, one block may not be the parent of the
-        next.
+        If the upstream's chain changes between two batches, one block may not be the
+        parent of the next.
         """
         found = await self.client.batch(
             [("eth_getBlockByNumber", (hex(number), False)) for number in numbers],

@@ -12,7 +12,7 @@ from typing import Any
 from quickjs import Context, JSException
 
 Host = Callable[..., Any]
-"""A Python function for JavaScript: takes and gives numbers, text, truth and None.
+"""A Python function that JavaScript calls, with numbers, strings, booleans and None.
 It must not raise."""
 
 MAX_INTEGER = 2**31 - 1

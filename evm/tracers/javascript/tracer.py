@@ -32,7 +32,7 @@ MAX_SOURCE_CHARACTERS = 1024 * 1024
 
 _RUNTIME = Path(__file__).parent / "runtime"
 _NOT_IN_JSON = {"NaN": "NaN", "Infinity": "+Inf", "-Infinity": "-Inf"}
-"""Results that are numbers without JSON, and Go's names for them."""
+"""Numbers that JSON can't express, and Go's names for them."""
 _FAILED, _STEPS, _FRAMES = 1, 2, 4
 """Results of model.js: a failure, otherwise the set of hooks that the tracer has."""
 
