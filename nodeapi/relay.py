@@ -31,6 +31,7 @@ from nodeapi.ports.tasks import Tracing
 from nodeapi.receipt_waits import ReceiptWaits
 from nodeapi.sending.checking import Checker
 from nodeapi.sending.decoding import decode_submission
+from nodeapi.sending.rules import MAX_BLOB_BYTES
 from nodeapi.shared_reads import SharedReads
 from nodeapi.short_cache import ShortCache
 from nodeapi.upstreams.client import UpstreamClient
@@ -49,6 +50,9 @@ READ_SECONDS = 5.0
 PENDING_SECONDS = 1.0
 """Time for which a pending block, a pending transaction or its absence is cached. A
 pending block is cached only until a new head."""
+
+MAX_RAW_BYTES = 2 * MAX_BLOB_BYTES + 1024
+"""Maximum size of an upstream's response with an encoded transaction."""
 
 MAX_PENDING_BLOCK_BYTES = 16 * 2**20
 """Maximum size of an upstream's response with a pending block."""
@@ -326,7 +330,9 @@ class Relay:
         for client in self._upstreams.by_availability(network):
             try:
                 async with asyncio.timeout(READ_SECONDS):
-                    found = await client.call("eth_getRawTransactionByHash", name)
+                    found = await client.call(
+                        *("eth_getRawTransactionByHash", name), max_bytes=MAX_RAW_BYTES
+                    )
                 raw = bytes.fromhex(found.removeprefix("0x"))
                 submission = await asyncio.to_thread(decode_submission, raw)
             except (UpstreamUnavailable, TimeoutError):

@@ -22,7 +22,7 @@ from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool, read_int8
 
 _FIND = f"""
-    SELECT k.n, p.{{column}} FROM k JOIN nodeapi_pooledtransaction p
+    SELECT k.n, {{column}} FROM k JOIN nodeapi_pooledtransaction p
         ON p.network_id = k.network_id AND p.hash = k.hash
     LEFT JOIN LATERAL ({OF_SENDER}) a ON true
     WHERE {IS_ALIVE}
@@ -60,7 +60,7 @@ class LocalPool:
                 [("network_id", INT8), ("hash", BYTEA)],
                 _column,
             )
-            for column in ("document", "raw")
+            for column in ("p.document", "coalesce(nullif(p.network_form, ''), p.raw)")
         )
 
     async def add(self, network_id: int, submission: Submission) -> None:
@@ -81,7 +81,7 @@ class LocalPool:
     def find_raw(self, network_id: int, transaction_hash: bytes) -> Later[bytes | None]:
         """Return a pooled transaction as EIP-2718 encodes it, None if there is none.
 
-        A blob transaction is returned without its sidecar.
+        A blob transaction is returned with its sidecar, as it was sent.
         """
         return Later.from_future(self._raws.get((network_id, transaction_hash)))
 

@@ -20,6 +20,7 @@ from nodeapi.errors.traces import BlockNotFound
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.eth_headers import get_raw_transaction_by_hash
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.ports.answers import Answer, MaybeAnswer
 from nodeapi.schemas.blocks import BAD_BLOCKS
@@ -157,12 +158,12 @@ def get_raw_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     params=[_TRANSACTION_HASH],
     encode=data,
     result=named("transaction", DATA),
-    summary="Returns the transaction with a hash as EIP-2718 encodes it.",
+    summary="Returns the transaction with a hash as EIP-2718 encodes it. It may be "
+    "pending, as for eth_getRawTransactionByHash.",
 )
 def get_raw_transaction(context: Context, transaction_hash: bytes) -> Later[bytes]:
-    """Return a transaction of the canonical chain, empty if there is none."""
-    store, network_id = context.store, context.network.id
-    raw = store.raw_transaction(network_id, transaction_hash)
+    """Return a transaction of the canonical chain, a pending one, or nothing."""
+    raw = get_raw_transaction_by_hash(context, transaction_hash)
     return raw.then(lambda found: found or b"")
 
 

@@ -26,10 +26,11 @@ from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import FollowerStatus
 from nodeapi.sending.decoding import decode_submission
+from nodeapi.sending.rules import MAX_BLOBS
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.nodeapi.sending.cases import CHAIN_ID, INVALID, TO, VALID
+from tests.nodeapi.sending.cases import CHAIN_ID, INVALID, TO, VALID, with_sidecar
 from tests.support import chains
 from tests.support.serving import Serving, serving
 from tests.support.upstream_server import (
@@ -396,6 +397,17 @@ def test_encoding_of_a_pending_transaction_is_read_from_any_upstream(node):
     assert node.result(get, HASH) == "0x" + RAW.hex()
     second.methods[get] = refuse(-32601, "what")
     assert node.result(get, HASH) == "0x"
+
+
+def test_encoding_of_a_pending_blob_transaction_has_its_sidecar(node):
+    raw = with_sidecar(blobs=MAX_BLOBS, commitments=MAX_BLOBS, proofs=128 * MAX_BLOBS)
+    name = "0x" + decode_submission(raw).transaction.hash.hex()
+    node.all_methods(
+        eth_getTransactionByHash={**PENDING_TRANSACTION, "hash": name},
+        eth_getRawTransactionByHash="0x" + raw.hex(),
+    )
+    for method in ("eth_getRawTransactionByHash", "debug_getRawTransaction"):
+        assert node.result(method, name) == "0x" + raw.hex()
 
 
 def test_encoding_is_not_asked_for_without_the_transaction(node):

@@ -271,10 +271,24 @@ def test_transactions_expire(node):
     assert node.counts() == (1, 0)
 
 
-def test_blob_transactions_are_counted_and_not_listed(node, blocks):
+@pytest.fixture
+def pay_for_blobs(node, blocks):
+    """Import a block that pays the sender of `with_sidecar`."""
     blocks.send(ALICE, address_of_key(KEY), value=10**18, gas=21_000)
     chains.import_blocks("files", GENESIS, [blocks.block()])
     node.running.ask(node.running.service.directory.refresh)
+
+
+@pytest.mark.usefixtures("pay_for_blobs")
+def test_pooled_blob_transaction_is_returned_with_its_sidecar(node):
+    raw = with_sidecar()
+    name = node.send(raw)
+    for method in ("eth_getRawTransactionByHash", "debug_getRawTransaction"):
+        assert node.result(method, name) == "0x" + raw.hex()
+
+
+@pytest.mark.usefixtures("pay_for_blobs")
+def test_blob_transactions_are_counted_and_not_listed(node):
     name = node.send(with_sidecar())
     assert node.counts() == (1, 0)
     assert node.result("txpool_content") == {"pending": {}, "queued": {}}
