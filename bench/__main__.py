@@ -1,6 +1,7 @@
 """Run all benchmarks, or only the named parts: `python -m bench [PART …]`.
 
-`python -m bench soak` is a test of hours, and none of the parts (`bench.soak`).
+`python -m bench soak` runs the soak test, which takes hours and is not a part
+(`bench.soak`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PARTS = (
 
 RESULTS = Path(__file__).parent / "results.json"
 PLOT = Path(__file__).parent / "results.svg"
-"""Drawn when everything has been measured."""
+"""A complete run draws the results here."""
 
 
 def main(names: list[str]) -> int:

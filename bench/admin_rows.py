@@ -20,10 +20,10 @@ from keys.usage.tiers import KEEP
 KEYS = 100_000
 OWNERS = 50_000
 ROWS = 10_000_000
-"""Of usage."""
+"""Number of usage rows."""
 
 BUSY = 1
-"""The key that is used all the time, for everything; the others take turns."""
+"""Id of the key that calls all methods in every span. The others are used in turn."""
 
 METHODS = [
     *("eth_blockNumber", "eth_call", "eth_chainId", "eth_getBlockByNumber"),
@@ -31,22 +31,24 @@ METHODS = [
     *("eth_getTransactionReceipt", "debug_traceBlockByHash"),
 ]
 FAILURES = [CLIENT_ERROR, DENIED, LIMITED, SERVER_ERROR, TIMEOUT]
-"""How calls of the first methods end besides, within each minute of the busy key."""
+"""Outcomes besides `ok`: one for each of the first methods, in each minute of the
+busy key."""
 
 ROWS_OF_A_TURN = 4
-"""Rows that another key has in a span when its turn comes."""
+"""Number of rows in a span of each key other than the busy one."""
 
 _LATENCIES = "{0,0,0,0,0,0,2,40,310,620,270,90,30,9,4,2,1,1}"
-"""Up to 0.13 s; as long as what most rows hold."""
+"""A histogram with latencies of up to 0.13 s. It has about the length that is usual
+for such rows."""
 
 
 class _Tier(NamedTuple):
-    """The rows of one span, which end now."""
+    """The rows of one span. The newest row is of the present time."""
 
     span: Span
     oldest: timedelta
     share: float
-    """Of all rows."""
+    """Fraction of all rows that have this span."""
 
 
 TIERS = (
@@ -154,9 +156,9 @@ _USAGE = f"""
             CASE WHEN i %% 23 = 0 THEN 'limited' ELSE 'ok' END
         FROM generate_series(0, %(rows)s - 1) i
     ) AS used"""
-"""In the order of time, as they come in: the rows of a key lie far from each other. Of
-the busy key each method is answered, and each of the first ones fails in its own way.
-"""
+"""Inserts rows in the order of time, as a service does, so that the rows of a key are not
+adjacent. The busy key has successful calls of each method, and failed calls of the first
+methods, each with another outcome."""
 
 _SUMS = {
     "usage of all keys together": f"""
@@ -228,7 +230,10 @@ def _values(tier: _Tier) -> dict[str, object]:
 
 @contextmanager
 def _without_indexes() -> Iterator[None]:
-    """Make the indexes of the usage table when it is full: that takes half the time."""
+    """Drop the indexes of the usage table, and create them after the `with` block.
+
+    This takes half the time of inserting with indexes.
+    """
     constraints, indexes = UsageBucket._meta.constraints, UsageBucket._meta.indexes
     with connection.schema_editor() as editor:
         for constraint in constraints:

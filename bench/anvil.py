@@ -139,7 +139,7 @@ class _Client:
         return answer["result"]
 
     def send(self, sender: str, receiver: bytes) -> None:
-        """Put a transfer of tokens into the pool."""
+        """Send a transfer of tokens, which stays in the pool until a block is mined."""
         data = call_data("transfer(address,uint256)", receiver, 1)
         transaction = {
             "from": sender,

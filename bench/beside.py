@@ -32,13 +32,14 @@ from nodeapi.models import Block
 SLUG = "bench-beside"
 TRACED_BLOCKS, TRACED_TRANSFERS = 20, 120
 HOLDERS = 1_002
-"""Another chain than those of the other parts."""
+"""Differs from the other parts' number, so that this part has a chain of its own."""
 
 ROUNDS = 7
 SECONDS = 0.5
 CONNECTIONS = 16
 MOST = 1.2
-"""What takes a second alone may take that long beside traces."""
+"""Maximum time of imports and requests beside traces, relative to the time without
+traces."""
 
 TRACER = "opcountTracer"
 """A JavaScript tracer that observes every instruction and returns a number."""
@@ -61,8 +62,9 @@ def beside(folder: Path, say: Say) -> list[Row]:
         "eth_getBlockByHash", [call("eth_getBlockByHash", *a) for a in _asked()]
     )
     paths = _paths(2 * conf.trace_limits().workers)
-    # Clients have machines of their own. Left alone, the scheduler puts the generator on
-    # the server's core as soon as anything else, be it idle work, runs on the other one.
+    # In production, clients run on other machines. Without pinning, the scheduler moves
+    # the generator to the server's core as soon as anything, even idle work, runs on
+    # the other one.
     server_core, generator_core = split_cores()
     alone: list[tuple[float, float]] = []
     busy: list[tuple[float, float]] = []
@@ -71,7 +73,7 @@ def beside(folder: Path, say: Say) -> list[Row]:
         ours = stack.enter_context(racer("bench.import_ours", imported, BULK_BATCH))
         target = stack.enter_context(serving("beside", SERVICE, cores=server_core))
         job = Job(target.port, case.requests(paths[0]), CONNECTIONS, SECONDS)
-        _lap(ours, generator, job)  # the accounts are read, the cache is filled
+        _lap(ours, generator, job)  # warm-up: reads the accounts and fills the cache
         done = 0
         for number in range(ROUNDS):
             say(f"beside: round {number + 1} of {ROUNDS}")
@@ -98,12 +100,12 @@ def _hashes() -> list[str]:
 
 
 def _paths(keys: int) -> list[str]:
-    """Return paths with a key each: a key may have only so many traces at once."""
+    """Return URL paths, each with its own key, because the traces of a key are limited."""
     return [f"/{SLUG}/v3/{new_key(may_trace=True)}" for _ in range(keys)]
 
 
 def _lap(ours: Racer, generator: Loadgen, job: Job) -> tuple[float, float]:
-    """Return milliseconds a block that is imported, microseconds a request."""
+    """Return the milliseconds per imported block, and the microseconds per request."""
     import_seconds = ours.run(LAP_BLOCKS).seconds
     load = generator.load(job)
     return import_seconds * 1000 / LAP_BLOCKS, 1_000_000 / load.rate
@@ -111,7 +113,7 @@ def _lap(ours: Racer, generator: Loadgen, job: Job) -> tuple[float, float]:
 
 @contextmanager
 def _tracing(port: int, paths: list[str]) -> Iterator[list[int]]:
-    """Keep more traces wanted than there are workers; give the sizes of the answers."""
+    """Request more traces than there are workers. Yield the list of response sizes."""
     hashes, turns, ended = _hashes(), count(), threading.Event()
     finished: list[int] = []
     begun = threading.Barrier(len(paths) + 1)
@@ -122,7 +124,7 @@ def _tracing(port: int, paths: list[str]) -> Iterator[list[int]]:
             if is_first:
                 begun.wait()
             is_first = False
-            # No two alike at once: those would be executed but once.
+            # Never the same block twice at a time: equal jobs share one execution.
             block_hash = hashes[next(turns) % len(hashes)]
             finished.append(_trace(port, path, block_hash))
 
@@ -139,7 +141,10 @@ def _tracing(port: int, paths: list[str]) -> Iterator[list[int]]:
 
 
 def _trace(port: int, path: str, block_hash: str) -> int:
-    """Have a block traced; return the answer's size. Raises: RuntimeError."""
+    """Request the trace of a block, and return the response's size in bytes.
+
+    Raises: RuntimeError.
+    """
     connection = HTTPConnection("127.0.0.1", port)
     try:
         body = call(BY_BLOCK, block_hash, {"tracer": TRACER})

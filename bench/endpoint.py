@@ -53,10 +53,11 @@ HOLDERS = 1_000
 
 PASSES = 3
 ROUNDS = 3
-"""Of a case in each pass."""
+"""Rounds of a case in each pass."""
 SECONDS = 0.25
-"""Many short rounds at several times: what else the machine does comes and goes within
-seconds, and a median of nine ratios bears four bad ones."""
+"""Duration of a round. Rounds are short, many, and spread over time, because other
+load on the machine changes within seconds. A median of nine ratios tolerates four
+outliers."""
 CONNECTIONS = (16, 64)
 
 WORKER_ROUNDS = 5
@@ -79,11 +80,11 @@ class Measured:
     """The result of one load on one server."""
 
     rate: float
-    """Requests a second."""
+    """Requests per second."""
     p50_ms: float
     p99_ms: float
     processor_seconds: float
-    """Of the server process, per request."""
+    """Processor time of the server process per request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Target:
     port: int
     pids: list[int]
     inner_port: int = 0
-    """Of the first worker's metrics, 0 for none."""
+    """Port of the first worker's metrics, 0 if there is none."""
 
     def load(self, generator: Loadgen, job: Job) -> Measured:
         """Run a load on this server, and measure the server's processor time."""
@@ -195,7 +196,7 @@ def prepare(folder: Path, say: Say) -> str:
             network=SLUG,
             genesis=chain.genesis_path,
         )
-    # It is charged like any other key, and never refused.
+    # The key is charged like any other, but its rate is never exceeded.
     return f"/{SLUG}/v3/{new_key(credits_per_second=MAX_RATE)}"
 
 
@@ -337,7 +338,7 @@ def _calls_row(
     target: str,
     loads: AllLoads,
 ) -> Row:
-    """Return a batch's calls a second, beside the ceiling's for one call a request."""
+    """Return a batch's calls per second, compared with the ceiling's single requests."""
     single = next(
         one
         for (one_name, count), one in loads.items()

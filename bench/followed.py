@@ -25,7 +25,7 @@ POLL_SECONDS = 0.02
 
 
 def make_network(slug: str, genesis_path: Path, node: Upstream) -> None:
-    """Make a network that has an upstream, unless it exists."""
+    """Create a network with an upstream, unless it exists."""
     with importer_connection() as connection:
         genesis = json.loads(genesis_path.read_text())
         network_id = open_network(connection, slug, genesis=genesis)
@@ -59,7 +59,7 @@ def paused(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def follow(slug: str, node: Upstream, blocks: Sequence[bytes], head: bytes) -> float:
-    """Let the upstream have blocks; return the seconds until the last one is our head.
+    """Announce blocks by the upstream, and return the seconds until the last is our head.
 
     The time begins with the upstream's notification, and ends when a reader of the
     database sees the head. blocks: RLP. head: hash of the last one.
@@ -70,7 +70,7 @@ def follow(slug: str, node: Upstream, blocks: Sequence[bytes], head: bytes) -> f
 
 
 def wait_for_head(slug: str, head: bytes, seconds: float = PATIENCE_SECONDS) -> float:
-    """Wait for a network's head; return when it came, in seconds of `time.monotonic`.
+    """Wait for a network's head, and return the `time.monotonic` at which it was seen.
 
     Raises: TimeoutError.
     """

@@ -5,9 +5,9 @@ on a pipe until a block is written to it, imports this block, logs the duration,
 continues with the next pipe. geth and our importer can therefore alternate, and no
 figure includes geth's start.
 
-The time is the one in geth's log (`elapsed`, from the block being decoded to its state
-being written to geth's database layer). The command opens no network connection: it
-starts neither the peer-to-peer server nor RPC.
+The time is `elapsed` in geth's log: from the decoded block to the state that is written
+to geth's database layer. The command opens no network connection: it starts neither the
+peer-to-peer server nor RPC.
 """
 
 from __future__ import annotations

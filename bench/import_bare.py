@@ -4,7 +4,7 @@
 
 py-evm's own VM, `Chain.import_block` with its validation on an AtomicDB over a dict,
 coincurve for signatures and the same keccak as ours. The blocks are decoded before the
-clock starts, as for a program that has them at hand.
+measurement starts.
 """
 
 from __future__ import annotations

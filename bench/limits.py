@@ -30,8 +30,8 @@ LIMITS = {
         "burst": 3_000,
     },
 }
-"""More than the load generator asks for: nothing is refused. The smaller the burst, the
-smaller the leases."""
+"""Limits above the load, so that no request is rejected. A smaller burst means
+smaller leases."""
 
 
 def limits(folder: Path, say: Say) -> list[Row]:

@@ -157,7 +157,7 @@ class _Crowd:
         self._arrivals: list[float] = []
 
     async def open(self, opening: Opening) -> float:
-        """Open sockets, and return how many seconds that took."""
+        """Open sockets, and return the duration in seconds."""
         start = time.monotonic()
         gate = asyncio.Semaphore(_AT_ONCE)
 

@@ -45,12 +45,13 @@ from samples.builder import ChainBuilder
 
 HEADS, HEAD_TRANSFERS = 200, 20
 HEAD_PAUSE_SECONDS = 0.3
-"""Between two blocks: the next one comes when nothing is left to do for the last one."""
+"""Pause between two blocks, long enough for the work of the previous block to end."""
 WARM_HEADS = 20
 MOST_MEDIAN_MS, MOST_P99_MS = 150, 500
 
 LAPS, LAP_BLOCKS = 5, 128
-"""Of catching up. The first lap is not counted: both sides read the accounts then."""
+"""Laps of catching up, and their blocks. The first lap is not counted, because it
+fills caches."""
 LEAST_CATCH_UP = 0.9
 CATCH_UP_HOLDERS = 1_003
 
@@ -199,7 +200,7 @@ def _reorganisations(folder: Path, say: Say) -> list[Row]:
 
 
 def _subscribers(folder: Path, say: Say) -> list[Row]:
-    """Measure the time until the last of many sockets has a head and its log."""
+    """Measure the time until the last of many sockets has received a head and its log."""
     slug = "bench-live-sockets"
     chain = folder / slug
     build_in_process(chain, holders=10, blocks=[f"{ROUNDS + 1}x1"], chain_id=5_155)

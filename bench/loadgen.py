@@ -86,7 +86,7 @@ class _Connection:
         self.expected = 0
         """Length of the answer's body."""
         self.remaining = 0
-        """Bytes of a begun answer that have not come; 0 between answers."""
+        """Bytes of the current response that have not arrived; 0 between responses."""
         self.sent_at = 0.0
 
     def ask(self, request: bytes) -> bytes:

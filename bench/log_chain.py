@@ -28,7 +28,7 @@ from samples.signers import Signer
 BLOCKS = 1_000
 """Blocks with logs of the emitter. The block of transfers follows them."""
 EMITTED_LOGS = 1_000
-"""Logs of the emitter in a block."""
+"""Logs of the emitting contract in a block."""
 HITS = 100
 """Transfers to the receiver."""
 FULL_TRANSFERS = 200

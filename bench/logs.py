@@ -147,7 +147,7 @@ def _postgres_pid() -> int:
 def _wait_until_idle(target: Target) -> None:
     """Wait until a server without requests has finished its background work.
 
-    geth does not report how far its log index is. Raises: RuntimeError.
+    geth does not report the progress of its log index. Raises: RuntimeError.
     """
     deadline = time.monotonic() + INDEXING_SECONDS
     while time.monotonic() < deadline:

@@ -14,7 +14,7 @@ from samples.signers import Signer
 
 LONG_SLUG = "bench-long-trace"
 CALLS = 160
-"""Of the identity contract, with as many bytes in as out."""
+"""Calls of the identity contract, whose output is as long as its input."""
 CALL_BYTES = 2**14
 
 _ECHO = b"\x71" * 20

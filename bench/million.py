@@ -8,7 +8,7 @@ from nodeapi.chain.database import importer_connection
 
 CONTRACTS = 1_000
 VERSIONS = 5
-"""Rows of each slot."""
+"""Versions of each slot."""
 
 
 def add_storage_rows(slug: str, count: int) -> None:

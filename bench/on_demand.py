@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 ALICE = Signer("alice")
 LOOP = b"\xc0" * 20
 CODE = "5b 6001 6002 01 6000 52 6000 51 6001 03 50 6000 56"
-"""Thirteen instructions around, as arithmetic, memory and jumps alternate."""
+"""A loop of thirteen instructions: arithmetic, memory and a jump."""
 GAS = 5_000_000
 ROUNDS = 5
 SECONDS = 600.0

@@ -66,13 +66,13 @@ class Subject:
 
     contract: str
     slots: list[str]
-    """Of the contract, not zero."""
+    """Slots of the contract that are not zero."""
     small: list[str]
     """Hashes of small blocks."""
     full: list[str]
     """Hashes of large blocks."""
     numbers: Sequence[int]
-    """Of blocks behind the head, at which slots are read."""
+    """Numbers of blocks below the head, at which slots are read."""
 
 
 def our_subject(slug: str) -> Subject:
@@ -144,7 +144,7 @@ def _hashes(blocks: Any, transactions: int) -> list[str]:
 
 
 def _slots(slug: str) -> list[str]:
-    """Return slots of the token that hold something, among them often written ones."""
+    """Return slots of the token that are not zero, including frequently written ones."""
     written: Iterable[Any] = (
         StorageVersion.objects.filter(network__slug=slug, address=TOKEN)
         .order_by("-block_number", "slot")

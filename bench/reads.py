@@ -31,7 +31,7 @@ HOLDERS = 120_000
 BLOCKS = 8
 
 REQUESTS = 12_000
-"""Requests of one round; more than are answered in it."""
+"""Requests of one round, more than can be answered in it."""
 
 STORAGE = "eth_getStorageAt"
 
@@ -91,7 +91,7 @@ def state_cases() -> Iterator[ReadCase]:
     methods = (STORAGE, "eth_getBalance", "eth_getCode", "eth_getTransactionCount")
     for place, method in enumerate(methods):
         hot = [state_call(method, 0)]
-        # Other accounts than those that the method before has left in the cache.
+        # Other accounts than those of the previous method, which are cached.
         cold = map(partial(state_call, method), count(place * 10**6))
         yield ReadCase(f"{method}, hot", partial(list, hot), ">= 1")
         yield ReadCase(f"{method}, cold", partial(_next_requests, cold), ">= 1")

@@ -24,7 +24,7 @@ ROUNDS = 9
 SECONDS = 0.4
 CONNECTIONS = 16
 SCRAPE_SECONDS = 1.0
-"""Prometheus asks every 15 s or so."""
+"""Interval of requests for metrics. Prometheus usually requests them every 15 s."""
 
 NONE = "no request log"
 SERVICES = {

@@ -21,7 +21,7 @@ STABLE_BLOCKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A block that the upstream had."""
+    """A block that the upstream has announced."""
 
     number: int
     hash: str
@@ -43,7 +43,7 @@ class SoakChain:
         self.line = [genesis]
         """The canonical blocks by number."""
         self.known = {genesis.hash: genesis}
-        """All blocks that ever were canonical, by hash."""
+        """All blocks that are or were canonical, by hash."""
         self.balances = [dict.fromkeys(map(_address, self._holders), SUPPLY_EACH)]
         """Tokens of each holder after each canonical block, by number."""
 
@@ -57,7 +57,7 @@ class SoakChain:
         return self._adopt([self._next(self._chain)])
 
     def keep_branch(self) -> None:
-        """Remember the head as the fork of the next reorganisation."""
+        """Make the head the fork point of the next reorganisation."""
         self._branch = self._chain.fork()
 
     def reorganise(self) -> list[Shown]:

@@ -1,10 +1,11 @@
 """One run of the soak test (`bench.soak`). Django has to be set up to import this.
 
 A simulated upstream has a new block every second and a reorganisation every minute. Each
-minute the upstream, PostgreSQL or Redis is killed, in turn, and started again. Meanwhile
-clients make calls whose results are compared with the upstream's chain, and a socket's
-notifications are checked: no head and no log is missing or sent twice. Only while
-something is down, and RECOVERY_SECONDS afterwards, may calls fail and sockets be closed.
+minute the upstream, PostgreSQL or Redis is killed, in turn, and started again. At the
+same time, clients make calls whose results are compared with the upstream's chain, and
+the notifications of a socket are checked: no head and no log is missing or sent twice.
+Only while something is down, and RECOVERY_SECONDS afterwards, may calls fail and
+sockets be closed.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ SLUG = "soak"
 FIRST_BLOCKS = 30
 CLIENTS = 4
 CALL_INTERVAL_SECONDS = 0.02
-"""Minimum time between two calls of a client: the load is bounded for hours."""
+"""Minimum time between two calls of a client, so that the load is bounded."""
 
 REORGANISE_AT, KILL_AT = 20, 40
-"""Seconds of each minute."""
+"""Second of each minute at which a reorganisation happens or a component is killed."""
 DOWN_SECONDS = 2
 RECOVERY_SECONDS = 5
 PATIENCE_SECONDS = 60
@@ -56,10 +57,12 @@ PRINTED = 100
 """Maximum number of wrong responses and events that are printed."""
 
 FLAT_MINUTES = 30
-"""Shorter tests have no requirement for memory: caches are still being filled."""
+"""Duration from which memory has a requirement. In shorter tests, caches are still
+being filled."""
 MOST_GROWTH = 1.1
 CACHE_BYTES = 32 * 2**20
-"""Small, so that the cache is full in the first third, and later growth is a leak."""
+"""Size of the cache. It is small, so that it is full in the first third of the test.
+Later growth of the memory is a leak."""
 
 
 class Soak:
@@ -202,7 +205,7 @@ class Soak:
         return pid
 
     async def _recovered(self, client: httpx.AsyncClient) -> float:
-        """Wait until the head, or the one a moment before, is served; return when.
+        """Wait until the head or the one before it is served, and return the time.
 
         Raises: TimeoutError.
         """

@@ -155,7 +155,7 @@ def _idle_rows(say: Say) -> list[Row]:
 
 
 def resident_mib(pid: int) -> float:
-    """Return what a process has in memory.
+    """Return the resident memory of a process in MiB.
 
     Source: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
     """

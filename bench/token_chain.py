@@ -3,9 +3,9 @@
     python -m bench.token_chain FOLDER --holders 2000 --blocks 200x6 20x120
 
 writes FOLDER/genesis.json and FOLDER/chain.rlp: 200 blocks of 6 transfers, then 20 of
-120. All holders have ether and tokens from
-the genesis on: as many accounts, and as many slots in one contract. Each transfer goes
-from one random holder to another. The same arguments make the same bytes.
+120. All holders have ether and tokens in the genesis: one account and one slot of the
+token contract for each holder. Each transfer goes from one random holder to another.
+The same arguments give the same bytes.
 """
 
 from __future__ import annotations

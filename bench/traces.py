@@ -62,7 +62,7 @@ CONNECTIONS = 16
 EXECUTED_BLOCKS = 5
 
 PINGS = 200
-"""Small requests beside a long answer."""
+"""Number of small requests that are sent during a long response."""
 
 REQUIRED_HOT = ">= 0.6"
 REQUIRED_COLD = ">= 100"
@@ -308,7 +308,7 @@ def long_answer_rows(target: Target, path: str, block_hash: str) -> Iterator[Row
 
 
 def download(port: int, path: str, body: bytes) -> tuple[float, float, int]:
-    """Return the seconds until the first byte of an answer and the last, and its size."""
+    """Return the seconds until the first and the last byte of a response, and its size."""
     connection = HTTPConnection("127.0.0.1", port)
     try:
         connection.connect()

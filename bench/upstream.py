@@ -49,7 +49,7 @@ class _Server:
             for name in names:
                 params = {"subscription": name, "result": head}
                 message = {"method": "eth_subscription", "params": params}
-                with suppress(ConnectionClosed):  # a follower may leave at any time
+                with suppress(ConnectionClosed):  # a follower may disconnect
                     await client.send(json.dumps({"jsonrpc": "2.0", **message}))
         return now
 

@@ -20,14 +20,14 @@ from bench.racers import racer
 from bench.rows import Row, median_ratio
 
 LAPS = 9
-"""The first one is not counted: the racers read the accounts then. The ratio of a lap
-varies by some hundredths on a small machine."""
+"""Number of laps. The first one is not counted, because it fills caches. The ratio
+of a lap varies by some hundredths on a small machine."""
 LAP_BLOCKS = 5 * BULK_BATCH_BLOCKS
-"""Five commits. Bulk loading waits for the last one only, once in an import; here it is
-once in a lap, and that of the side with records takes longer."""
+"""Blocks of a lap: five commits. An import waits only for its last commit; here each
+lap waits for its last one, which takes longer with trace records."""
 HOLDERS = 1_001
 MOST_TIME = 1.15
-"""Of an import that records nothing."""
+"""Maximum time, relative to an import without trace records."""
 
 
 def watching(folder: Path, say: Say) -> list[Row]:

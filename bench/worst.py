@@ -22,7 +22,7 @@ from bench.worst_loads import Load
 from evm.blocks import decode_block
 
 LEAST_SPEED = 6.0
-"""Mgas/s: a block of 60 Mgas is imported in 10 s, and the next one comes after 12 s."""
+"""Mgas/s. At this speed, a block of 60 Mgas is imported in 10 s; blocks are 12 s apart."""
 LEAST_OF_GETH = 0.4
 
 Say = Callable[[str], None]

@@ -30,15 +30,18 @@ from samples.signers import Signer
 LOADS: tuple[Load, ...] = (*PRECOMPILE_LOADS, *OPCODE_LOADS, *TRANSACTION_LOADS)
 
 WARM_UP = next(load for load in LOADS if load.name == "point evaluation")
-"""It makes an importer load the trusted setup, which takes a second, once."""
+"""The load of the first block. It makes the importer load the trusted setup, which
+takes a second."""
 
 CHAIN_ID = 7_825
 BLOCK_GAS_LIMIT = 60_000_000
 LEAST_USED = 0.75
-"""Of the transactions' gas limit: refunds are a fifth at most."""
+"""Minimum fraction of the gas limit that the transactions use. At most a fifth is
+refunded."""
 FEES: Options = {"max_fee_per_gas": 2**64, "max_priority_fee_per_gas": 1}
 EXCESS_BLOB_GAS = 200_000_000
-"""At the beginning: BLOBBASEFEE has a price to compute that is far from the minimum."""
+"""Excess blob gas of the genesis block. It makes BLOBBASEFEE compute a value far
+above the minimum."""
 
 _FIRST_ADDRESS = 0x30_0000
 _SENDER = Signer("worst")

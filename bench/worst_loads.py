@@ -57,7 +57,7 @@ class Load:
     prepares: frozenset[str] = STACK
     """Mnemonics that the named opcodes need and that count as part of the class."""
     gas: int = 0
-    """What one run of the repeated body costs at most."""
+    """Maximum gas of one run of the repeated body."""
     gas_limit: int = 2**24
     """Gas for the block's transactions: https://eips.ethereum.org/EIPS/eip-7825."""
     send: Send | None = None

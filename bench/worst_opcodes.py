@@ -8,10 +8,10 @@ from bench.worst_loads import STACK, Load, load
 from samples.assembler import assemble
 
 SPREAD = 0x9E3779B97F4A7C15F39CC0605CEDC8341082276BF3A27251F86C6A11D0C18E95
-"""Odd, so that its multiples by 1, 2, … are distinct words in no order."""
+"""An odd factor, so that its multiples modulo 2**256 are distinct and unordered."""
 ADDRESS_MASK = 2**160 - 1
 ACCOUNTS = 8_000
-"""That exist, and slots: more than two transactions can read for the first time."""
+"""Number of existing accounts, and of slots: more than two transactions can read cold."""
 
 
 def _account(number: int) -> dict[str, Any]:

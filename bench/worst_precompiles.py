@@ -22,7 +22,8 @@ BN254_ORDER = (
     21888242871839275222246405745257275088548364400416034343698204186575808495617
 )
 MOST_POINTS = 128
-"""In a multi-scalar multiplication: more get no larger discount (EIP-2537)."""
+"""Points of a multi-scalar multiplication. More points get no larger discount
+(EIP-2537)."""
 
 
 def _random(size: int) -> bytes:
@@ -45,7 +46,7 @@ def _call(
         f"PUSH {output} PUSH {start} PUSH {len(data)} PUSH 0 PUSH {address} GAS"
         " STATICCALL AND",
         gas=price + 200,
-        # Memory reaches as far as it must before the first call.
+        # Expand the memory to its final size before the first call.
         setup="CALLDATASIZE PUSH 0 PUSH 0 CALLDATACOPY"
         f" PUSH 0 PUSH {start + output} MSTORE PUSH 1",
         ending="PUSH @succeeded JUMPI INVALID succeeded: STOP",
@@ -88,7 +89,7 @@ _KZG_INPUT = (
     )
 )
 """Commitment, point, value and proof of a polynomial with 4096 coefficients, as
-`ckzg.compute_kzg_proof` gives them with mainnet's trusted setup."""
+computed by `ckzg.compute_kzg_proof` with mainnet's trusted setup."""
 
 
 def _modexp(name: str, length: int, exponent: bytes, price: int) -> Load:
@@ -157,7 +158,7 @@ def _field(value: Any) -> bytes:
 
 
 def _encoded(point: Any) -> bytes:
-    """Return a point of G1 or G2 as EIP-2537 has it: 64 bytes for each number."""
+    """Return a point of G1 or G2 as EIP-2537 encodes it: 64 bytes for each number."""
     return b"".join(
         b"".join(map(_field, getattr(coordinate, "coeffs", (coordinate,))))
         for coordinate in bls.normalize(point)

@@ -14,13 +14,14 @@ from samples.signers import Signer
 
 TRANSFER_GAS = 21_000
 ADDRESS_GAS, SLOT_GAS = 2400, 1900
-"""Of an access list: https://eips.ethereum.org/EIPS/eip-2930."""
+"""Gas per entry of an access list: https://eips.ethereum.org/EIPS/eip-2930."""
 ZERO_BYTE_FLOOR_GAS = 10
-"""Of call data: https://eips.ethereum.org/EIPS/eip-7623."""
+"""Floor gas per zero byte of call data: https://eips.ethereum.org/EIPS/eip-7623."""
 AUTHORIZATION_GAS = 25_000
 """https://eips.ethereum.org/EIPS/eip-7702"""
 CONTRACTS = 600
-"""With 24 KiB of code each: 15 MB, with another first byte after STOP in each."""
+"""Contracts with 24 KiB of code each, 15 MB together. They differ in the byte after
+STOP."""
 
 _FIRST_CONTRACT = 0xC0DE_0000
 _SPARE_GAS = 30_000

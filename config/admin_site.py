@@ -42,7 +42,7 @@ class Site(AdminSite):
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Show open tasks of staff, and the list of models."""
-        from config.front_page import sections  # models are not loaded before
+        from config.front_page import sections  # needs loaded models
 
         context = {"sections": sections(request), **(extra_context or {})}
         return super().index(request, context)
@@ -66,7 +66,8 @@ def _again(view: View) -> View:
             pass  # the transaction was rolled back
         try:
             return view(request, *arguments, **options)
-        except ValidationError as error:  # not about a field of the form
+        except ValidationError as error:
+            # It is about the object as a whole, so that no field of the form shows it.
             messages.error(request, " ".join(error.messages))
             return HttpResponseRedirect(request.path)
 

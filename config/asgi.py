@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Pages need 8 (`config.pages`), the wallet's calls 4, uses of revoked keys 4, and mails
 # about keys one for a moment every minute.
 os.environ.setdefault("DATABASE_POOL", "16")
-django.setup(set_prefix=False)  # the imports below need that
+django.setup(set_prefix=False)  # the imports below need Django's apps
 
 from channels.routing import URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402

@@ -1,8 +1,8 @@
 """The admin's first page: open tasks of staff, before the list of models.
 
-Each section is a short table whose rows link to the page where they are dealt with. A
-user gets the sections that their permissions allow. The queries of a section have a time
-limit, so that the page is fast whatever the tables contain.
+Each section is a short table. Its rows link to the pages on which staff do the tasks. A
+user gets the sections that their permissions allow. The queries of a section have a
+time limit, so that the page is fast whatever the tables contain.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Cell:
 class Section:
     """A table of the first page.
 
-    nothing: shown if there are no rows. more: label and address of the whole list.
+    nothing: shown if there are no rows. more: label and URL of the whole list.
     is_late: whether the time limit was reached, so that the rows are unknown.
     """
 

@@ -35,8 +35,8 @@ async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
 class Gateway:
     """The ASGI application that the server loads.
 
-    The server has node requests answered by `node` itself (see `server_options`). This
-    application gets those of connections that were handed over to uvicorn.
+    The server passes node requests to `node` directly (see `server_options`). This
+    application receives those on connections that were handed over to uvicorn.
 
     node: answers node requests.
     pages: answers other HTTP requests.

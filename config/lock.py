@@ -63,7 +63,7 @@ def lock(root: Path, arguments: Sequence[str]) -> None:
     compile_pins("requirements-dev.txt", "pyproject.toml", "--group", "dev")
     parts = ("pyproject.toml", "--constraint", "requirements-dev.txt")
     compile_pins("requirements.txt", *parts)
-    # Installed after the second file. It lists only packages that are not in that file.
+    # Installed after the second file, therefore without the packages of that file.
     present = [f"--no-emit-package={name}" for name in pinned(root, "requirements.txt")]
     compile_pins("requirements-otp.txt", *parts, "--extra", "otp", *present)
     oracle = "tests/differential/requirements"

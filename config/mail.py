@@ -12,8 +12,8 @@ _PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
 def mail_settings(url: str) -> dict[str, Any]:
     """Return Django's settings for a mail server.
 
-    url: smtp://, smtp+starttls:// or smtps://, with percent-encoded parts; with "" mails
-        are printed to the console.
+    url: smtp://, smtp+starttls:// or smtps://, with percent-encoded parts; with "",
+        emails are printed to the console.
     Raises: ValueError "must …", without the password.
     """
     if not url:

@@ -1,9 +1,8 @@
 """`/metrics`: statistics of a process in Prometheus' format.
 
-Answering requests does not run code of this module. When metrics are requested, it
-reads counters that the parts keep anyway, and the rows that followers write. There are no
-metrics by key, because a provider has tens of thousands of keys. Their usage is in the
-database.
+When metrics are requested, this module reads the counters of other parts, and the rows
+that followers write. It runs no code for other requests. There are no metrics by key,
+because a provider has tens of thousands of keys. Their usage is in the database.
 
 Names after https://prometheus.io/docs/practices/naming/
 """

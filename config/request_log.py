@@ -33,10 +33,11 @@ FLUSH_SECONDS = 0.2
 """Longest delay of a line, to be written together with others."""
 
 FLUSH_LINES = 500
-"""Most lines that are delayed."""
+"""Maximum number of delayed lines."""
 
 NAMED_METHODS = 10
-"""Most methods of a batch that a line names. It also contains the number of calls."""
+"""Maximum number of methods of a batch that a line names. It also contains the
+number of calls."""
 
 Which = Literal["problems", "all"]
 

@@ -65,7 +65,8 @@ def with_pool(database: dict[str, Any], size: int) -> dict[str, Any]:
 
     Opening a connection costs more than the queries of most pages: PostgreSQL starts a
     process for it, which reads its catalogues again for the first query of each table.
-    size: most connections in the process; 0: no pool, `database` is returned as it is.
+    size: maximum number of connections in the process. With 0, there is no pool, and
+        `database` is returned unchanged.
     Source: https://docs.djangoproject.com/en/5.2/ref/databases/#connection-pool
     """
     if not size:

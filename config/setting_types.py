@@ -1,4 +1,4 @@
-"""Parsers of settings that are addresses: hosts, ports, URLs and mail addresses.
+"""Parsers of settings that are addresses: hosts, ports, URLs and email addresses.
 
 Each returns what the setting's readers expect, and raises ValueError "must …" without
 secrets for text that is something else.
@@ -110,7 +110,7 @@ def mail_address(value: str) -> str:
 
 
 def sender(value: str) -> str:
-    """Return a mail address, which may have a name: `Node API <support@example.org>`."""
+    """Return an email address, which may have a name: `Node API <support@example.org>`."""
     name, address = parseaddr(value)
     try:
         found = Address(name, addr_spec=address)

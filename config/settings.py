@@ -55,7 +55,7 @@ CLIENT_LIMITS = read_limits()
 
 METRICS_TOKEN = operation.METRICS_TOKEN.value()
 
-# The service's address in mails. Empty: http://127.0.0.1:PORT.
+# The service's URL in emails. Empty: http://127.0.0.1:PORT.
 PUBLIC_URL = site.PUBLIC_URL.value()
 PORT = processes.PORT.value()
 KEYS_SIGNUP = accounts.KEYS_SIGNUP.value()
@@ -181,7 +181,7 @@ CHANNEL_LAYERS = {
 AUTH_USER_MODEL = "keys.User"
 LOGIN_URL = LOGOUT_REDIRECT_URL = "login"
 LOGIN_REDIRECT_URL = "dashboard:keys"
-PASSWORD_RESET_TIMEOUT = 86_400  # seconds, as for the links of sign-up mails
+PASSWORD_RESET_TIMEOUT = 86_400  # seconds, as for the links in sign-up emails
 AUTHENTICATION_BACKENDS = ["keys.login.LockingBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -205,7 +205,7 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
-STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # whitenoise warns when it is missing
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # whitenoise warns if missing
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Without collectstatic, files are served from their source folders.
 WHITENOISE_USE_FINDERS = True
@@ -213,7 +213,7 @@ WHITENOISE_USE_FINDERS = True
 globals().update(mail_settings(accounts.MAIL_URL.value()))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = accounts.MAIL_FROM.value()
 EMAIL_TIMEOUT = (
-    10  # seconds; without it a mail server that does not answer would block a page
+    10  # seconds, so that a mail server that does not answer blocks no page for longer
 )
 X_FRAME_OPTIONS = "DENY"
 # URLs can contain an API key, so other sites get no Referer. "no-referrer" would also

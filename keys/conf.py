@@ -8,7 +8,7 @@ from django.conf import settings
 def public_url() -> str:
     """Return the service's address for browsers, or "" if it is not configured.
 
-    PUBLIC_URL, such as https://rpc.example.org, without a final slash. Links in mails
+    PUBLIC_URL, such as https://rpc.example.org, without a final slash. Links in emails
     begin with it and never with the request's host, because an attacker could request a
     mail to another user with a host of their own.
     """

@@ -1,6 +1,6 @@
 """A two-pass EVM assembler for contracts that people can read.
 
-Instructions stand in any number on a line, a comment runs from `;` to its end:
+A line has any number of instructions. A comment begins with `;` and ends with the line:
 
     PUSH 0 CALLDATALOAD         ; [word]        shortest push that holds the value
     PUSH4 selector("f()") EQ    ; [is f]        a push of a given size

@@ -4,8 +4,9 @@
     node.show_blocks(*blocks)
     node.methods["eth_getBlockByNumber"]("latest", False)
 
-How the results are sent is up to the server: that of the tests over HTTP and WebSocket,
-with every fault, and that of the benchmarks in a process of its own.
+The servers that send the results are elsewhere: the tests have one for HTTP and
+WebSocket that can fail in many ways, the benchmarks one that runs in a process of its
+own.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class ChainNode:
     has_debug: whether `debug_getRawBlock` is offered. pruned: blocks below this number
         are only known by their headers.
     unknown: hashes of blocks that are announced, but not found by hash yet.
-    altered: by hash, the block that is sent instead, under the same hash if possible.
+    altered: block hash → the block that is sent instead, under the same hash if
+        possible.
     chain_id: as claimed by the node.
     """
 

@@ -37,7 +37,7 @@ _G2 = b"".join(
         ),
     )
 )
-"""Generator of alt_bn128's group G2 (EIP-197). The imaginary parts come first."""
+"""Generator of alt_bn128's group G2 (EIP-197). Imaginary parts precede real parts."""
 
 CURVE_ADD_INPUT = _G1 + _G1
 CURVE_MULTIPLY_INPUT = _G1 + word(9)

@@ -60,7 +60,7 @@ def restarting(var_dir: Path, servers: Sequence[EmbeddedServer]) -> Iterator[Non
         yield
     finally:
         leaving.set()
-        watcher.join()  # it must not start a server while that is being stopped
+        watcher.join()  # a server must not be started while it is being stopped
 
 
 def _watch(
@@ -75,7 +75,7 @@ def _watch(
                 if not one.server.is_running():
                     with alone(var_dir):
                         one.restart()
-            except Exception as error:  # whatever it is, the next attempt may succeed
+            except Exception as error:  # the next attempt may succeed
                 one.report(error)
                 pause = RETRY_SECONDS
 

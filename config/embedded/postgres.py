@@ -34,20 +34,19 @@ _SETTINGS = {
     "effective_cache_size": "2GB",
     "maintenance_work_mem": "128MB",
     "random_page_cost": "1.1",
-    # Our queries are index probes: compiling them costs more than running them.
+    # Queries are index probes. JIT compilation costs more than their execution.
     "jit": "off",
-    # What has been committed stays, whatever crashes: with synchronous_commit off the
-    # last commits would live in PostgreSQL's memory alone for up to 0.6 s, and an API
-    # key must not vanish that was handed to a customer. Import does not suffer: it
-    # commits batches.
+    # Commits must survive a crash. With synchronous_commit off, commits of the last 0.6
+    # s would only be in PostgreSQL's memory, and a crash could lose an API key that a
+    # customer has received. The import is not slowed down, because it commits batches.
     "fsync": "on",
     "synchronous_commit": "on",
-    # No replicas hang on an embedded server, and bulk loading profits.
+    # An embedded server has no replicas. Minimal WAL makes bulk loading faster.
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_wal_size": "2GB",
     "checkpoint_timeout": "15min",
-    # Statements may carry what must not be read in a log.
+    # Statements and their parameters can contain secrets.
     "log_statement": "none",
     "log_min_error_statement": "panic",
     "log_min_duration_statement": "-1",
@@ -56,8 +55,8 @@ _SETTINGS = {
 }
 
 _ATTEMPTS = 20
-"""Attempts to start the server, 0.25 s apart, while remains of a killed server
-disappear."""
+"""Attempts to start the server, 0.25 s apart, until the processes of a killed server
+have ended."""
 
 
 def address(var_dir: Path) -> str:
@@ -138,7 +137,7 @@ class PostgresServer:
         draft = self.folder / "draft"
         if draft.exists():
             shutil.rmtree(draft)
-        # Trust: only the owner of the folder that holds the socket can knock.
+        # "trust" is safe: only the owner of the socket's folder can connect.
         done = processes.run(
             [
                 *(_program("initdb"), "-D", str(draft), "-U", NAME, "-A", "trust"),

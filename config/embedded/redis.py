@@ -87,7 +87,7 @@ class RedisServer:
             except (ConnectionRefusedError, FileNotFoundError):
                 return False
             except BlockingIOError:
-                pass  # it listens, and has not accepted those before us
+                pass  # it listens, and has not accepted earlier connections yet
         return True
 
     def listens(self) -> bool:
@@ -96,14 +96,14 @@ class RedisServer:
             try:
                 client.ping()
             except redis.TimeoutError:
-                return True  # it is there, and slow: a second one would take its socket
+                return True  # it runs; a second one would take its socket
             except redis.ConnectionError:
                 return False
         return True
 
     def client(self) -> redis.Redis:
         """Return a new client of the server. The caller has to close it."""
-        # Without a policy of ours redis-py waits for seconds before it tries again.
+        # By default, redis-py waits for seconds between its attempts.
         once = Retry(NoBackoff(), 0)
         path = str(self.socket)
         return redis.Redis(

@@ -92,7 +92,7 @@ def leave_on_signals() -> None:
     """Unwind on the signals that end a service, so that everything is stopped."""
     for kind in LEAVE_ON:
         if kind != signal.SIGHUP or signal.getsignal(kind) != signal.SIG_IGN:
-            signal.signal(kind, _leave)  # all but nohup's
+            signal.signal(kind, _leave)  # except SIGHUP if nohup ignores it
 
 
 def _leave(signal_number: int, frame: object) -> NoReturn:

@@ -1,11 +1,11 @@
-"""Accounts and mail."""
+"""Accounts and email."""
 
 from __future__ import annotations
 
 from config.env import Group, boolean, size
 from config.setting_types import mail_address, sender
 
-ACCOUNTS = Group("Accounts and mail")
+ACCOUNTS = Group("Accounts and email")
 
 KEYS_SIGNUP = ACCOUNTS.variable(
     "KEYS_SIGNUP",
@@ -28,9 +28,9 @@ MAIL_URL = ACCOUNTS.variable(
     "",
     "Mail server: `smtps://user:password@host`, `smtp+starttls://…` or `smtp://…`,"
     " with percent-encoded parts.",
-    "mails are printed to the console",
+    "emails are printed to the console",
 )
 
 MAIL_FROM = ACCOUNTS.variable(
-    "MAIL_FROM", sender, "portcullis@localhost", "Sender of all mails."
+    "MAIL_FROM", sender, "portcullis@localhost", "Sender of all emails."
 )

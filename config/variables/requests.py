@@ -103,7 +103,7 @@ NODEAPI_SUPPORT_CONTACT = REQUESTS.variable(
     "NODEAPI_SUPPORT_CONTACT",
     text,
     "the provider's support",
-    "Mail address, URL or words. Errors name it to customers whose key lacks an"
+    "Email address, URL or words. Errors name it to customers whose key lacks an"
     " entitlement.",
 )
 

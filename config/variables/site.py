@@ -12,7 +12,7 @@ PUBLIC_URL = SITE.variable(
     base_url,
     "",
     "Address at which browsers reach the service, such as `https://rpc.example.org`."
-    " Links in mails begin with it.",
+    " Links in emails begin with it.",
     "`http://127.0.0.1:PORT`",
 )
 

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.STAFF_SECOND_FACTOR:
             raise CommandError("STAFF_SECOND_FACTOR is off")
-        from django_otp.plugins.otp_totp.models import TOTPDevice  # only installed then
+        from django_otp.plugins.otp_totp.models import TOTPDevice  # optional
 
         email = User.objects.normalize_email(options["email"])
         user = User.objects.filter(email=email, is_staff=True).first()

@@ -35,7 +35,7 @@ class Command(BaseCommand):
         "service and the followers."
     )
 
-    # Those of the database are run once it is up.
+    # Checks of the database run when it has been started.
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -140,7 +140,7 @@ def _followers() -> Iterator[None]:
 
 
 def _worker_environment(api_key: str) -> dict[str, str]:
-    """Return our environment, with the settings of the demonstration as defaults.
+    """Return this process's environment, with the demonstration's settings as defaults.
 
     The sample chain is the network at `/v3`, and the home page shows a key for it.
     """
