@@ -2,8 +2,7 @@
 
 - `health`, `choice`: the health of an upstream, and the choice of the forkchoice, both
   without I/O.
-- `watcher`, `pool`: poll each upstream, in the event loop of a separate thread. One poll
-  of an upstream is called a look.
+- `watcher`, `pool`: poll each upstream, in the event loop of a separate thread.
 - `line`: finds and downloads the blocks between our chain and the chosen head.
 - `follower`: imports these blocks and makes the chosen head canonical.
 - `status`: writes progress and problems to the database.

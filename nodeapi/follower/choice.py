@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 from eth_typing import Hash32
 
-LOOKS_FOR_LOWER_HEAD = 3
-"""Successive looks after which a single upstream may lower the head."""
+POLLS_FOR_LOWER_HEAD = 3
+"""Successive polls after which a single upstream may lower the head."""
 
 BLOCKS_KEPT = 64
 """Block hashes kept for each upstream: the newest ones, and its safe and finalized."""
@@ -44,10 +44,10 @@ class View:
     blocks: Mapping[int, Hash32] = field(default_factory=dict)
     """Hashes of known blocks of the chain by number: the head, its parent, the safe and
     finalized blocks, heads before, and answers to `questions`."""
-    looks_below: int = 0
-    """Number of successive looks at which the head was lower than ours."""
+    polls_below: int = 0
+    """Number of successive polls at which the head was lower than ours."""
     is_current: bool = True
-    """Whether the upstream responded to the last look."""
+    """Whether the upstream responded to the last poll."""
 
     def has(self, point: Point) -> bool:
         """Return whether a block is known to be on the upstream's chain."""
@@ -58,11 +58,11 @@ class View:
         return replace(self, blocks={**self.blocks, point.number: point.hash})
 
     def outdated(self) -> View:
-        """Return the view after a failed look."""
+        """Return the view after a failed poll."""
         return replace(self, is_current=False)
 
 
-def look(
+def polled_view(
     before: View | None,
     upstream_id: int,
     head: Head,
@@ -70,9 +70,9 @@ def look(
     finalized: Point | None,
     own_number: int,
 ) -> View:
-    """Return the view after a look at an upstream.
+    """Return the view after a poll of an upstream.
 
-    before: the view after the previous look, None at the first look.
+    before: the view after the previous poll, None at the first poll.
     own_number: number of our head.
     """
     blocks: dict[int, Hash32] = {}
@@ -86,14 +86,14 @@ def look(
             blocks.setdefault(point.number, point.hash)
     newest = sorted(blocks)[-BLOCKS_KEPT:]
     tagged = {point.number for point in (safe, finalized) if point is not None}
-    looks = 0 if before is None else before.looks_below
+    polls = 0 if before is None else before.polls_below
     return View(
         upstream_id,
         Point(head.number, head.hash),
         safe,
         finalized,
         {number: blocks[number] for number in {*newest, *tagged} & blocks.keys()},
-        looks + 1 if head.number < own_number else 0,
+        polls + 1 if head.number < own_number else 0,
     )
 
 
@@ -144,7 +144,7 @@ def choose(views: Sequence[View], own: Own, agree: int) -> Choice | None:
 
     The head is the highest head that enough upstreams have on their chain. Our own head
     stays if it is as high. A lower head needs a second upstream that is at the same
-    block, or three looks at one upstream, while no other has our head. The head is never
+    block, or three polls of one upstream, while no other has our head. The head is never
     lower than the finalized block, which never moves back.
     """
     head = _choose_head(views, own, agree)
@@ -201,7 +201,7 @@ def _is_lowering_confirmed(head: Point, views: Iterable[View], own: Own) -> bool
         return True
     if any(view.has(own.head) for view in views):
         return False
-    return any(view.looks_below >= LOOKS_FOR_LOWER_HEAD for view in at_head)
+    return any(view.polls_below >= POLLS_FOR_LOWER_HEAD for view in at_head)
 
 
 def _agreed(

@@ -92,20 +92,20 @@ class Follower:
         network_id: int,
         thread: LoopThread,
         pool: UpstreamPool,
-        looked: threading.Event,
+        polled: threading.Event,
         status: StatusWriter,
     ) -> None:
         """Start from the importer's head.
 
         connection: the one that holds the import lock.
-        looked: set by the pool after each look at an upstream.
+        polled: set by the pool after each poll of an upstream.
         """
         self._importer = importer
         self._connection = connection
         self._network_id = network_id
         self._thread = thread
         self._pool = pool
-        self._looked = looked
+        self._polled = polled
         self._status = status
         self._settings = Settings()
         self._own = own_forkchoice(connection, network_id)
@@ -131,10 +131,10 @@ class Follower:
             self._keep_house()
             with suppress(Stopped):
                 self._step(stop)
-            self._looked.wait(IDLE_SECONDS)
-            self._looked.clear()
+            self._polled.wait(IDLE_SECONDS)
+            self._polled.clear()
 
-    # One look
+    # One step
 
     def _step(self, stop: threading.Event) -> None:
         """Choose a forkchoice from the present views, and follow it."""

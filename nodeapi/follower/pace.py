@@ -1,4 +1,4 @@
-"""How often to look at upstreams: a fifth of the block time, from 0.2 to 2 seconds."""
+"""How often to poll upstreams: a fifth of the block time, from 0.2 to 2 seconds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import deque
 
 SHORTEST_SECONDS = 0.2
 LONGEST_SECONDS = 2.0
-LOOKS_PER_BLOCK = 5
+POLLS_PER_BLOCK = 5
 HEADS_KEPT = 16
 
 NOTIFIED_FACTOR = 5
-"""Factor by which looks are rarer with a subscription. They only have to detect that the
+"""Factor by which polls are rarer with a subscription. They only have to detect that the
 subscription is silent."""
 
 
@@ -29,16 +29,16 @@ class Pace:
         self._heads.append((number, timestamp))
 
     def seconds(self, *, is_notified: bool) -> float:
-        """Return the time between two looks.
+        """Return the time between two polls.
 
         is_notified: whether a subscription is expected to announce new heads.
         """
         if len(self._heads) < 2:
-            interval = SHORTEST_SECONDS * LOOKS_PER_BLOCK
+            interval = SHORTEST_SECONDS * POLLS_PER_BLOCK
         else:
             (first, since), (last, until) = self._heads[0], self._heads[-1]
             interval = (until - since) / (last - first)
         seconds = min(
-            max(interval / LOOKS_PER_BLOCK, SHORTEST_SECONDS), LONGEST_SECONDS
+            max(interval / POLLS_PER_BLOCK, SHORTEST_SECONDS), LONGEST_SECONDS
         )
         return seconds * NOTIFIED_FACTOR if is_notified else seconds

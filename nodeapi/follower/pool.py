@@ -70,10 +70,10 @@ class UpstreamPool:
     `views`, `watchers`, `prefer` and `set_own_number` may be used by another thread.
     """
 
-    def __init__(self, expected: Expected, looked: Callable[[], None]) -> None:
-        """Start without upstreams. looked: called after each look at an upstream."""
+    def __init__(self, expected: Expected, polled: Callable[[], None]) -> None:
+        """Start without upstreams. polled: called after each poll of an upstream."""
         self._expected = expected
-        self._looked = looked
+        self._polled = polled
         self._agree = 1
         self._own_number = 0
         self._preferred: frozenset[int] = frozenset()
@@ -295,7 +295,7 @@ class UpstreamPool:
         for watcher in self.watchers():
             if watcher.head is not None:
                 self._keep(watcher.head)
-        self._looked()
+        self._polled()
         wanted = questions(self.views(), self._agree)
         if wanted and self._asking is None:
             self._asking = asyncio.create_task(self._ask(wanted))
@@ -321,4 +321,4 @@ class UpstreamPool:
     def _asked(self, task: asyncio.Task[None]) -> None:
         self._asking = None
         if not task.cancelled() and task.exception() is None:
-            self._looked()
+            self._polled()

@@ -105,11 +105,11 @@ def _follow(
         stack.enter_context(closing(importer))
         spare_garbage_collector()
         connected()
-        looked = threading.Event()
+        polled = threading.Event()
         thread = stack.enter_context(LoopThread("upstreams"))
-        pool = UpstreamPool(read_expected(network_id), looked.set)
+        pool = UpstreamPool(read_expected(network_id), polled.set)
         stack.callback(lambda: thread.run(pool.close()))
-        Follower(importer, connection, network_id, thread, pool, looked, status).run(
+        Follower(importer, connection, network_id, thread, pool, polled, status).run(
             stop
         )
 

@@ -14,7 +14,7 @@ from eth_typing import Hash32
 
 from evm.chain_config import ChainConfig
 from networks.directory import UpstreamView
-from nodeapi.follower.choice import Point, View, look
+from nodeapi.follower.choice import Point, View, polled_view
 from nodeapi.follower.health import Health
 from nodeapi.follower.pace import Pace
 from nodeapi.fork_check import ForkCheck, InvalidForkConfig, check_forks
@@ -81,9 +81,9 @@ class Quarantine:
 
 
 class Watcher:
-    """Looks at an upstream in regular intervals, and when a notification arrives.
+    """Polls an upstream at regular intervals, and when a notification arrives.
 
-    A look asks for `latest`, `safe` and `finalized`. Everything but `quarantine` runs in
+    A poll asks for `latest`, `safe` and `finalized`. Everything but `quarantine` runs in
     one event loop. Other threads may read the attributes, which are replaced as a whole.
     """
 
@@ -92,18 +92,18 @@ class Watcher:
         upstream: UpstreamView,
         expected: Expected,
         own_number: Callable[[], int],
-        looked: Callable[[], None],
+        polled: Callable[[], None],
     ) -> None:
         """Start without a view.
 
         own_number: returns the number of our head.
-        looked: called after each look, whether it succeeded or not.
+        polled: called after each poll, whether it succeeded or not.
         """
         self.upstream = upstream
         self.view: View | None = None
         """The last view. It is not current after a failure."""
         self.head: BlockRef | None = None
-        """The head of the last successful look."""
+        """The head of the last successful poll."""
         self.health = Health()
         self.excluded = ""
         """Why the upstream is never asked for blocks; empty if it is."""
@@ -112,14 +112,14 @@ class Watcher:
         self.forks = ForkCheck()
         """How the upstream's fork schedule differs from ours."""
         self.checked_at: float | None = None
-        """Unix time of the end of the last look. None: none has ended."""
+        """Unix time of the end of the last poll. None: none has ended."""
         self.failed_at: float | None = None
         """Unix time of the last failure."""
         self.client = UpstreamClient(upstream.url, upstream.headers)
         self.source = BlockSource(self.client)
         self._expected = expected
         self._own_number = own_number
-        self._looked = looked
+        self._polled = polled
         self._pace = Pace()
         self._wake = asyncio.Event()
         self._is_notified = False
@@ -150,11 +150,11 @@ class Watcher:
             while True:
                 was_woken, before = self._wake.is_set(), self.head
                 self._wake.clear()
-                pause = await self._look()
+                pause = await self._poll()
                 self.checked_at = time.time()
                 if self.head != before:
                     self._is_notified = was_woken or self._wake.is_set()
-                self._looked()
+                self._polled()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._wake.wait()
@@ -226,10 +226,10 @@ class Watcher:
         async with self.measured():
             return await self.source.at(number)
 
-    # A look
+    # A poll
 
-    async def _look(self) -> float:
-        """Look at the upstream. Return the seconds until the next look."""
+    async def _poll(self) -> float:
+        """Poll the upstream. Return the seconds until the next poll."""
         try:
             await self._verify_chain()
             await self._read_heads()
@@ -254,7 +254,7 @@ class Watcher:
         return self._pace.seconds(is_notified=self._is_notified)
 
     def _became_unavailable(self, retry_after: float) -> float:
-        """Mark the view as not current. Return the seconds until the next look."""
+        """Mark the view as not current. Return the seconds until the next poll."""
         self._verified_at = None
         if self.view is not None:
             self.view = self.view.outdated()
@@ -262,7 +262,7 @@ class Watcher:
         return max(pause, retry_after, 0.0)
 
     async def _verify_chain(self) -> None:
-        """Check chain id and genesis hash before the first look and after each failure.
+        """Check chain id and genesis hash before the first poll and after each failure.
 
         Raises: WrongChain.
         """
@@ -316,7 +316,7 @@ class Watcher:
                 raise UpstreamUnavailable("no latest block")
         self.head = head
         self._pace.head(head.number, head.timestamp)
-        self.view = look(
+        self.view = polled_view(
             self.view,
             self.upstream.id,
             head,

@@ -15,7 +15,7 @@ from nodeapi.follower.choice import (
     Point,
     View,
     choose,
-    look,
+    polled_view,
     questions,
     reached,
 )
@@ -114,9 +114,9 @@ def test_a_reorganisation_of_the_same_height_is_followed() -> None:
 
 def test_a_lower_head_needs_three_looks() -> None:
     own = Own(point(10))
-    for looks in (0, 1, 2):
-        assert choose([view(1, 8, looks_below=looks)], own, 1) is None
-    found = choose([view(1, 8, looks_below=3)], own, 1)
+    for polls in (0, 1, 2):
+        assert choose([view(1, 8, polls_below=polls)], own, 1) is None
+    found = choose([view(1, 8, polls_below=3)], own, 1)
     assert found is not None
     assert found.head == point(8)
 
@@ -130,23 +130,23 @@ def test_a_lower_head_needs_a_second_upstream_at_the_same_block() -> None:
 
 
 def test_a_head_that_another_upstream_has_is_not_lowered() -> None:
-    views = [view(1, 30, looks_below=9), view(2, 100)]
+    views = [view(1, 30, polls_below=9), view(2, 100)]
     found = choose(views, Own(point(100)), 1)
     assert found is not None
     assert found.head == point(100)
 
 
 def test_a_head_that_an_unavailable_upstream_had_is_not_lowered() -> None:
-    views = [view(1, 30, looks_below=9), view(2, 100, is_current=False)]
+    views = [view(1, 30, polls_below=9), view(2, 100, is_current=False)]
     assert choose(views, Own(point(100)), 1) is None
 
 
 def test_never_behind_finalized() -> None:
     own = Own(point(10), point(6), point(6))
     for number in (3, 5):
-        assert choose([view(1, number, looks_below=9)], own, 1) is None
-    assert choose([view(1, 6, "b", forked_at=5, looks_below=9)], own, 1) is None
-    found = choose([view(1, 6, looks_below=9)], own, 1)
+        assert choose([view(1, number, polls_below=9)], own, 1) is None
+    assert choose([view(1, 6, "b", forked_at=5, polls_below=9)], own, 1) is None
+    found = choose([view(1, 6, polls_below=9)], own, 1)
     assert found is not None
     assert found.head == point(6)
 
@@ -207,11 +207,11 @@ def test_safe_is_at_least_finalized() -> None:
 
 
 def test_a_view_keeps_blocks_of_the_same_chain_only() -> None:
-    first = look(None, 1, ref(10), point(6), point(4), 9)
+    first = polled_view(None, 1, ref(10), point(6), point(4), 9)
     assert first.blocks == {n: block_hash(n) for n in (4, 6, 9, 10)}
-    second = look(first, 1, ref(11), point(6), point(4), 9)
+    second = polled_view(first, 1, ref(11), point(6), point(4), 9)
     assert second.blocks == {n: block_hash(n) for n in (4, 6, 9, 10, 11)}
-    third = look(second, 1, ref(11, "b", forked_at=9), point(6), point(4), 9)
+    third = polled_view(second, 1, ref(11, "b", forked_at=9), point(6), point(4), 9)
     assert third.blocks == {
         4: block_hash(4),
         6: block_hash(6),
@@ -220,26 +220,26 @@ def test_a_view_keeps_blocks_of_the_same_chain_only() -> None:
     }
 
 
-def test_a_view_counts_looks_below_our_head() -> None:
+def test_a_view_counts_polls_below_our_head() -> None:
     seen = None
     for count, number in enumerate((8, 9, 7), 1):
-        seen = look(seen, 1, ref(number), None, None, 10)
-        assert seen.looks_below == count
-    assert look(seen, 1, ref(10), None, None, 10).looks_below == 0
+        seen = polled_view(seen, 1, ref(number), None, None, 10)
+        assert seen.polls_below == count
+    assert polled_view(seen, 1, ref(10), None, None, 10).polls_below == 0
 
 
 def test_a_view_is_bounded() -> None:
     seen = None
     for number in range(300):
-        seen = look(seen, 1, ref(number), point(3), point(2), 0)
+        seen = polled_view(seen, 1, ref(number), point(3), point(2), 0)
     assert seen is not None
     assert seen.blocks.keys() == {2, 3, *range(300 - BLOCKS_KEPT, 300)}
 
 
 def test_questions_ask_for_the_blocks_of_others() -> None:
     views = [
-        look(None, 1, ref(10), None, None, 0),
-        look(None, 2, ref(7), None, point(4), 0),
+        polled_view(None, 1, ref(10), None, None, 0),
+        polled_view(None, 2, ref(7), None, point(4), 0),
     ]
     assert questions(views, 1) == set()
     assert questions(views, 2) == {(1, 7), (1, 4)}
@@ -267,14 +267,14 @@ HONEST = 30
 points = st.builds(point, st.integers(0, 40), st.sampled_from(["", "x", "y"]))
 tags = st.none() | points
 any_views = st.builds(
-    lambda upstream, number, branch, forked_at, safe, finalized, looks: view(
+    lambda upstream, number, branch, forked_at, safe, finalized, polls: view(
         upstream,
         number,
         branch,
         forked_at=forked_at,
         safe=safe,
         finalized=finalized,
-        looks_below=looks,
+        polls_below=polls,
     ),
     st.integers(0, 9),
     st.integers(0, 60),

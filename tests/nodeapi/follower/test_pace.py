@@ -1,4 +1,4 @@
-"""The time between two looks at an upstream."""
+"""The time between two polls of an upstream."""
 
 from __future__ import annotations
 

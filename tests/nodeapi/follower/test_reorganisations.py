@@ -149,7 +149,7 @@ def test_nobody_is_blamed_for_a_safe_block_of_the_branch_that_is_left(
         net.wait_for(first.blocks[-1])
         net.wait_for_tags(node.line[7], None)
         node.safe = None
-        # No look that began before may see the other branch.
+        # No poll that began before may see the other branch.
         net.wait_for_looks(node, 2)
         net.wait_for(node.show(second))
         net.wait_for_tags(None, None)
