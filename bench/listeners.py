@@ -210,7 +210,7 @@ class Listeners:
         return float(self._order({"open": asdict(opening)}))
 
     def receive(self, each: int = 1) -> Arrivals:
-        """Wait until every socket has received so many more events."""
+        """Wait until every socket has received `each` further events."""
         return Arrivals(**self._order({"receive": each}))
 
     def _order(self, order: dict[str, Any]) -> Any:

@@ -152,7 +152,7 @@ def _catch_up(folder: Path, say: Say) -> list[Row]:
 
 
 def _reorganisations(folder: Path, say: Say) -> list[Row]:
-    """Measure the time until a longer branch, none of it known before, is canonical."""
+    """Measure the time until a longer branch of new blocks is canonical."""
     say(f"live: {REORGANISATIONS} reorganisations of depth {DEPTH}")
     slug = "bench-live-branches"
     holders = holders_of(REORGANISED_HOLDERS)

@@ -18,7 +18,7 @@ class Row:
     """One figure. Its JSON form has these fields."""
 
     bench: str
-    """The part of `make bench` that it comes from."""
+    """The part of `make bench` that has measured it."""
     case: str
     value: float
     unit: str

@@ -60,7 +60,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def catch_everything() -> None:
-    """Log what Python would write to standard error itself.
+    """Log everything that Python itself would write to standard error.
 
     Uncaught exceptions, warnings and formatting errors would otherwise be written without
     redaction.

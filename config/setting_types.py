@@ -1,7 +1,7 @@
 """Parsers of settings that are addresses: hosts, ports, URLs and email addresses.
 
-Each returns what the setting's readers expect, and raises ValueError "must …" without
-secrets for text that is something else.
+Each returns the value in the form that the setting's readers expect. For other text it
+raises ValueError with a message "must be …", which contains no secret.
 """
 
 from __future__ import annotations

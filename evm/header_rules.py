@@ -38,7 +38,7 @@ BASE_FEE_CHANGE_DENOMINATOR = 8
 
 MAX_UNCLES = 2
 UNCLE_DEPTH = 6
-"""Most generations between an uncle and the block that includes it."""
+"""Maximum number of generations between an uncle and the block that includes it."""
 
 
 class Generation(NamedTuple):

@@ -6,7 +6,7 @@ from eth.exceptions import FullStack, InsufficientStack
 
 from evm.stack_limit import STACK_LIMIT
 
-"""Most items on the stack."""
+"""Maximum number of items on the stack."""
 ADDRESS_MASK = 2**160 - 1
 
 

@@ -1,8 +1,8 @@
 """The state during the execution of a block: account and slot values with a journal.
 
 Every change is a write into a dictionary, and the journal keeps the previous value.
-Reverting a call frame is walking the journal back; committing one does nothing.
-`World.changes` returns the changes of the whole block at its end.
+Reverting a call frame restores these values in reverse order; committing one does
+nothing. `World.changes` returns the changes of the whole block at its end.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ class World:
                 target[key] = previous
 
     def commit(self, checkpoint: int) -> None:
-        """Keep the changes since the checkpoint. An earlier checkpoint can still undo them."""
+        """Keep the changes since the checkpoint.
+
+        An earlier checkpoint can still undo them.
+        """
 
     def lock_changes(self) -> None:
         """Begin a transaction. Earlier changes can't be undone any more."""
@@ -106,7 +109,7 @@ class World:
         self._transient.clear()
 
     def take_originals(self) -> tuple[ReplacedAccounts, Originals]:
-        """Return the previous values of a transaction's changes, at its end.
+        """Return the values that the transaction has replaced. Called at its end.
 
         The transaction can't be reverted afterwards.
         """

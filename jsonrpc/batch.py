@@ -16,8 +16,8 @@ from jsonrpc.stream import ResultTooLarge, Stream
 _AT_ONCE = 100
 """Calls of a batch that are executed concurrently.
 
-The number is high enough to merge their look-ups. It is low enough to bound what a
-batch reads before its response is found to be full."""
+The number is high enough to merge their look-ups. It is low enough to bound the data that
+a batch reads before its response is found to be full."""
 
 _SLOW_AT_ONCE = 8
 """Calls of slow methods that are executed concurrently. Each reads much more."""

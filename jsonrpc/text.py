@@ -24,8 +24,8 @@ A run of digits is only matched from its beginning. Otherwise, a body of 5 MiB c
 take more than a second."""
 
 _MAX_BRACKETS = 4096
-"""Most opening brackets in a body that the standard library parses after orjson has
-rejected it.
+"""Maximum number of opening brackets in a body that the standard library parses after
+orjson has rejected it.
 
 Its nesting is only bounded by Python's recursion limit. The EVM raises this limit, so
 deep nesting would overflow the stack and crash the process."""

@@ -67,11 +67,12 @@ def _is_outage(error: BaseException) -> bool:
 class OutageLimit(logging.Filter):
     """Passes one line a minute about an outage, and one when it is over.
 
-    path: the file in which the processes note their reports. Its folder exists.
+    path: the file with the last report, which processes share. Its folder exists.
     clock: seconds that all processes share.
 
-    Lines about an outage have such an exception as their `exc_info` or as an argument, or
-    `extra=UNAVAILABLE`. A line that passes is reduced to one sentence without a traceback.
+    A line is about an outage if `outage_in` finds one in its `exc_info` or its
+    arguments, or if it has `extra=UNAVAILABLE`. A line that passes is reduced to one
+    sentence without a traceback.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:

@@ -77,7 +77,8 @@ def frontier(story: Story) -> None:
     for address in EMPTY_ACCOUNTS:
         story.send(BOB, address)
     story.send(BOB, Address(bytes(19) + b"\x02"))
-    # Too little gas to pay for the code: in Frontier the contract comes out empty.
+    # Too little gas to pay for the code: in Frontier the contract is created without
+    # code.
     story.deploy("stillborn", contract("slots").init_code(), gas=50_000)
     story.block("empty accounts come into being")
     story.block("an empty block")

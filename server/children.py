@@ -99,7 +99,7 @@ class _Child:
         """Kill the process if it is running."""
         if self._process is not None:
             self._process.kill()
-            with suppress(subprocess.TimeoutExpired):  # it waits for a disk, then
+            with suppress(subprocess.TimeoutExpired):  # it is blocked by a disk
                 self._process.wait(KILL_SECONDS)
             self._close()
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 class ConnectionLimit:
     """Counts the open connections of each owner.
 
-    most: concurrent connections of one owner.
+    most: maximum number of concurrent connections of one owner.
     """
 
     def __init__(self, most: int) -> None:

@@ -232,7 +232,7 @@ class HttpProtocol(asyncio.Protocol):
                 self._count()
 
     def _read(self) -> None:
-        """Parse requests of the input, as far as they can be answered now."""
+        """Parse and start the requests of the input that can be answered now."""
         if self._is_lost:
             return
         reader = self._reader
@@ -508,7 +508,7 @@ class HttpProtocol(asyncio.Protocol):
             waiter.set_result(None)
 
     def _end_response(self, request: SocketRequest, response: Response) -> None:
-        """Go on after a response."""
+        """Continue with the connection after a response."""
         self._process.state.total_requests += 1
         self._request = None
         if self._received:
@@ -526,7 +526,7 @@ class HttpProtocol(asyncio.Protocol):
             self._end_request()
 
     def _end_request(self) -> None:
-        """Go on with the next request, or close the connection."""
+        """Continue with the next request, or close the connection."""
         if not self._keeps_alive:
             self.transport.close()
             return
@@ -570,7 +570,7 @@ class HttpProtocol(asyncio.Protocol):
             reset(self.transport)
 
     def _refuse(self, exceeded: str) -> None:
-        """Report the exceeded limit to the client, and give it time to read this."""
+        """Send the response for an exceeded limit, and give the client time to read it."""
         if exceeded == "connections":
             self._process.bounds.disconnected[exceeded] += 1
         self._refused_at = self.loop.time()

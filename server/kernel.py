@@ -18,7 +18,7 @@ would otherwise try to send for minutes."""
 def reset(transport: asyncio.Transport) -> None:
     """Close a connection at once, and discard the kernel's unsent data."""
     connection = transport.get_extra_info("socket")
-    with suppress(OSError, ValueError):  # closed
+    with suppress(OSError, ValueError):  # it is closed already
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     transport.abort()
 
@@ -33,7 +33,7 @@ if sys.platform == "linux":
         try:
             descriptor = transport.get_extra_info("socket").fileno()
             answer = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4)
-        except (AttributeError, OSError, ValueError):  # closed
+        except (AttributeError, OSError, ValueError):  # it is closed already
             return 0
         (size,) = struct.unpack("i", answer)
         return int(size)

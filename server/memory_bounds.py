@@ -74,7 +74,7 @@ class Buffer:
         self._position: int | None = None
 
     def slowness(self, now: float) -> tuple[bool, float]:
-        """Return the sort key of clients: whether there was no progress, and how long.
+        """Return a sort key: whether there was no progress, and the time without it.
 
         The time is weighted by the number of bytes. A client that has just begun counts
         as slower than one with recent progress, because most connections of a flood
@@ -156,7 +156,7 @@ class BufferedBytes:
         buffer.progress(self._clock())
 
     def _enforce(self, buffer: Buffer) -> None:
-        """Disconnect clients if the owners of a buffer, or all, have too much."""
+        """Disconnect clients if an owner of a buffer, or the process, exceeds its limit."""
         limits, key, address = self._limits, buffer.key, buffer.address
         size = self._by_key.get(key, 0)
         if size > limits.key:

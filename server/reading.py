@@ -18,8 +18,8 @@ MAX_HEADER_BYTES = 64 * 1024
 KiB."""
 
 MAX_HEADERS = 256
-"""Most headers of a request. Browsers send about 20. Each takes some 120 bytes besides
-its text."""
+"""Maximum number of headers of a request. Browsers send about 20. Each takes some 120
+bytes besides its text."""
 
 _FRAMING_PER_BYTE = 8
 """Bytes of framing that a chunk of a single byte may have. More is counted as headers."""
@@ -195,7 +195,7 @@ class RequestReader:
         return Body(data, data, not self._is_in_body)
 
     def _take_data(self) -> bytes:
-        """Return what has arrived of a body whose length is known."""
+        """Return the bytes that have arrived of a body whose length is known."""
         left, data = self._left, self.input
         if len(data) > left:
             data, self.input = data[:left], data[left:]
@@ -212,7 +212,7 @@ class RequestReader:
         return data
 
     def _next_of_chunked(self) -> Body:
-        """Parse a chunked body as far as it has arrived.
+        """Parse the part of a chunked body that has arrived.
 
         The parser takes slices that end where the body may end: after an empty line. All
         slices of the input make one event, because data may consist of empty lines.

@@ -178,7 +178,7 @@ class _Process:
     def kill(self) -> None:
         """End the process if it runs, and close its pipes."""
         self.popen.kill()
-        with suppress(subprocess.TimeoutExpired):  # it waits for a disk, then
+        with suppress(subprocess.TimeoutExpired):  # it is blocked by a disk
             self.popen.wait(KILL_SECONDS)
         self.close()
 

@@ -74,7 +74,7 @@ def _inner(workers: int) -> list[socket.socket]:
 
 
 def _listen(setting: str, host: str, port: int, count: int) -> list[socket.socket]:
-    """Return sockets on an address. setting: where the host comes from.
+    """Return sockets on an address. setting: name of the setting that contains the host.
 
     Raises: ValueError with the setting's name; supervisor.PortInUse; PermissionError.
     """

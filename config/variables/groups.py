@@ -1,4 +1,4 @@
-"""All settings, and what is wrong with their values."""
+"""All settings, and the checks of their values."""
 
 from __future__ import annotations
 

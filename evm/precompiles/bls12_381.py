@@ -40,8 +40,8 @@ def g2_msm_gas(data: Data) -> int:
 def _msm_gas(pairs: int, each: int, discounts: list[int]) -> int:
     """Return the price of a multi-scalar multiplication.
 
-    discounts: thousandths of the price, for 1, 2, … pairs. The last one is for any
-        more.
+    discounts: thousandths of the price, for 1, 2, … pairs. The last one also applies to
+        more pairs.
     """
     if not pairs:
         return 0

@@ -64,7 +64,7 @@ class AccessListTracer:
         """Do nothing before the call."""
 
     def step(self, step: Step) -> None:
-        """Add what the next instruction touches, even if it is going to fail."""
+        """Add the next instruction's accounts and slots, even if it is going to fail."""
         items = step.frame.stack
         if not items:
             return

@@ -1,4 +1,4 @@
-"""The block in which a call is executed, as far as the call can see it."""
+"""The block in which a call is executed, with the properties that calls can read."""
 
 from __future__ import annotations
 

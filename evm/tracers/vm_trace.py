@@ -80,7 +80,7 @@ class _Frame:
 
     def __init__(self, code: bytes) -> None:
         self.code = code
-        """The frame's code as far as it is known before its first instruction."""
+        """The init code of a creation. For a call, b"" until its first instruction."""
         self.has_begun = False
         self.begin = ""
         """Separator before the next instruction."""

@@ -213,7 +213,7 @@ def _refuse_creation(frame: Any, name: str, opcode: Any, before: _Before) -> Non
 
 
 def _refusal(frame: Any, value: int, nonce: int) -> str:
-    """Return why a creation did not begin. The checks are in this order."""
+    """Return geth's text for a rejected creation: that of the first failed check."""
     if frame.msg.depth + 1 > STACK_DEPTH_LIMIT:
         return DEPTH
     if frame.state.get_balance(frame.msg.storage_address) < value:

@@ -168,7 +168,7 @@ class AppearanceRows:
 
         most: maximum number of blocks.
 
-        Returns: the number below which rows are still missing, None if none are.
+        Returns: the block number below which rows are still missing, or None.
         Raises: ValueError if a trace record is damaged, without a change.
         """
         return self._backfill.index(most, self.insert_stored)

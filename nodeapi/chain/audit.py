@@ -25,7 +25,10 @@ _ROWS_PER_FETCH = 10_000
 
 
 class AuditFailure(Exception):
-    """Raised when the rows do not give the expected root. The message names the place."""
+    """Raised when the rows do not give the expected root.
+
+    The message names the block and, for storage, the account.
+    """
 
 
 def audit_block(

@@ -46,7 +46,7 @@ class Backfill:
         insert: inserts the rows of blocks, whose ids it gets. Its errors are raised, and
             nothing is changed.
 
-        Returns: the number below which rows are still missing, None if none are.
+        Returns: the block number below which rows are still missing, or None.
         """
         with self._connection.transaction():
             row = self._connection.execute(

@@ -297,7 +297,7 @@ class Importer:
         leaving = OverlayState(self._stored_state, self._leaving.changes)
         return OverlayState(leaving, self._batch.changes)
 
-    # The head and what is known of it
+    # The head and its state
 
     def _open(self) -> None:
         """Discard all pending blocks, and restart from the stored head."""

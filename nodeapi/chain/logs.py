@@ -50,7 +50,7 @@ _PLACE = "hiqiqiqii"
 _ROWS = [
     Struct(f"!{_PLACE}{'iq' * (1 + bool(topics) + topics)}") for topics in range(5)
 ]
-"""Encode a row without the columns at its end that are NULL, by the number of topics."""
+"""Encoders of a row without its trailing NULL columns, by the number of topics."""
 _NULLS = [
     Struct("!i").pack(-1) * (MAX_TOPICS - topics + (not topics)) for topics in range(5)
 ]
@@ -117,7 +117,7 @@ def backfill_logs(
 
     blocks: their maximum number.
 
-    Returns: the number below which rows are still missing, None if none are.
+    Returns: the block number below which rows are still missing, or None.
     Raises: ValueError if a stored receipt is damaged, without a change.
     """
     return Backfill(connection, network_id, _BACKFILL).index(

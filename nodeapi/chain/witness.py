@@ -46,7 +46,7 @@ class Witness:
 
 
 class _WatchedState:
-    """A state that records what is read: `evm.world.StateReader`."""
+    """An `evm.world.StateReader` that records what is read: accounts, slots and code."""
 
     def __init__(self, state: StateReader) -> None:
         self._state = state
@@ -73,7 +73,7 @@ class _WatchedState:
 
 
 class _WatchedHashes:
-    """Hashes of ancestors, of which the number that is read is recorded."""
+    """Hashes of ancestors. The number of hashes that are read is recorded."""
 
     def __init__(self, hashes: Iterable[Hash32]) -> None:
         self._hashes = hashes

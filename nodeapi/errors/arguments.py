@@ -1,4 +1,4 @@
-"""Arguments that a method rejects or that ask for too much."""
+"""Arguments that are invalid or exceed a limit."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class TaggedHeaderNotFound(RpcError):
 class TaggedBlockNotFound(RpcError):
     """Raised when the safe or the finalized block is unknown.
 
-    A network without upstreams has both, because its head stands for them.
+    It does not happen on a network without upstreams, whose head counts as both.
     """
 
     form = "<tag> block not found"

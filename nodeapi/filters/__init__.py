@@ -1,9 +1,10 @@
 """Filters that clients poll: eth_newFilter, eth_getFilterChanges and their relatives.
 
-A filter's state is in Redis, so that any process can answer a poll, and consists of what
-it selects and how far it was read: the number and the hash of a block. A poll reads what
-has changed in the database since that block. After a reorganisation, the block leads to
-the fork point, and the logs of the blocks in between are reported as removed.
+A filter's state is in Redis, so that any process can answer a poll. It consists of the
+filter's criteria, and of the number and the hash of the last block that was read. A
+poll reads what has changed in the database since that block. After a reorganisation,
+the block leads to the fork point, and the logs of the blocks in between are reported as
+removed.
 
 - `state`: the state, and its JSON.
 - `storage`: the states in Redis, which deletes them 5 minutes after the last poll.

@@ -15,7 +15,7 @@ PENDING = "pending"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterState:
-    """What a filter selects, and how far it was read.
+    """A filter's criteria, and the last block or transaction that was read.
 
     kind: LOGS, BLOCKS or PENDING.
     criteria: the argument of eth_newFilter, for LOGS.

@@ -1,4 +1,4 @@
-"""Which forkchoice to follow, given what each upstream reports."""
+"""The choice of the forkchoice to follow, from the reports of all upstreams."""
 
 from __future__ import annotations
 

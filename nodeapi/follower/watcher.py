@@ -289,7 +289,7 @@ class Watcher:
         self._verified_at = now
 
     async def _check_forks(self, genesis_time: int) -> None:
-        """Compare the upstream's fork schedule with ours, and log what has changed.
+        """Compare the upstream's fork schedule with ours, and log new differences.
 
         An upstream without eth_config, or with a malformed result, is used nevertheless.
         """

@@ -47,7 +47,7 @@ class Pooled:
 class Sender:
     """An account at the head, and its transactions in the pool.
 
-    pooled: by nonce, none of them below the account's.
+    pooled: by nonce. No nonce is below the account's.
     is_authority: whether a pooled transaction has an authorization of this account.
     """
 

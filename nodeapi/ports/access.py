@@ -1,4 +1,4 @@
-"""Keys, the networks that requests name, and what requests cost."""
+"""Keys, networks, and the charges of requests."""
 
 from __future__ import annotations
 

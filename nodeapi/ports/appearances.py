@@ -33,7 +33,7 @@ class Appearances(Protocol):
         """Return the oldest blocks above a number in which an account appears."""
 
     def contract_creation(self, network_id: int, address: bytes) -> Later[Place | None]:
-        """Return the newest transaction that created a contract, None if none did."""
+        """Return the newest transaction that created a contract, or None."""
 
     def sent_transaction(
         self, network_id: int, sender: bytes, nonce: int

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class KeptData:
     """The oldest blocks with certain data, by number.
 
-    oldest_logs: from it on, all logs are indexed.
-    oldest_proof: from it on, eth_getProof works.
+    oldest_logs: the logs of this block and of all later ones are indexed.
+    oldest_proof: eth_getProof works for this block and all later ones.
     proof_blocks: number of blocks below the head for which former trie nodes are kept;
         None: there is no such limit, because none or all are kept.
     """
@@ -37,7 +37,7 @@ class Networks(Protocol):
         """Return the `config` of a network's genesis.json, which schedules its forks."""
 
     async def kept_data(self, network_id: int) -> KeptData:
-        """Return from which blocks on a network has logs and proofs."""
+        """Return the oldest blocks for which a network has logs and proofs."""
 
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`."""

@@ -10,7 +10,7 @@ from jsonrpc.later import Later
 from nodeapi.encoding import BlockReference
 
 MAX_SLOTS = 1024
-"""Most slots of one `storage_values`; geth's limit for eth_getStorageValues."""
+"""Maximum number of slots of `storage_values`: geth's limit for eth_getStorageValues."""
 
 
 class States(Protocol):

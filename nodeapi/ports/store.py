@@ -1,4 +1,4 @@
-"""The store: all reads of what the node has stored."""
+"""The store: all reads of blocks, state, transactions, logs and trace records."""
 
 from __future__ import annotations
 

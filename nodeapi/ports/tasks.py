@@ -1,4 +1,4 @@
-"""The execution of blocks and calls on demand, and its outcomes."""
+"""The execution of blocks and calls on demand, and the cache of its outcomes."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class AppearanceReads(Reads):
         return Later.from_future(rows).then(partial(_found_after, number))
 
     def contract_creation(self, network_id: int, address: bytes) -> Later[Place | None]:
-        """Return the newest transaction that created a contract, None if none did.
+        """Return the newest transaction that created a contract, or None.
 
         Fails with AddressesNotIndexed if it may be in a block that is not indexed.
         """

@@ -42,7 +42,7 @@ MAX_TIP = 500 * 10**9
 """Highest suggestion in wei per gas."""
 
 _SHORT_BLOCK = 50
-"""Most transactions of a block whose tips are computed without a thread."""
+"""Maximum number of transactions of a block whose tips are computed without a thread."""
 
 _LONG_HISTORY = 32
 """Blocks from which a history is computed in a thread."""

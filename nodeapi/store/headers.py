@@ -15,7 +15,7 @@ from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8
 
 _SHORT_RANGE = 32
-"""Most headers of a range that are decoded without a thread. One takes 15 µs."""
+"""Maximum number of headers that are decoded without a thread. One takes 15 µs."""
 
 _HEADER = """
     SELECT k.n, b.header FROM k JOIN nodeapi_block b

@@ -1,4 +1,4 @@
-"""Reads of which data a network keeps, for eth_capabilities."""
+"""Reads of the oldest blocks with logs and proofs, for eth_capabilities."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class KeptReads(Reads):
         self._oldest_computed = HeadValues(directory, self._read_oldest_computed)
 
     async def kept_data(self, network_id: int) -> KeptData:
-        """Return from which blocks on a network has logs and proofs."""
+        """Return the oldest blocks for which a network has logs and proofs."""
         head = await self.head_number(network_id)
         rows = await self._connections.fetch(_KEPT, [int8(network_id), STATE_OWNER])
         if not rows:

@@ -28,7 +28,7 @@ from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, read_array, read_int8
 
 SHORT_PROOF_KEYS = 32
-"""Most slots that are proven in the event loop, which takes up to 3 ms."""
+"""Maximum number of slots that are proven in the event loop, which takes up to 3 ms."""
 
 _MAX_BATCH = 64
 """Keys of one query. Each has about eight nodes of half a kilobyte."""
@@ -164,7 +164,7 @@ class ProofReads(Reads):
     def _read(
         self, state: _State, owner: bytes, proof: KeyProof
     ) -> Later[list[bytes] | None]:
-        """Return the next nodes of a proof, as far as they are stored."""
+        """Return the stored nodes among the next ones of a proof."""
         key = (state.network_id, owner, proof.nibbles, proof.depth)
         if state.number is None:
             return Later.from_future(self._nodes.get(key))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nodeapi.tracing.states import BlockState, StateCache
 
 SERVER_ERROR = -32000
-"""Code of geth's errors that have none of their own."""
+"""JSON-RPC code of geth's errors without a specific code."""
 
 
 class TaskFailed(Exception):

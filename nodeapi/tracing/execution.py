@@ -43,7 +43,7 @@ class JobFailed(Exception):
 
 @contextmanager
 def snapshot(connection: psycopg.Connection[Any]) -> Iterator[None]:
-    """Read one consistent snapshot, which concurrent imports do not change."""
+    """Read one snapshot of the database in a `with` block, unaffected by imports."""
     connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     connection.read_only = True
     with connection.transaction():

@@ -340,7 +340,7 @@ class StateCache:
         return state
 
     def _evict(self) -> None:
-        """Drop states that were used longest ago, as far as there are too many."""
+        """Drop the least recently used states while there are too many."""
         states = self._states
         row_count = sum(each.state.row_count for each in states.values())
         while len(states) > STATES or (row_count > ROWS_IN_ALL and len(states) > 1):

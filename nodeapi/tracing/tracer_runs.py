@@ -46,7 +46,7 @@ def needs_record(tracer: Executed | NativeTracer) -> bool:
 
 
 def events_of(tracer: Executed | NativeTracer) -> Events:
-    """Return the watcher that a tracer's transactions need."""
+    """Return a new watcher with the events that a tracer needs."""
     return RecordingEvents() if needs_record(tracer) else FrameEvents()
 
 

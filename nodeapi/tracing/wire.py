@@ -27,7 +27,7 @@ HEAD = struct.Struct(">cI")
 
 READY = b"r"
 PROGRESS = b"p"
-"""The worker begins the next transaction, or goes on with a long task."""
+"""The worker begins the next transaction, or a long task makes progress."""
 DONE = b"d"
 """The job is done; the rest is the result's size."""
 FAILED = b"f"
@@ -39,7 +39,7 @@ CRASHED = b"c"
 """The worker has failed; the error is logged."""
 
 OUTCOMES = b"t"
-"""Outcomes of tasks; the rest is any number of them, each with an OUTCOME before it."""
+"""Outcomes of tasks. The rest is any number of outcomes, each after its OUTCOME header."""
 END = b"e"
 """No further task of the array is executed."""
 

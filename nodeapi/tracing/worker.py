@@ -53,7 +53,7 @@ worker on the service's core took a fifth of it, at 19 a few hundredths (`bench
 beside`)."""
 
 FLUSH_SECONDS = 0.01
-"""Time after which outcomes are sent although tasks of the array are left."""
+"""Time after which outcomes are sent, even if tasks of the array are unfinished."""
 
 logger = logging.getLogger(__name__)
 

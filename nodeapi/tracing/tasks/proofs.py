@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nodeapi.tracing.context import Task, TaskContext
 
 _NODES_KEPT = 100_000
-"""Most nodes of former blocks that a process keeps, 60 MB."""
+"""Maximum number of nodes of former blocks that a process keeps, 60 MB."""
 
 WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
 """Code and text of `nodeapi.errors.arguments.ProofWindowExceeded`."""
@@ -77,7 +77,7 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
 
     arguments: `address`, and `keys`, the names of the slots' keys.
 
-    Raises: TransientFailure if too much has changed since the block.
+    Raises: TransientFailure if too many accounts or slots have changed since the block.
     """
     address = Address(bytes.fromhex(arguments["address"][2:]))
     names = arguments["keys"]
@@ -97,8 +97,8 @@ def prove(context: TaskContext, arguments: Any) -> bytes:
 def witness(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the result of debug_executionWitness for the job's block.
 
-    Raises: TransientFailure if the block or its parent is not stored, or if too much has
-        changed since.
+    Raises: TransientFailure if the block or its parent is not stored, or if too many
+        accounts or slots have changed since.
     """
     connection, network_id = context.connection, context.network_id
     with snapshot(connection):

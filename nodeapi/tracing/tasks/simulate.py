@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from nodeapi.tracing.context import Task, TaskContext
 
 WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
-"""Code and text of the error if too much has changed since the base block."""
+"""Code and text of the error if too many accounts or slots have changed since the base
+block."""
 
 _nodes = NodeCache(NODES_CACHED)
 """Trie nodes that the simulations of this process share."""
