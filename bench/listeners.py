@@ -206,7 +206,7 @@ class Listeners:
         self._process = process
 
     def open(self, opening: Opening) -> float:
-        """Open sockets and send their first frames; return how many seconds that took."""
+        """Open sockets and send their first frames. Return the duration in seconds."""
         return float(self._order({"open": asdict(opening)}))
 
     def receive(self, each: int = 1) -> Arrivals:

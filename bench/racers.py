@@ -38,7 +38,10 @@ class Racer:
         self._process = process
 
     def run(self, blocks: int) -> Lap:
-        """Let the racer import the next blocks. Raises: RuntimeError if it fails."""
+        """Let the racer import the next blocks.
+
+        Raises: RuntimeError if the import fails.
+        """
         assert self._process.stdin is not None
         self._process.stdin.write(f"{blocks}\n")
         self._process.stdin.flush()

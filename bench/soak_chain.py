@@ -61,7 +61,7 @@ class SoakChain:
         self._branch = self._chain.fork()
 
     def reorganise(self) -> list[Shown]:
-        """Replace the blocks above the kept one by one more; return the new ones."""
+        """Replace the blocks above the fork point by one more, and return the new blocks."""
         branch = self._branch
         assert branch is not None
         depth = self.head.number - branch.head.number

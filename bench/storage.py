@@ -65,7 +65,7 @@ Say = Callable[[str], None]
 
 
 def storage(folder: Path, say: Say) -> list[Row]:
-    """Import blocks like mainnet's, and return what a day of them adds to each table."""
+    """Import blocks like mainnet's, and return the growth of each table per day."""
     say(f"storage: builds {WARM_BLOCKS + BLOCKS} blocks of {TRANSACTIONS} transactions")
     paths = _write_chain(folder)
     call_command(

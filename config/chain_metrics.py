@@ -108,7 +108,7 @@ class Chains:
 
 
 class ChainMetrics:
-    """Reads the rows, and converts them to metrics."""
+    """Reads the rows of networks and followers, and converts them to metrics."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections

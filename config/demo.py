@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A running service as VAR_DIR/run.json describes it."""
+    """The content of VAR_DIR/run.json, which describes a running service."""
 
     base_url: str
     network: str

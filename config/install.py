@@ -47,7 +47,7 @@ def install(requirements: Path, venv: Path) -> None:
 
 
 def fingerprint(requirements: Path) -> str:
-    """Return a text that changes with the pins or the interpreter."""
+    """Return a text that differs for other pins and another interpreter."""
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     return f"{sys.version}\n{digest}\n"
 

@@ -19,7 +19,10 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no type
     """
 
     def add_file_to_dictionary(self, url: str, *args: Any, **kwargs: Any) -> None:
-        """Add a file, unless a view serves its URL: one collected by an older version."""
+        """Add a file, unless a view serves its URL.
+
+        An older version may have collected it.
+        """
         if url not in GENERATED:
             super().add_file_to_dictionary(url, *args, **kwargs)
 

@@ -79,7 +79,7 @@ class Built:
 
 
 def next_gas_limit(parent_limit: int, wanted: int = GAS_LIMIT) -> int:
-    """Return the gas limit that is nearest to the wanted one."""
+    """Return the child block's gas limit: as near to the wanted one as the rules allow."""
     step = parent_limit // GAS_LIMIT_DIVISOR - 1
     wanted = max(wanted, MIN_GAS_LIMIT)
     if parent_limit < wanted:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ChangedState:
-    """The state that results from another one by changes, which may still grow."""
+    """A state with changes applied to it. Changes that are added later apply as well."""
 
     def __init__(self, before: StateReader, changes: Changes) -> None:
         self.before = before

@@ -36,7 +36,7 @@ class Changes:
     """New contract code by hash. It may be equal to code of other contracts."""
 
     def apply(self, later: Changes) -> None:
-        """Add later changes. Their values replace present ones."""
+        """Add later changes. Their values replace those of this object."""
         self.accounts.update(later.accounts)
         for address, values in later.storage.items():
             self.storage.setdefault(address, {}).update(values)

@@ -57,7 +57,7 @@ class BlockWatcher(Protocol):
         """
 
     def watched(self, fork: Fork) -> Fork:
-        """Return the fork whose states report to the `watcher` put into them."""
+        """Return a variant of the fork whose states report to their attribute `watcher`."""
 
 
 @dataclass(slots=True)

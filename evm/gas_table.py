@@ -55,7 +55,7 @@ class GasTable(NamedTuple):
         return self.base[number]
 
     def repriced(self, **prices: int) -> GasTable:
-        """Return the table with other base prices, by opcode name."""
+        """Return a copy of the table with these base prices, by opcode name."""
         base = list(self.base)
         for name, gas in prices.items():
             base[NUMBERS[name]] = gas

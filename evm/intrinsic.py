@@ -27,7 +27,7 @@ TOKENS_PER_NONZERO_BYTE = 4
 
 
 def intrinsic_gas(transaction: Transaction, fork: Fork) -> int:
-    """Return the gas that is taken before execution, which the gas limit must cover."""
+    """Return the gas that is charged before execution. The gas limit must cover it."""
     data = transaction.data
     gas = TRANSACTION_GAS
     if data:

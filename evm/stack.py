@@ -69,7 +69,7 @@ class StackMethods:
     stack_pop_any = stack_pop_ints
 
     def stack_swap(self, position: int) -> None:
-        """Exchange the top with the item that far below it."""
+        """Exchange the top with the item `position` places below it."""
         values = self.stack
         if position >= len(values):
             raise InsufficientStack(f"Insufficient stack items for SWAP{position}")

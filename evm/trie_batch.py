@@ -72,7 +72,11 @@ class Batch(NamedTuple):
         return place
 
     def grow(self, low: int, high: int, depth: int, old: Leaf | None) -> Any:
-        """Return a new subtree of changes and of the leaf that it replaces, if any."""
+        """Return a new subtree with the changes from `low` up to `high`.
+
+        old: the leaf at the place of the subtree, which becomes a part of it. None: there
+            is none.
+        """
         entries = [
             (nibbles, leaf)
             for nibbles, leaf in zip(

@@ -78,7 +78,7 @@ class Call:
 
 
 async def begin_stream(stream: Stream) -> Stream | bytes:
-    """Return a stream whose first chunk is available, or all bytes of a short one."""
+    """Return the stream when its first chunk is available. Return a short one as bytes."""
     try:
         if stream.size <= CHUNK_BYTES:
             return await stream.read()

@@ -94,7 +94,7 @@ class _AsgiRequest(Request):
 
 
 class AsgiNode:
-    """An ASGI application that has node requests answered by a handler."""
+    """An ASGI application that passes node requests to a handler."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler

@@ -165,7 +165,7 @@ class Children:
 
     @property
     def pids(self) -> dict[str, int]:
-        """The ids of the running processes that are wanted, by name."""
+        """The ids of the running processes by name, except those that are stopping."""
         return {
             name: child.pid
             for name, child in self._wanted.items()

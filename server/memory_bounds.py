@@ -137,7 +137,7 @@ class BufferedBytes:
             self._enforce(buffer)
 
     def assign(self, buffer: Buffer, key: Hashable, address: Hashable) -> None:
-        """Name the owners of a connection's bytes, those that are buffered included."""
+        """Set the owners of a connection's bytes, also of those that are buffered already."""
         if buffer.size:
             _add(self._by_key, buffer.key, -buffer.size)
             _add(self._by_address, buffer.address, -buffer.size)

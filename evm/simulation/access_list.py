@@ -103,7 +103,7 @@ class AccessListTracer:
 
 
 def authorities(authorizations: Iterable[Authorization], chain_id: int) -> set[Address]:
-    """Return the signers of the authorizations that are valid on their own."""
+    """Return the signers of the authorizations with a valid chain id and signature."""
     found = set()
     for authorization in authorizations:
         try:
@@ -115,7 +115,7 @@ def authorities(authorizations: Iterable[Authorization], chain_id: int) -> set[A
 
 
 def receiver(call: CallMessage) -> Address:
-    """Return the account that a call names, or the contract that it creates."""
+    """Return the recipient of a call, or the address of the contract that it creates."""
     if call.to != CREATE_ADDRESS:
         return call.to
     return Address(generate_contract_address(call.sender, call.nonce))

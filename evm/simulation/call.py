@@ -51,7 +51,7 @@ RPC_CALL = CallRules()
 
 @dataclass(slots=True, kw_only=True)
 class CallResult:
-    """The outcome of a call that was executed, whether it succeeded or not."""
+    """The outcome of an executed call, successful or not."""
 
     return_data: bytes
     """Return data, the data of a revert, or the code of a created contract."""

@@ -13,6 +13,6 @@ REVERT_CODE = 3
 
 
 def revert_message(output: bytes) -> str:
-    """Return the error's message, with the reason that the return data encodes."""
+    """Return geth's message for a revert, with the reason if the return data has one."""
     reason = revert_reason(output)
     return REVERTED if reason is None else f"{REVERTED}: {reason}"

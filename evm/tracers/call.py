@@ -31,7 +31,7 @@ def call_json(top: CallFrame, config: CallConfig = _DEFAULT) -> str:
 
 
 def recorded_call_json(top: CallFrame) -> tuple[str, int]:
-    """Return the default result with placeholders, and its length without them."""
+    """Return the default result with placeholders, and the complete result's length."""
     gas_used = f'"gasUsed":"{top.gas_used:#x}"'
     size = len(f'"from":"0x","gas":"{top.gas:#x}",') + 40
     if top.type in CREATIONS:

@@ -73,7 +73,7 @@ class Derivation(Protocol):
 
     @property
     def name(self) -> str:
-        """A key of the tracer and its options. Equal keys mean equal results."""
+        """A cache key: the tracer's name and its options. Equal keys mean equal results."""
 
     @property
     def needs(self) -> frozenset[str]:
@@ -100,7 +100,7 @@ def call_tree(transaction: Recorded) -> tuple[CallFrame, Details]:
 
 
 def touched_accounts(transaction: Recorded) -> list[TouchedAccount]:
-    """Return the accounts that a transaction touched, before it and after it."""
+    """Return the touched accounts, with their values before and after the transaction."""
     details = Details(unpack(transaction.details))
     details.add_logs(None)
     return details.complete(read_prestate(unpack(transaction.prestate)))
@@ -123,7 +123,7 @@ class CallDerivation:
 
     @property
     def name(self) -> str:
-        """The tracer and its options."""
+        """A cache key: the tracer's name and its options."""
         return f"callTracer {self.config}"
 
     def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
@@ -141,7 +141,7 @@ class FlatCallDerivation:
 
     @property
     def name(self) -> str:
-        """The tracer and its options."""
+        """A cache key: the tracer's name and its options."""
         return f"flatCallTracer {self.config}"
 
     def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
@@ -178,7 +178,7 @@ class PrestateDerivation:
 
     @property
     def name(self) -> str:
-        """The tracer and its options."""
+        """A cache key: the tracer's name and its options."""
         return f"prestateTracer {self.config}"
 
     def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
@@ -216,7 +216,7 @@ class ReplayDerivation:
 
     @property
     def name(self) -> str:
-        """The members of the result."""
+        """A cache key: the requested members of the result."""
         return repr(self)
 
     @property
@@ -248,13 +248,13 @@ class MuxDerivation:
 
     @property
     def name(self) -> str:
-        """The tracers and their options."""
+        """A cache key: the tracers' names and their options."""
         inner = ", ".join(derivation.name for _, derivation in self.tracers)
         return f"muxTracer [{inner}]"
 
     @property
     def needs(self) -> frozenset[str]:
-        """The parts of a record that any of the tracers needs."""
+        """The parts of the record that at least one of the tracers reads."""
         return frozenset().union(*(derivation.needs for _, derivation in self.tracers))
 
     def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:

@@ -56,7 +56,7 @@ class Appearances:
     is_author: bool = False
 
     def add(self, index: int, roles: int) -> None:
-        """Add a transaction, whose index is above those added before."""
+        """Add a transaction. Transactions are added in ascending order of their indexes."""
         self.places += _PLACE.pack(index << _ROLE_BITS | roles)
         if roles & CREATED:
             self.is_creation = True
@@ -132,7 +132,7 @@ def _reward_authors(header: Header, body: bytes) -> list[bytes]:
 
 
 class AppearanceRows:
-    """Writes one network's index."""
+    """Writes the index of appearances of one network."""
 
     def __init__(self, connection: psycopg.Connection[Any], network_id: int) -> None:
         self._connection = connection

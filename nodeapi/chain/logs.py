@@ -70,7 +70,7 @@ def insert_logs(
     network_id: int,
     blocks: Iterable[tuple[int, Sequence[LogRow]]],
 ) -> None:
-    """Insert the rows of blocks. blocks: pairs of number and all logs of the block."""
+    """Insert the log index's rows of blocks. blocks: pairs of number and all logs."""
     parts = [
         _encode(network_id, number, index, row)
         for number, rows in blocks
@@ -84,7 +84,7 @@ def insert_logs(
 def insert_stored_logs(
     connection: psycopg.Connection[Any], network_id: int, block_ids: Sequence[int]
 ) -> None:
-    """Insert the rows of stored blocks, from their receipts.
+    """Insert the log index's rows of stored blocks, from their receipts.
 
     Raises: ValueError if a stored receipt is damaged.
     """

@@ -110,7 +110,10 @@ def _removed_on_failure(
 
 
 def stored_config(network_id: int) -> ChainConfig:
-    """Return a network's chain rules. Its import lock protects them from changes."""
+    """Return a network's chain id and fork schedule.
+
+    They do not change during an import.
+    """
     return ChainConfig.from_genesis(Network.objects.get(pk=network_id).genesis)
 
 

@@ -92,7 +92,7 @@ class NodeVersions:
         self._network_id = network_id
 
     def window(self) -> Window:
-        """Return for how many blocks versions are kept."""
+        """Return the blocks for which the network keeps versions."""
         row = self._connection.execute(
             "SELECT keep_proofs, EXISTS (SELECT FROM nodeapi_trienodeversion AS version"
             " WHERE version.network_id = network.id)"

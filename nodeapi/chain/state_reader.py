@@ -113,7 +113,7 @@ class StoredState:
         addresses: Collection[Address],
         keys: Collection[Slot],
     ) -> Answer:
-        """Send queries for accounts and slots; the returned function waits for the rows."""
+        """Send queries for accounts and slots. Return a function that waits for the results."""
         accounts = pipeline.send(_ACCOUNTS, self._account_keys(addresses))
         slots = pipeline.send(_SLOTS, self._slot_keys(keys))
 
@@ -207,7 +207,7 @@ class OverlayState(ChangedState):
         addresses: Collection[Address],
         keys: Collection[Slot],
     ) -> Answer:
-        """Send queries for accounts and slots; the returned function waits for the rows."""
+        """Send queries for accounts and slots. Return a function that waits for the results."""
         changed, changed_slots = (
             self._changed_accounts(addresses),
             self._changed_slots(keys),

@@ -138,7 +138,7 @@ class _Base:
 
 
 class Rewinding:
-    """The trie nodes after a block: stored ones, below the nodes that differ."""
+    """The trie nodes after a block: recomputed nodes, and otherwise the stored ones."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Rewinding:
         )
 
     def rewind_storage(self, address: Address) -> None:
-        """Compute the nodes of an account's storage trie, unless they are known."""
+        """Compute the nodes of an account's storage trie, unless this was done before."""
         owner = address_key(address)
         if self._is_base or owner in self._rows:
             return

@@ -89,7 +89,7 @@ class Subscriber(Protocol):
 
     @property
     def audience(self) -> Audience:
-        """The subscriptions that get events together with this one."""
+        """The subscriptions of the same kind, which are checked together."""
 
     @property
     def log_filter(self) -> LogFilter | None:

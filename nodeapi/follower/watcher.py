@@ -135,7 +135,7 @@ class Watcher:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the upstream's view counts and blocks may be requested from it."""
+        """Whether the upstream's view is considered, and blocks are requested from it."""
         return (
             not self.excluded
             and self.quarantined is None

@@ -58,7 +58,7 @@ class Sender:
     is_authority: bool
 
     def of_kind(self, is_blob: bool) -> list[Pooled]:
-        """Return the pooled blob transactions, or the other ones."""
+        """Return the pooled blob transactions, or those of other types."""
         return [each for each in self.pooled if each.is_blob == is_blob]
 
 
@@ -80,7 +80,7 @@ def cost_of(transaction: Transaction) -> int:
 
 
 def authorities_of(transaction: Transaction) -> list[bytes]:
-    """Return the accounts that have signed its authorizations, each once."""
+    """Return the accounts that have signed a transaction's authorizations, each once."""
     found: dict[bytes, None] = {}
     for authorization in transaction.authorization_list:
         with suppress(ValidationError):

@@ -18,7 +18,7 @@ BlockId = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class BlockChanges:
-    """How the chain has changed since a block was its head.
+    """The changes of the canonical chain since a block was its head.
 
     fork: the newest block of both chains.
     removed, added: blocks above it, in ascending order.
@@ -30,7 +30,7 @@ class BlockChanges:
 
     @property
     def newest(self) -> BlockId:
-        """The newest block of the chain that is known from these changes."""
+        """The newest of the added blocks, or the fork block if none was added."""
         return self.added[-1] if self.added else self.fork
 
 
@@ -39,7 +39,7 @@ MAX_CHANGED_BLOCKS = 1000
 
 
 class Blocks(Protocol):
-    """Reads blocks and headers, and how the chain changes.
+    """Reads blocks, headers, and changes of the canonical chain.
 
     Blocks that are named by hash may be side blocks.
     """
@@ -56,7 +56,7 @@ class Blocks(Protocol):
         """Return the hash of the canonical block with a number or a tag, or None."""
 
     def header(self, network_id: int, block_hash: bytes) -> Later[Header | None]:
-        """Return the header of a block, canonical or not, or None if it is unknown."""
+        """Return the header of any stored block, or None if the block is unknown."""
 
     def block_by_hash(
         self,
@@ -77,7 +77,7 @@ class Blocks(Protocol):
         """Return the canonical block with a number or a tag."""
 
     def raw_block(self, network_id: int, block_hash: bytes) -> Later[bytes | None]:
-        """Return a block's RLP, or None if it is unknown."""
+        """Return a block's RLP, or None if the block is unknown."""
 
     async def changes_since(
         self, network_id: int, block_hash: bytes, limit: int = MAX_CHANGED_BLOCKS

@@ -60,7 +60,7 @@ class Relay(Protocol):
     async def pending_block(
         self, network: NetworkView, payer: int
     ) -> PendingBlock | None:
-        """Return the pending block of an upstream, None if it has none."""
+        """Return the pending block of an upstream, or None."""
 
     async def pending_nonce(
         self, network: NetworkView, address: bytes, payer: int

@@ -33,19 +33,19 @@ class Service(Protocol):
 
     @property
     def relay(self) -> Relay | None:
-        """Asks upstreams, or None to ask none."""
+        """Sends requests to upstreams. None: the service has no relay."""
 
     @property
     def filters(self) -> Filters | None:
-        """The filters that clients poll, or None to have none."""
+        """The filters that clients poll. None: the service has no filters."""
 
     @property
     def limiter(self) -> Limiter | None:
-        """Charges keys, or None to charge nothing."""
+        """Charges keys. None: nothing is charged."""
 
     @property
     def meter(self) -> Meter | None:
-        """Counts calls, or None to count nothing."""
+        """Counts calls. None: nothing is counted."""
 
     @property
     def unknown_keys(self) -> UnknownKeys:

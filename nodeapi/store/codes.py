@@ -16,7 +16,7 @@ from postgres.statement import BYTEA, Row
 
 
 class Codes:
-    """Reads code, and caches it together with the answers."""
+    """Reads contract code, in the cache of all answers."""
 
     def __init__(self, connections: Connections, cache: BytesCache[CacheKey]) -> None:
         self._cache = cache

@@ -48,7 +48,7 @@ class HeaderReads(Reads):
         )
 
     def header(self, network_id: int, block_hash: bytes) -> Later[Header | None]:
-        """Return the header of a block, canonical or not, or None if it is unknown."""
+        """Return the header of any stored block, or None if the block is unknown."""
         found = Later.from_future(self._headers.get((network_id, block_hash)))
         return found.then(lambda raw: None if raw is None else decode_header(raw))
 

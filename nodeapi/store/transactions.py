@@ -312,7 +312,7 @@ def _raw_transaction(row: Row | None) -> Later[bytes | None]:
 
 
 def receipts_with_heads(row: Row) -> list[StoredReceipt]:
-    """Return pairs of a row's two arrays: packed receipts, documents' heads."""
+    """Return pairs of a packed receipt and the beginning of the transaction object."""
     receipts, heads = (read_array(column or b"") for column in row)
     return list(zip(receipts, heads, strict=True))
 

@@ -32,7 +32,7 @@ ADVICE = "request less in one call"
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswer:
-    """The result of a task: JSON, and the gas that was executed for it."""
+    """The result of a task: JSON, and the gas that its execution used."""
 
     result: bytes | Stream
     gas_used: int
@@ -127,7 +127,7 @@ class QueuedTask:
 
 
 def weight_of(name: bytes) -> int:
-    """Return the number of tasks that an encoded job counts for in the limits, at least 1."""
+    """Return the number of tasks for which an encoded job counts in the limits."""
     return 1 + len(name) // BYTES_OF_ONE
 
 

@@ -18,7 +18,7 @@ class Output:
         self._is_long = False
 
     def write(self, data: bytes) -> None:
-        """Add bytes. Raises: as the function that writes to the file."""
+        """Add bytes. Raises: the errors of the function that writes to the file."""
         self._pieces.append(data)
         self._size += len(data)
         if self._size > INLINE_BYTES:
@@ -26,7 +26,7 @@ class Output:
             self._flush()
 
     def result(self) -> bytes:
-        """Return the whole result if it is short; otherwise b"", as it is in the file."""
+        """Return a short result as a whole; otherwise b"", because the file contains it."""
         if not self._is_long:
             return b"".join(self._pieces)
         self._flush()

@@ -93,7 +93,10 @@ class TraceFilter:
     count: int | None = None
 
     def admits(self, sender: bytes | None, recipient: bytes | None) -> bool:
-        """Return whether a trace matches. None: it has no such account."""
+        """Return whether a trace matches.
+
+        None: the trace has no sender, or no recipient.
+        """
         by_sender, by_recipient = sender in self.senders, recipient in self.recipients
         if not self.senders:
             return by_recipient or not self.recipients

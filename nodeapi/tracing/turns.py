@@ -38,7 +38,7 @@ class FairQueue(Generic[T]):
         self._length += 1
 
     def push_first(self, key: Hashable, item: T) -> None:
-        """Add an item that is taken next."""
+        """Add an item before the others of its key, which becomes the next key."""
         waiting = self._items.setdefault(key, deque())
         waiting.appendleft(item)
         self._items.move_to_end(key, last=False)

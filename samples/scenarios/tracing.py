@@ -189,7 +189,7 @@ def _batches(many: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def tracing(fork: str = "bpo2") -> Chain:
-    """Everything that tracers distinguish, in blocks of a few transactions."""
+    """All cases that tracers distinguish, in blocks of a few transactions."""
     genesis, chain = begin(from_genesis(fork), _alloc())
     for contracts in _batches((_CALLER, _LOGGER, _HASHER, _LOOKER, _KEEPER)):
         for address in contracts:
