@@ -59,7 +59,7 @@ def paused(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def follow(slug: str, node: Upstream, blocks: Sequence[bytes], head: bytes) -> float:
-    """Announce blocks by the upstream, and return the seconds until the last is our head.
+    """Let the upstream announce blocks. Return the seconds until the last is our head.
 
     The time begins with the upstream's notification, and ends when a reader of the
     database sees the head. blocks: RLP. head: hash of the last one.

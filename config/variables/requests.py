@@ -71,8 +71,8 @@ NODEAPI_LOG_CONNECTIONS = REQUESTS.variable(
     "NODEAPI_LOG_CONNECTIONS",
     count,
     2,
-    "Database connections of each web process for searches for logs, which can take as"
-    " long as NODEAPI_QUERY_TIMEOUT. They are opened when they are needed.",
+    "PostgreSQL connections of each worker for searches for logs, which can take as long"
+    " as `NODEAPI_QUERY_TIMEOUT`. They are opened when they are needed.",
 )
 
 NODEAPI_MAX_LOGS = REQUESTS.variable(

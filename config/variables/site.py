@@ -37,8 +37,8 @@ HTTPS = SITE.variable(
     "HTTPS",
     boolean,
     False,
-    "Whether a proxy with TLS stands in front: secure cookies, HSTS, and redirects from"
-    " pages that were requested without TLS.",
+    "Whether clients reach the service through a TLS proxy. Turns on secure cookies, HSTS,"
+    " and redirects of pages that were requested without TLS.",
 )
 
 HSTS_SECONDS = SITE.variable(

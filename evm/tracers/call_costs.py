@@ -67,7 +67,7 @@ IntrinsicCost = Callable[[Any, bytes, int, int, int], int]
 def intrinsic_cost(
     *, makes_account: bool, clears_empty_accounts: bool, has_delegations: bool
 ) -> IntrinsicCost:
-    """Return the cost of memory, transfer and a new account."""
+    """Return a cost function for a call's memory, transfer and new account."""
 
     def cost(frame: Any, address: bytes, value: int, end: int, gas: int) -> int:
         price = memory_cost(frame, end) + (VALUE_GAS if value else 0)

@@ -18,7 +18,7 @@ SLOW_READER = 4008
 """The client does not read the frames that it has asked for."""
 
 REVOKED = 4401
-"""What opened the socket is valid no longer: an API key, a token or a login."""
+"""The API key, token or log-in with which the socket was opened is no longer valid."""
 
 TOO_FAST = 4429
 """The client continues to send calls although they are rejected, or its API key has no
