@@ -59,7 +59,7 @@ class ReadCase:
     """One kind of request.
 
     bodies: returns the JSON-RPC requests of the next round.
-    required: of the ratio to geth.
+    required: the requirement of the ratio to geth.
     """
 
     name: str

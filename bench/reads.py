@@ -102,7 +102,10 @@ def _next_requests(bodies: Iterator[bytes]) -> list[bytes]:
 
 
 def state_call(method: str, number: int) -> bytes:
-    """Return the request for a holder's slot of the token, or for their account."""
+    """Return a JSON-RPC request for a holder's slot of the token, or for their account.
+
+    number: the holder's.
+    """
     address = f"0x{holder(number).hex()}"
     named = [address]
     if method == STORAGE:

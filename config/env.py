@@ -78,7 +78,7 @@ class Group:
 def misspelt(names: Collection[str]) -> list[tuple[str, str]]:
     """Return environment variables that resemble one of the names, with that name.
 
-    names: of the settings. A variable that is a setting is not returned.
+    names: names of settings. A variable that is a setting is not returned.
     """
     found = []
     for given in sorted(os.environ.keys() - set(names)):

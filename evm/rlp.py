@@ -188,7 +188,7 @@ def read_items(stream: BinaryIO, limit: int = MAX_ITEM_BYTES) -> Iterator[bytes]
 
     Only one list is in memory at a time. The contents of lists are not checked.
 
-    limit: most bytes of a list.
+    limit: maximum size of a list in bytes.
 
     Raises: RlpError with the offset of a list that is truncated or too long, or of an
         item that is not a list.

@@ -98,7 +98,8 @@ class NodeCache:
     ) -> tuple[list[tuple[bytes, bytes, int]], bytes] | None:
         """Descend from a node through cached branches, as far as possible.
 
-        nibbles: of the key to look up. depth: number of nibbles above the node.
+        nibbles: the nibbles of the key to look up. depth: number of nibbles above the
+            node.
 
         Returns: for each branch its reference, its RLP and the offset of the next
             node's reference in it; and the last branch's reference to the next node.

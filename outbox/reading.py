@@ -64,9 +64,9 @@ class News:
 async def read_news(
     connections: Connections, positions: Mapping[str, Position]
 ) -> dict[str, News]:
-    """Return the news of those streams that have any.
+    """Return the new entries of the streams that have any.
 
-    positions: of the streams to read, by name.
+    positions: stream → position after which entries are new.
     Raises: Unavailable.
     """
     places = positions.values()

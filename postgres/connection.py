@@ -2,7 +2,7 @@
 
 `psycopg.AsyncConnection` opens the connection; afterwards libpq is used directly. A query
 then needs no task, no cursor and no coroutine switch, because the result arrives in a
-callback. Merged lookups therefore cost microseconds.
+callback. Merged look-ups therefore cost microseconds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connections that all lookups of a process share.
+"""The connections that all look-ups of a process share.
 
 A source of queries joins a queue, and is asked for its query when a connection is free.
 Keys that arrive until then join the same query, so batches grow with the load.

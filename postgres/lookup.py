@@ -1,4 +1,4 @@
-"""Lookups by key, merged into few queries.
+"""Look-ups by key, merged into few queries.
 
 Concurrent requests mostly read the same kind of row with different keys. One query with
 arrays of keys serves all of them, and the fixed costs of a statement are paid once.
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 class Lookup(Generic[Key, Value]):
-    """One kind of lookup. Concurrent calls are merged into one query.
+    """One kind of look-up. Concurrent calls are merged into one query.
 
     sql: a query that joins the table `k` of requested keys. `k` has the columns that
         `key_types` names, and `n`, the number of the key. The query must return `n`
@@ -36,9 +36,11 @@ class Lookup(Generic[Key, Value]):
     key_types: names and types of the key's columns, in the order of the key's members.
     read: converts the columns of a row to a value. The value of a key without a row is
         None.
-    max_batch: most keys in one query, so that no request waits for a very long one.
-    max_queries: most queries in flight, None for one on each connection. Fewer queries
-        merge more keys, which saves processor time if a query has high fixed costs.
+    max_batch: maximum number of keys in one query, so that no request waits for a very
+        long one.
+    max_queries: maximum number of queries in flight; None: one on each connection.
+        Fewer queries merge more keys, which saves processor time if a query has high
+        fixed costs.
     is_immutable: whether the row of a key never changes. A call then joins a query for
         the key that is already in flight. If that query finds no row, the key is read
         again, because the row may have been inserted since.

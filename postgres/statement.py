@@ -36,7 +36,7 @@ def _sized_int8(value: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A PostgreSQL type of a lookup's key.
+    """A PostgreSQL type of a look-up's key.
 
     oid, array_oid: PostgreSQL's ids of the type and of its array type.
     sized: encodes a value as an element of a binary array, after its length.

@@ -260,7 +260,7 @@ class RequestReader:
     # Callbacks of the parser. An exception in one of them makes the request malformed.
 
     def on_message_begin(self) -> None:
-        """Count a request that begins."""
+        """Count the beginning of a request. Called by the parser."""
         self._messages += 1
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -118,7 +118,7 @@ def call_message(
 ) -> CallMessage:
     """Return the message of a call.
 
-    base_fee: of the block's header; None before London.
+    base_fee: the base fee in the block's header; None before London.
     gas_cap: the highest gas limit, to which a higher one is reduced; 0: no cap.
     default_gas: the gas limit if the caller has given none; by default the cap.
 

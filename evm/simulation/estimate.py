@@ -66,7 +66,7 @@ class GasEstimator:
     def estimate(self, header_gas_limit: int, gas_cap: int) -> int:
         """Return the estimate.
 
-        header_gas_limit: of the block, without overrides. gas_cap: 0 for none.
+        header_gas_limit: the block's gas limit, without overrides. gas_cap: 0 for none.
 
         Raises: NoEstimate, CallRejected.
         """

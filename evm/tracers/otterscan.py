@@ -65,9 +65,9 @@ class OtterscanError:
 
 @dataclass(frozen=True, slots=True)
 class ContractCreator:
-    """Computes the creator of a contract in a transaction, null without one.
+    """Computes the creator of a contract in a transaction, or null.
 
-    address: of the contract.
+    address: the contract's address.
     """
 
     address: bytes

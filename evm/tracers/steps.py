@@ -131,7 +131,7 @@ class StepTracer(Protocol):
     def end(self, frame: CallFrame, gas_used: int) -> None:
         """Receive the outermost frame at the end of the transaction.
 
-        gas_used: of the transaction, as in its receipt.
+        gas_used: the transaction's gas, as in its receipt.
         """
 
     def result(self) -> bytes:

@@ -258,7 +258,7 @@ class WatchedFrame:
         super().fail(error)  # type: ignore[misc]
 
     def return_gas(self, amount: int) -> None:
-        """Add returned gas, and save the amount, which rejected calls do not report."""
+        """Add returned gas, and save the amount for the report of a rejected call."""
         self.gas_returned = amount
         self.gas_remaining += amount
 

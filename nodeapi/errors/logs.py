@@ -81,7 +81,7 @@ class FilterNotFound(RpcError):
 
 
 class TooManyFilters(RpcError):
-    """Raised when an API key has the highest number of filters, or the largest ones.
+    """Raised when an API key has reached the maximum number or size of its filters.
 
     limit: number of filters. If is_size is true, bytes that all of them have together.
     """

@@ -27,7 +27,7 @@ class SubscriptionNotFound(RpcError):
 
 
 class TooManySubscriptions(RpcError):
-    """Raised when a socket has the highest number of subscriptions.
+    """Raised when a socket has reached the maximum number of subscriptions.
 
     limit: number of subscriptions.
     """

@@ -57,7 +57,7 @@ class PendingChanges:
 class PendingFilters:
     """Creates and polls filters of pending transactions.
 
-    pool: the clients for upstreams. arrivals: of the local pools.
+    pool: the clients for upstreams. arrivals: reads the additions to local pools.
     payer: the id of the API key. The methods raise TooManyRelayedCalls while the key or
         the process has too many calls to upstreams in flight.
     """

@@ -58,5 +58,5 @@ class States(Protocol):
     ) -> Later[bytes | None]:
         """Return the result of eth_getProof, None if it takes long to compute.
 
-        names: of the slots' keys, see `nodeapi.proofs.requests.key_names`.
+        names: the slots' keys, as `nodeapi.proofs.requests.key_names` returns them.
         """

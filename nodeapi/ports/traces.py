@@ -142,5 +142,5 @@ class Traces(Protocol):
     ) -> bytes | None:
         """Return the cached result for a block or for one of its transactions, or None.
 
-        index: of the transaction, or None for the block.
+        index: the transaction's index, or None for the block.
         """

@@ -97,7 +97,7 @@ class DerivedReads(TraceReads):
     ) -> bytes | None:
         """Return the cached result for a block or for one of its transactions, or None.
 
-        index: of the transaction, or None for the block.
+        index: the transaction's index, or None for the block.
         """
         return self._cache.get(_cache_key(network_id, block_hash, derivation, index))
 

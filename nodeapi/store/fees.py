@@ -82,8 +82,9 @@ class FeeReads(HeaderReads, TransactionReads, ConfigReads):
         """Return the result of eth_feeHistory for canonical blocks, as JSON.
 
         first, last: numbers of existing blocks.
-        percentiles: of the gas, in ascending order. If empty, rewards are omitted.
-        None if the blocks have been removed since.
+        percentiles: in ascending order, weighted by gas used. If empty, rewards are
+            omitted.
+        Returns: None if the blocks have been removed since.
         """
         cache_key = ("fees", view.id, view.head_hash, first, last, *percentiles)
         cached = self._cache.get(cache_key)

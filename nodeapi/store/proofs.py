@@ -90,7 +90,7 @@ class ProofReads(Reads):
     ) -> Later[bytes | None]:
         """Return the result of eth_getProof after a stored block.
 
-        names: of the slots' keys, see `nodeapi.proofs.requests.key_names`.
+        names: the slots' keys, as `nodeapi.proofs.requests.key_names` returns them.
 
         None if the block's trie nodes are not stored, or if there are more keys than
         SHORT_PROOF_KEYS.

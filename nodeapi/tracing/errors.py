@@ -51,7 +51,7 @@ class TraceResultTooLarge(RpcError):
 class ExecutionFailed(RpcError):
     """Raised when a call cannot be executed, fails, or is reverted.
 
-    code, message, data: of the error object. data None: without `data`.
+    code, message, data: members of the error object. data None: without `data`.
     gas_used: gas that was executed until then.
     is_lasting: whether the same task fails again with the same error.
     """

@@ -113,11 +113,11 @@ def trace_call(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
 
 
 def parity_traces(context: TaskContext, arguments: dict[str, Any]) -> TaskResult:
-    """Trace calls one after the other, each on the state that the one before has left.
+    """Trace calls one after the other, each on the state after the previous call.
 
-    arguments: `calls`, a list of pairs of a call, or a signed transaction as hexadecimal
-        data, and its tracer; `is_list`, whether the result is a list; and as in
-        `trace_call`, except `index`.
+    arguments: those of `trace_call` except `call`, `tracer` and `index`. In addition,
+        `calls` is a list of pairs: a call, or a signed transaction as hexadecimal data,
+        and its tracer. `is_list` is whether the result is a list.
 
     Raises: TaskFailed.
     """
