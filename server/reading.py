@@ -295,7 +295,8 @@ def _headers_of(raw: bytes, headers: dict[bytes, bytes], keeps_alive: bool) -> H
         which the parser accepts; or for another version of HTTP.
     """
     try:
-        method, target, rest = raw.split(b" ", 2)
+        # A line with a version: to the parser, one without it is a request of HTTP/0.9.
+        method, target, rest = raw[: raw.index(b"\n")].split(b" ", 2)
         http_version = _VERSIONS[rest[:8]]
     except (ValueError, KeyError):
         raise MalformedRequest from None

@@ -235,6 +235,13 @@ def test_path_of_a_target(target: bytes, path: str | None) -> None:
     assert event.path == path or path is None
 
 
+def test_header_with_a_version_is_not_part_of_the_request_line() -> None:
+    reader = RequestReader()
+    reader.receive(b"GET /v3/key\r\na: HTTP/1.1\r\n\r\n")
+    with pytest.raises(MalformedRequest):
+        reader.next_event()
+
+
 def test_chunk_extensions_and_trailers_are_bounded() -> None:
     head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
     for piece, count in ((b"1;" + b"e" * 9000 + b"\r\na\r\n", 0), (b"T: 1\r\n", 1)):
