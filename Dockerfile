@@ -1,10 +1,10 @@
-# The service without a database: PostgreSQL and Redis are given by DATABASE_URL and
-# REDIS_URL. See docs/deploy.md, and compose.yaml for all of it together.
+# The service without a database: DATABASE_URL and REDIS_URL name PostgreSQL and Redis.
+# See docs/deploy.md, and compose.yaml for a complete site.
 
 FROM python:3.11-slim-bookworm AS packages
 RUN python -m venv /opt/portcullis
 COPY requirements.txt /tmp/requirements.txt
-# Wheels only: no compiler is needed, here or later.
+# Wheels only, so that no compiler is needed.
 RUN /opt/portcullis/bin/pip install --no-cache-dir --require-hashes \
     --only-binary :all: --requirement /tmp/requirements.txt
 
@@ -18,11 +18,11 @@ ENV PATH=/opt/portcullis/bin:$PATH \
     VAR_DIR=/var/lib/portcullis
 WORKDIR /srv/portcullis
 COPY . .
-# The key of this one command signs nothing; without it one would be kept in the image.
+# This command signs nothing. Without a key, it would generate one and store it in the image.
 RUN python -m compileall -q . && \
     SECRET_KEY=unused python manage.py collectstatic --no-input --verbosity 0
 
-# By its number, so that what must not run as root can see that it doesn't.
+# A numeric id, so that Kubernetes can verify `runAsNonRoot`.
 USER 10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=4s --start-period=60s --retries=3 CMD \

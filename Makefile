@@ -1,6 +1,6 @@
 # `make` lists the targets. Only Python 3.11, 3.12 or 3.13 with pip is required.
 
-# The first of these that runs: version managers leave programs that only print an error.
+# The first of these that works: shims of version managers may exist and only print an error.
 PYTHON ?= $(shell for each in python3.11 python3.12 python3.13 python3; do \
 	$$each -c '' 2>/dev/null && command -v $$each && break; done)
 VENV_PYTHON := .venv/bin/python
