@@ -1,4 +1,4 @@
-; Keeps what the EVM knows of a transaction's blobs (Cancun).
+; Stores the blob hashes and the blob base fee that the EVM reports (Cancun).
 ;
 ; Storage    0  hash of the first blob      1  hash of the seventh (zero)
 ;            2  blob base fee, wei

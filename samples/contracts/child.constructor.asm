@@ -1,4 +1,4 @@
-; Notes who made the child, and when.
+; Stores the creator and the block number.
 
         CALLER PUSH 0 SSTORE
         NUMBER PUSH 1 SSTORE

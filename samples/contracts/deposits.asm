@@ -1,4 +1,4 @@
-; Logs a validator's deposit as the deposit contract does, without its Merkle tree.
+; Emits the log of a validator's deposit like the deposit contract, without its Merkle tree.
 ;
 ;   input      public key 48 · withdrawal credentials 32 · amount 8 · signature 96 ·
 ;              index 8 bytes, amount (gwei) and index little-endian

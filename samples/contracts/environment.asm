@@ -1,4 +1,4 @@
-; Keeps what the EVM knows of its surroundings, as of London and the merge.
+; Stores the properties of the environment that the EVM reports, through London and the merge.
 ;
 ; Storage    1  chain id      2  own balance      3  base fee      4  difficulty or randao
 ;            5  gas limit     6  coinbase         7  timestamp     8  parent's hash

@@ -1,14 +1,14 @@
-; Makes children by CREATE and CREATE2, and passes on the ether it is sent with a call.
+; Creates children with CREATE and CREATE2, and gives them the ether of the call.
 ;
 ;   create() → address                                    CREATE
 ;   create2(uint256 salt) → address                       CREATE2
-;   createTwice(uint256 salt) → address                   the second one collides: zero
+;   createTwice(uint256 salt) → address                   the second one collides: returns zero
 ;   createAndDestroy(uint256 salt, address beneficiary) → address
-;   createFailing() → address                             the init code reverts: zero
+;   createFailing() → address                             the init code reverts: returns zero
 ;   destroy(address child, address beneficiary)
 ;
-; Storage    0  the newest child      1  count of makings
-; create() works from Frontier on, destroy() from EIP-150, the rest from Constantinople.
+; Storage    0  the newest child      1  number of creations
+; create() works from Frontier on, destroy() from EIP-150 on, the others from Constantinople on.
 
         PUSH 0x100000000000000000000000000000000000000000000000000000000
         PUSH 0 CALLDATALOAD DIV                         ; [selector]
@@ -19,7 +19,7 @@
         PUSH @createAndDestroy JUMPI
         DUP1 PUSH4 selector("createFailing()") EQ PUSH @createFailing JUMPI
         DUP1 PUSH4 selector("destroy(address,address)") EQ PUSH @destroy JUMPI
-        STOP                                            ; plain ether is welcome
+        STOP                                            ; plain transfers are accepted
 
 create: PUSH #child DUP1 PUSH @child PUSH 0 CODECOPY    ; [selector, size]
         PUSH 0 CALLVALUE CREATE                         ; [selector, address]

@@ -1,12 +1,12 @@
-; Every way to fail that a tracer has a word for.
+; Every kind of failure that tracers report.
 ;
 ;   reason()         Error("no reason at all")      panic()    Panic(0x11)
 ;   custom()         NotAllowed(address caller)     bare()     REVERT without output
-;   invalid()        INVALID                        badJump()  JUMP into the nowhere
+;   invalid()        INVALID                        badJump()  JUMP to no JUMPDEST
 ;   underflow()      POP of an empty stack          overflow() the 1025th stack item
-;   outOfGas()       a loop without end             beyond()   RETURNDATACOPY past the end
-;   staticWrite()    SSTORE inside of a STATICCALL, swallowed
-;   nested()         writes 0, calls writeAndRevert(), swallows that, writes 2
+;   outOfGas()       an endless loop             beyond()   RETURNDATACOPY past the end
+;   staticWrite()    SSTORE in a STATICCALL; its failure is ignored
+;   nested()         writes 0, calls writeAndRevert(), ignores its failure, writes 2
 ;   writeAndRevert() writes 1 and a log, calls write(), reverts with a reason
 ;   write()          writes 5
 ;

@@ -1,6 +1,6 @@
-; Burns gas: hashes a word over and over.
+; Uses gas: hashes a word repeatedly.
 ;
-;   input      a 32-byte count of rounds, about 70 gas each
+;   input      number of rounds, 32 bytes; a round costs about 70 gas
 ;   Storage    0  the last hash
 
         PUSH 0 CALLDATALOAD                             ; [rounds]

@@ -1,7 +1,7 @@
-; Calls a precompiled contract and keeps what it says.
+; Calls a precompiled contract and stores its output.
 ;
 ;   input      its address in 32 bytes, then its input
-;   Storage    address  the first word of its output; all ones when the call failed
+;   Storage    address  the first word of its output; all ones if the call failed
 ; Works from Frontier on.
 
         PUSH 0x20 CALLDATASIZE SUB                      ; [size]

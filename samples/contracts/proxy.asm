@@ -1,6 +1,6 @@
 ; A transparent proxy: runs the code of another contract on its own storage.
 ;
-; Storage    the logic contract's address where EIP-1967 puts it
+; Storage    the logic contract's address, in the slot of EIP-1967
 ; Works from Byzantium on (RETURNDATACOPY).
 
         CALLDATASIZE PUSH 0 DUP1 CALLDATACOPY

@@ -1,4 +1,4 @@
-; Keeps the logic contract's address, a 32-byte argument.
+; Stores the logic contract's address, a 32-byte argument.
 
         PUSH #arguments PUSH @arguments PUSH 0 CODECOPY
         PUSH 0 MLOAD

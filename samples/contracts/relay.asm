@@ -1,13 +1,13 @@
-; Calls itself by every kind of call, down to a given depth.
+; Calls itself with every kind of call, down to a given depth.
 ;
-;   descend(uint256 depth)     slot `depth` counts the visit, then depth−1 is visited:
-;                              by CALL where depth mod 3 is 1, CALLCODE where it is 2,
-;                              DELEGATECALL where it is 0; value is passed on
+;   descend(uint256 depth)     slot `depth` counts the call; then descend(depth − 1) is called:
+;                              by CALL if depth mod 3 is 1, by CALLCODE if it is 2, by
+;                              DELEGATECALL if it is 0; the value is passed on
 ;   inspect(address token) → uint256      STATICCALL of the token's balanceOf(this)
-;   attempt(address target, bytes4 selector) → bool      CALL, its failure swallowed
+;   attempt(address target, bytes4 selector) → bool      CALL; its failure is ignored
 ;
-; Each level keeps 0x4000 gas for itself, as callers had to before EIP-150. Works from
-; Frontier on where the opcodes exist: DELEGATECALL is Homestead's, STATICCALL Byzantium's.
+; Each level keeps 0x4000 gas, as callers had to before EIP-150. Works from
+; Frontier on, as far as the fork has DELEGATECALL (Homestead) and STATICCALL (Byzantium).
 
         PUSH 0x100000000000000000000000000000000000000000000000000000000
         PUSH 0 CALLDATALOAD DIV                         ; [selector]

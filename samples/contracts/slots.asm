@@ -1,10 +1,10 @@
-; Storage, written in all the ways that a history of it must survive.
+; Writes storage in all ways that stored histories have to handle.
 ;
 ;   set(uint256 slot, uint256 value)
-;   restore(uint256 slot, uint256 value)     writes the value, then what was there before
+;   restore(uint256 slot, uint256 value)     writes the value, then the previous one
 ;   fill(uint256 first, uint256 count)       slot n becomes n + 1
 ;   clear(uint256 first, uint256 count)      each slot becomes zero
-;   transient(uint256 slot, uint256 value)   TSTORE, then SSTORE of what TLOAD gives
+;   transient(uint256 slot, uint256 value)   TSTORE, then SSTORE of the result of TLOAD
 ;
 ; Works from Frontier on, transient() from Cancun.
 

@@ -1,16 +1,16 @@
-; A token with ERC-20's balances, in the shape that Solidity's compiler gives one.
+; A token with ERC-20's balances and the storage layout of Solidity.
 ;
 ;   totalSupply() → uint256            balanceOf(address) → uint256
 ;   decimals() → uint256               transfer(address,uint256) → bool
 ;
 ; Storage    0  mapping(address → uint256) balances      1  total supply
 ; Event      Transfer(address indexed from, address indexed to, uint256 value)
-; Reverts    Error("insufficient balance"); without output when called wrongly
-; Works from Frontier on: the selector is had by division, for want of SHR. Before
-; Byzantium there is no REVERT, and its byte fails as any unknown one does.
+; Reverts    Error("insufficient balance"); without output for invalid calls
+; Works from Frontier on: the selector is computed by DIV, because SHR is newer. Before
+; Byzantium, REVERT fails as an undefined opcode.
 
         PUSH 0x80 PUSH 0x40 MSTORE                      ; Solidity's free memory pointer
-        CALLVALUE PUSH @refuse JUMPI                    ; nothing here is payable
+        CALLVALUE PUSH @refuse JUMPI                    ; no function is payable
         PUSH 4 CALLDATASIZE LT PUSH @refuse JUMPI
         PUSH 0x100000000000000000000000000000000000000000000000000000000
         PUSH 0 CALLDATALOAD DIV                         ; [selector]

@@ -1,11 +1,11 @@
-; Plain variables and a mapping; on its own, or as a proxy's logic contract.
+; Two variables and a mapping. Used directly, or as a proxy's logic contract.
 ;
 ;   set(uint256)      get() → uint256
 ;   put(uint256 key, uint256 value)      at(uint256 key) → uint256
 ;   close()           reverts: Error("the vault stays open")
 ;
 ; Storage    0  number      1  its last setter      2  mapping(uint256 → uint256)
-; Ether is welcome. Works from Frontier on.
+; Payable. Works from Frontier on.
 
         PUSH 0x100000000000000000000000000000000000000000000000000000000
         PUSH 0 CALLDATALOAD DIV                         ; [selector]

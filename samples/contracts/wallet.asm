@@ -1,7 +1,7 @@
-; A wallet of many payments, for accounts to delegate to (EIP-7702).
+; A wallet for batches of payments, to which accounts delegate (EIP-7702).
 ;
-;   input      pairs of 32-byte words: address, wei; failures are passed over
-;   Storage    0  count of runs
+;   input      pairs of 32-byte words: address, wei; failed payments are skipped
+;   Storage    0  number of batches
 
         PUSH 0                                          ; [position]
 loop:   CALLDATASIZE DUP2 LT ISZERO PUSH @done JUMPI
