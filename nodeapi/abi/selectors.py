@@ -28,6 +28,13 @@ class Definitions:
         """Return the functions that four bytes select, the most usual one first."""
         return self._found.get((Kind.FUNCTION, selector), ())
 
+    def all_functions(self) -> list[Definition]:
+        """Return all functions."""
+        found = self._found.items()
+        return [
+            one for (kind, _), same in found if kind == Kind.FUNCTION for one in same
+        ]
+
     def errors(self, selector: bytes) -> tuple[Definition, ...]:
         """Return the custom errors that four bytes select."""
         return self._found.get((Kind.ERROR, selector), ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from keys.models import User
@@ -13,6 +14,7 @@ from nodeapi.abi.batches import (
     selectors_in,
     signatures_in,
 )
+from nodeapi.abi.selectors import well_known
 from nodeapi.abi.text import value_text
 from nodeapi.abi.values import Argument
 from nodeapi.addresses import checksummed
@@ -81,11 +83,22 @@ def uploaded_for(transaction: Transaction, user: User) -> AbiOf:
 def _gives_control(data: bytes) -> bool:
     """Return whether a call, or one inside it, gives control over the sender's assets.
 
-    Uploaded definitions have no influence: they may give a function another name.
+    Uploaded definitions have no influence: they may give a function another name. If
+    there are more calls than are decoded, such a selector anywhere in the data counts.
     """
     call = decode_batch(data, None, no_abi, MAX_ARGUMENTS)
-    signatures = () if call is None else signatures_in(call)
-    return any(one.startswith(_GIVES_CONTROL) for one in signatures)
+    if call is None:
+        return False
+    if any(one.startswith(_GIVES_CONTROL) for one in signatures_in(call)):
+        return True
+    return not call.is_complete and any(one in data for one in _control_selectors())
+
+
+@cache
+def _control_selectors() -> list[bytes]:
+    """Return the selectors of the well-known functions of `_GIVES_CONTROL`."""
+    known = well_known().all_functions()
+    return [one.key for one in known if one.signature.startswith(_GIVES_CONTROL)]
 
 
 def fields_of(arguments: Iterable[Argument]) -> list[Field]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nodeapi.abi.batches import MAX_CALLS
 from nodeapi.abi.definitions import parse_definition
 from nodeapi.abi.selectors import Definitions
 from nodeapi.addresses import checksummed
@@ -76,6 +77,21 @@ def test_control_given_by_an_inner_call_is_warned_about():
     inner = call_data("approve(address,uint256)", TO, 7)
     data = call_data("multicall(bytes[])", 32, 1, 32, len(inner))
     assert described(data + inner.ljust(96, b"\0"))["gives_control"]
+
+
+@pytest.mark.parametrize(
+    "last", ["approve(address,uint256)", "transfer(address,uint256)"]
+)
+def test_control_given_after_many_other_calls_is_warned_about(last: str):
+    calls = [*[call_data("transfer(address,uint256)", TO, 7)] * 2 * MAX_CALLS]
+    calls.append(call_data(last, TO, 7))
+    size = len(word(0) + calls[0].ljust(96, b"\0"))
+    offsets = [32 * len(calls) + size * place for place in range(len(calls))]
+    data = call_data("multicall(bytes[])", 32, len(calls), *offsets)
+    data += b"".join(word(len(one)) + one.ljust(96, b"\0") for one in calls)
+    call = described(data)
+    assert call["call"] is not None
+    assert call["gives_control"] is last.startswith("approve")
 
 
 @pytest.mark.parametrize(
