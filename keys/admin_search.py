@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from keys.models import ApiKey, KeyVersion, User
 
 MAX_NAMED = 1_000
-"""Most keys of one owner that a search returns, the newest first."""
+"""Maximum number of keys of one owner that a search returns, the newest first."""
 
 _LARGEST_ID = 2**63 - 1
 

@@ -34,10 +34,10 @@ CONTRACT = "contract"
 KINDS = (ORIGIN, USER_AGENT, IP, METHOD, CONTRACT)
 
 MAX_ENTRIES = 30
-"""Most entries of each kind. Infura has the same limit."""
+"""Maximum number of entries of each kind. Infura has the same limit."""
 
 MAX_LENGTH = 200
-"""Most characters of an entry."""
+"""Maximum number of characters of an entry."""
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 _ORIGIN = re.compile(

@@ -1,8 +1,8 @@
 """The log index's numbers: positions of logs, and keys of their addresses and topics.
 
 A key is a number of 8 bytes instead of the 20 or 32 bytes of an address or a topic, which
-makes the index's rows less than half as large. Two values may have the same key. Whoever reads the
-index therefore compares the logs that it finds with the filter.
+makes the index's rows less than half as large. Two values may have the same key. A search
+therefore compares the logs that the index finds with the filter.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ SILENT = timedelta(seconds=10)
 """A follower writes its status every second. After this time it counts as stopped."""
 
 BLOCKS_BEHIND = 3
-"""Number of blocks behind its upstreams from which on a network is catching up."""
+"""A network counts as catching up if it is at least this number of blocks behind its
+upstreams."""
 
 
 class Following(StrEnum):

@@ -24,7 +24,7 @@ from nodeapi.go.fields import GoField, decode_fields, list_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What a caller wants to have simulated."""
+    """The decoded payload of eth_simulateV1."""
 
     blocks: Sequence[BlockCalls] = ()
     traces_transfers: bool = False

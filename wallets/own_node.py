@@ -27,7 +27,7 @@ _METHOD_NOT_FOUND = -32601
 class OwnNode(ChainNode):
     """Calls methods of this service. Nothing is charged, as for calls of upstreams.
 
-    grant: the wallet's own API key. user: for whom it calls.
+    grant: the wallet's own API key. user: the user of the wallet whose dapp calls.
     """
 
     node: Service

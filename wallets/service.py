@@ -69,7 +69,7 @@ class Wallet:
     async def stop(self) -> None:
         """Stop the periodic clean-up."""
         if self._sweep is not None:
-            with suppress(TimeoutError):  # a thread goes on when its task is cancelled
+            with suppress(TimeoutError):  # a cancelled task's thread continues
                 async with asyncio.timeout(LAST_ROUND_SECONDS), self._round:
                     pass
             self._sweep.cancel()

@@ -15,7 +15,7 @@ from keys.models import NoticeKind
 
 
 class NoticesForm(forms.Form):
-    """The mails that a user wants to get."""
+    """The kinds of emails that a user has chosen to get."""
 
     wanted = forms.MultipleChoiceField(
         label="Emails about keys",

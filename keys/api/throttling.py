@@ -21,7 +21,7 @@ OF_INVALID = Limits(rate=1, burst=30)
 """Limit of invalid tokens from one client address. Each process counts separately."""
 
 MAX_BUCKETS = 10_000
-"""Most buckets of each kind. Evicting the oldest one resets its limit."""
+"""Maximum number of buckets of each kind. Evicting the oldest one resets its limit."""
 
 
 class Gate:

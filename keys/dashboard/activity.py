@@ -21,7 +21,7 @@ LINES = 20
 """Lines on a page. A phone shows about five at a time."""
 
 MAX_ROWS = 10_000
-"""Most rows of a CSV file. It contains the newest events."""
+"""Maximum number of rows of a CSV file. It contains the newest events."""
 
 _NUMBERS = ("request", "version")
 """Internal ids in an event's data, which are not shown."""

@@ -23,7 +23,7 @@ MAX_A_DAY = 100
 """Most notices to one user in 24 hours. Further ones are not sent."""
 
 MAX_RECIPIENTS = 50
-"""Most recipients of one notice."""
+"""Maximum number of recipients of one notice."""
 
 KEEP = timedelta(days=30)
 """How long notices are kept. It is longer than the time before an expiry at which the

@@ -33,7 +33,7 @@ MAX_MEMBERS = 100
 """Most members and invitations of one account."""
 
 MAX_ACCOUNTS = 50
-"""Most accounts of other users that one user can be a member of."""
+"""Maximum number of other users' accounts that one user can be a member of."""
 
 
 class InvitationUseless(Exception):

@@ -54,7 +54,7 @@ class Definition:
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...] = ()
     is_anonymous: bool = False
-    """Of an event: whether its logs lack topic 0."""
+    """Whether the logs of an event lack topic 0."""
     interfaces: tuple[str, ...] = ()
     """Well-known interfaces that have it, such as `ERC-20`."""
 

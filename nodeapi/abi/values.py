@@ -31,12 +31,12 @@ class Argument:
     """The canonical type, such as `uint256` or `(address,bytes)[]`."""
     value: Value
     length: int = 0
-    """Of an array, its number of items. `value` may have fewer of them."""
+    """Number of items of an array. `value` may have fewer."""
     is_indexed: bool = False
     is_hash: bool = False
     """Whether the value is the Keccak hash of the argument: an indexed text or array."""
     inner: InnerCall | None = None
-    """Of bytes, the call that they encode; see `nodeapi.abi.batches`."""
+    """The call that a value of type bytes encodes; see `nodeapi.abi.batches`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,10 @@ class _Reader:
         return tuple(found)
 
     def _member(self, name: str, kind: Type, head: int, base: int) -> Argument:
-        """Decode a member or an item. head: position of its head; base: position from which offsets count."""
+        """Decode a member or an item.
+
+        head: position of its head; base: position from which offsets count.
+        """
         at = base + self._number(head) if kind.is_dynamic else head
         self._values_left -= 1
         match kind:

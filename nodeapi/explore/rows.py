@@ -49,7 +49,7 @@ class FoundTransaction:
     """None for a contract creation."""
     input: bytes
     receipt: bytes
-    """As `nodeapi.documents.receipts` packs it."""
+    """The receipt, packed by `nodeapi.documents.receipts`."""
     calls_size: int
     """Bytes of callTracer's result."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evm.headers import Header
 
 MAX_BLOCKS = 1024
-"""Most blocks of one result."""
+"""Maximum number of blocks of one result."""
 
 MAX_PERCENTILES = 100
 

@@ -115,7 +115,7 @@ def uint64(value: Any, field: Field) -> int:
     try:
         return index(value)
     except ValueError as error:
-        # The same but for where it stands, and the name of the type.
+        # The same error at another place, with the name of the type.
         fault = str(error).removesuffix(" into Go value of type hexutil.Uint")
         element = field.type.removeprefix("[]")
         raise ValueError(

@@ -39,7 +39,7 @@ _QUANTITY = re.compile("0[xX](0|[1-9a-fA-F][0-9a-fA-F]*)")
 
 
 class GoField(NamedTuple):
-    """A field of a Go struct: the name of ours, and the decoder of its value."""
+    """A field of a Go struct: the name of our attribute, and the decoder of its value."""
 
     name: str
     decode: Decoder

@@ -82,7 +82,7 @@ class Context:
 
     @property
     def executor(self) -> Hashable:
-        """In whose turn worker processes execute, and for whom executions are counted.
+        """The key, or user of the wallet, whose turn and count an execution takes.
 
         All users of the wallet have one key, so that each of them has turns of their own.
         """

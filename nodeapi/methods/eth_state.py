@@ -129,7 +129,7 @@ async def get_account_info(
     """Return an account with its code. An account that does not exist is empty."""
     store, network_id = context.store, context.network.id
     if block.hash is None:
-        # Both parts are read at the same block, even if the head changes meanwhile.
+        # Both parts are read at the same block, even if the head changes in between.
         block_hash = await store.state_hash(network_id, block)
         block = BlockReference(hash=block_hash)
     found = await store.account(network_id, account, block) or _NO_ACCOUNT

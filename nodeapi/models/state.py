@@ -47,8 +47,8 @@ class AccountVersion(models.Model):
 
     class Meta:
         verbose_name = "account version"
-        # Rows come in the order of blocks: a BRIN index finds a block's rows, which a
-        # reorganisation takes out, and costs next to nothing.
+        # Rows are inserted in the order of blocks. Therefore a BRIN index, which costs
+        # almost nothing, finds the rows of the blocks that a reorganisation removes.
         indexes = [
             BrinIndex(
                 fields=["block_number"],

@@ -50,7 +50,8 @@ DRAIN_SECONDS = 0.05
 """Interval at which a long result looks whether the client has read the earlier ones."""
 
 MAX_REASON = 120
-"""Most characters of the reason in a close frame, which has at most 123 bytes."""
+"""Maximum number of characters of the reason in a close frame, which has at most 123
+bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,10 @@ class Peer:
         return network
 
     def resolved(self) -> Later[Grant]:
-        """Return the grant of the socket's key as it is now. Fails like `Grants.resolve`."""
+        """Return the grant of the socket's key as it is now.
+
+        Fails like `Grants.resolve`.
+        """
         return self._hub.access.resolve(self.caller.key, self.caller.client)
 
     def recheck(self) -> None:
@@ -380,7 +384,7 @@ class Peer:
         self._hub.service.meter.fail(key, network, method, error)
 
     async def stop(self) -> None:
-        """End the socket: abort slow calls, and drop what was not sent."""
+        """End the socket: abort slow calls, and drop unsent frames."""
         self.writer.is_open = False
         self.end_subscriptions()
         self._gone.set()

@@ -1,4 +1,4 @@
-"""Reads, describes and signs what a dapp asks an account's key to sign.
+"""Reads, describes and signs the messages, typed data and transactions of dapps.
 
 - `messages`: personal_sign. `typed_data`: eth_signTypedData_v4.
 - `known`: typed data of well-known kinds, described in a sentence.

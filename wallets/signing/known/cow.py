@@ -31,7 +31,7 @@ _ETHER = "0x" + "ee" * 20
 
 _SOURCES = frozenset({"erc20", "external", "internal"})
 _TARGETS = frozenset({"erc20", "internal"})
-"""Where the sold tokens come from, and where the bought ones go."""
+"""Accepted sources of the sold tokens and targets of the bought ones."""
 
 
 def _describe(reading: Reading) -> Summary | None:
