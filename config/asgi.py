@@ -7,7 +7,7 @@ import os
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# Pages need 8 (`config.pages`), the wallet's calls 4, uses of revoked keys 4, and mails
+# Pages need 8 (`config.pages`), the wallet's calls 4, uses of revoked keys 4, and emails
 # about keys one for a moment every minute.
 os.environ.setdefault("DATABASE_POOL", "16")
 django.setup(set_prefix=False)  # the imports below need Django's apps

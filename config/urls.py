@@ -41,7 +41,7 @@ urlpatterns = [
     # Browsers request this path if a page, such as the admin's, names no icon.
     path("favicon.ico", RedirectView.as_view(url=static("portcullis/icon.svg"))),
     path("account/", include("keys.accounts.urls")),
-    # The admin's own page neither counts wrong old passwords nor sends a mail.
+    # The admin's own page neither counts wrong old passwords nor sends an email.
     path(
         "admin/password_change/", RedirectView.as_view(pattern_name="password_change")
     ),

@@ -23,7 +23,7 @@ from keys.services import approve_access, decline_access
 
 
 class DeclineForm(forms.Form):
-    """The reason for declining a request. The customer receives it by mail."""
+    """The reason for declining a request. The customer receives it by email."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
     answer = forms.CharField(max_length=500, widget=forms.Textarea)

@@ -18,7 +18,7 @@ def base_url(request: HttpRequest) -> str:
 
 
 def mailed_url(path: str) -> str:
-    """Return the URL of a page for a mail.
+    """Return the URL of a page for an email.
 
     Without PUBLIC_URL, it is a local address.
     """

@@ -37,7 +37,7 @@ def check_keys_per_customer(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_mailed_links(**_: Any) -> list[CheckMessage]:
-    """Warn if PUBLIC_URL is not set, because links in mails would then be useless."""
+    """Warn if PUBLIC_URL is not set, because links in emails would then be useless."""
     if conf.public_url():
         return []
     return [

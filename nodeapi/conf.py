@@ -97,7 +97,7 @@ def failed_keys_per_minute() -> int:
 def support_contact() -> str:
     """Return the contact that errors name to customers who lack an entitlement.
 
-    NODEAPI_SUPPORT_CONTACT; a mail address, a URL or words.
+    NODEAPI_SUPPORT_CONTACT; an email address, a URL or words.
     """
     return settings.NODEAPI_SUPPORT_CONTACT
 

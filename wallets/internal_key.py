@@ -21,7 +21,7 @@ from keys.services import (
 )
 
 OWNER_EMAIL = "wallet@internal.invalid"
-"""The key's owner: a user who can't log in and gets no mail (RFC 2606)."""
+"""The key's owner: a user who can't log in and gets no email (RFC 2606)."""
 
 _PURPOSE = b"the wallet's internal API key"
 

@@ -1,6 +1,6 @@
 """The page of an invitation's link, on which a person joins a customer account.
 
-Only the recipient of the mail knows the link. A user logs in first. A new person chooses
+Only the recipient of the email knows the link. A user logs in first. A new person chooses
 a password, by which their own account is created too.
 """
 

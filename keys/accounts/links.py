@@ -17,14 +17,14 @@ class LinkUseless(Exception):
 
 
 def make_token(mail: AccountMail) -> str:
-    """Return the signed token for the link of a mail."""
+    """Return the signed token for the link of an email."""
     return signing.dumps(mail.pk, salt=_SALT)
 
 
 def find_mail(token: str) -> AccountMail:
-    """Return the mail of a valid link, without using up the link.
+    """Return the email of a valid link, without using up the link.
 
-    Programs that scan mails open links as well.
+    Programs that scan emails open links as well.
 
     Raises: LinkUseless if the link is invalid, or if the address has an account by now.
     """
@@ -53,5 +53,5 @@ def make_account(token: str, password: str) -> User:
     mail.save()
     try:
         return User.objects.create_user(mail.email, password)
-    except IntegrityError as error:  # another mail's link was used at the same time
+    except IntegrityError as error:  # another email's link was used at the same time
         raise LinkUseless from error

@@ -1,4 +1,4 @@
-"""Mails about accounts. Each request of a visitor sends exactly one mail."""
+"""Emails about accounts. Each request of a visitor sends exactly one email."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from keys.services import IssuedInvitation
 def mail_signup(email: str, ip: str | None) -> None:
     """Send a link to sign up, or the information that the account exists already.
 
-    Raises: TooManyMails; OSError if the mail server does not accept the mail.
+    Raises: TooManyMails; OSError if the mail server does not accept the email.
     """
     mail = note_mail(email, ip)
     if User.objects.filter(email=email).exists():
@@ -37,7 +37,7 @@ def mail_signup(email: str, ip: str | None) -> None:
 def mail_reset(email: str, ip: str | None) -> None:
     """Send a link to set a new password, or the information that there is no account.
 
-    Raises: TooManyMails; OSError if the mail server does not accept the mail.
+    Raises: TooManyMails; OSError if the mail server does not accept the email.
     """
     note_mail(email, ip)
     user = User.objects.filter(email=email, is_active=True).first()
@@ -60,7 +60,7 @@ def mail_invitation(issued: IssuedInvitation) -> None:
 
     The mail is the same for addresses with and without an account.
 
-    Raises: OSError if the mail server does not accept the mail.
+    Raises: OSError if the mail server does not accept the email.
     """
     invitation = issued.invitation
     link = mailed_url(reverse("invitation", args=[issued.token]))
@@ -72,7 +72,7 @@ def mail_invitation(issued: IssuedInvitation) -> None:
 def mail_joined(membership: Membership) -> None:
     """Notify the user of an account that an invited person has joined it.
 
-    Raises: OSError if the mail server does not accept the mail.
+    Raises: OSError if the mail server does not accept the email.
     """
     context = {
         "membership": membership,
@@ -85,7 +85,7 @@ def mail_joined(membership: Membership) -> None:
 def mail_password_changed(user: User, ip: str | None) -> None:
     """Notify a user of a password change, in case they did not make it.
 
-    Raises: OSError if the mail server does not accept the mail.
+    Raises: OSError if the mail server does not accept the email.
     """
     context = {"reset": mailed_url(reverse("password_reset")), "ip": ip or ""}
     send_text(

@@ -1,4 +1,4 @@
-"""Limits for the mails that visitors can request."""
+"""Limits for the emails that visitors can request."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from keys.models import AccountMail
 from server.addresses import owner_of
 
 WINDOW = timedelta(hours=1)
-"""How long a mail counts against the limits."""
+"""How long an email counts against the limits."""
 
 MAX_MAILS_TO_EMAIL = 3
-"""Within the window: enough if a mail was lost, too few for harassment."""
+"""Within the window: enough if an email was lost, too few for harassment."""
 
 MAX_MAILS_FROM_IP = 20
-"""Most mails requested by one IP address within the window. Offices share an IP
+"""Maximum number of emails that one IP address can request within the window. Offices share an IP
 address."""
 
 LIFETIME = timedelta(days=1)
-"""How long the link of a mail is valid."""
+"""How long the link of an email is valid."""
 
 _LOCK = 0x6D61696C
 """Number of the advisory lock of this module: "mail" in ASCII."""
 
 
 class TooManyMails(Exception):
-    """Raised when an email or IP address has reached its limit of mails."""
+    """Raised when an email or IP address has reached its limit of emails."""
 
 
 @transaction.atomic
 def note_mail(email: str, ip: str | None) -> AccountMail:
-    """Count a mail that is about to be sent, and delete counts that have expired.
+    """Count an email that is about to be sent, and delete counts that have expired.
 
     Raises: TooManyMails if the address or the client has reached its limit.
     """

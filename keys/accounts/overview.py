@@ -1,4 +1,4 @@
-"""The page of a user's own account: address, password, and mails about keys."""
+"""The page of a user's own account: address, password, and emails about keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NoticesForm(forms.Form):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show the account. A POST saves the choice of mails."""
+    """Show the account. A POST saves the choice of emails."""
     user = user_of(request)
     chosen = [kind for kind in NoticeKind.values if kind not in user.muted_notices]
     form = NoticesForm(

@@ -36,9 +36,9 @@ def mail_form(
     send: Callable[[str, str | None], None],
     template: str,
 ) -> HttpResponse:
-    """Show a form with an email address, and send a mail to the submitted address.
+    """Show a form with an email address, and send an email to the submitted address.
 
-    send: sends exactly one mail, with or without an account, so that neither the
+    send: sends exactly one email, with or without an account, so that neither the
         response nor its duration reveals which addresses have accounts.
     """
     status = HTTPStatus.OK

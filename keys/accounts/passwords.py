@@ -20,13 +20,13 @@ from keys.models import User
 @account_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def reset(request: HttpRequest) -> HttpResponse:
-    """Ask for an address, and send a mail to it."""
+    """Ask for an address, and send an email to it."""
     form = EmailForm(request.POST if request.method == "POST" else None)
     return mail_form(request, form, mail_reset, "account/reset.html")
 
 
 class ResetConfirm(PasswordResetConfirmView):
-    """Show the form for a new password to the recipient of a mail."""
+    """Show the form for a new password to the recipient of an email."""
 
     template_name = "account/reset_confirm.html"
     form_class = NewPasswordForm
@@ -71,7 +71,7 @@ class Change(PasswordChangeView):
 
 
 def _notify(user: User, ip: str | None) -> None:
-    """Notify the user by mail. An error is logged and does not undo the change."""
+    """Notify the user by email. An error is logged and does not undo the change."""
     try:
         mail_password_changed(user, ip)
     except OSError as error:

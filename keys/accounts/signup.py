@@ -1,4 +1,4 @@
-"""The pages of sign-up: an address, a mail, a password.
+"""The pages of sign-up: an address, an email, a password.
 
 An account is created only after a mailed link was followed, so that visitors can't
 register with the address of another person.
@@ -25,7 +25,7 @@ from keys.models import User
 @account_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def signup(request: HttpRequest) -> HttpResponse:
-    """Ask for an address, and send a mail to it."""
+    """Ask for an address, and send an email to it."""
     if request.user.is_authenticated:
         return redirect("dashboard:keys")
     if not conf.signup_is_open():
@@ -38,7 +38,7 @@ def signup(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the password form to the recipient of a mail, create the account and log in."""
+    """Show the password form to the recipient of an email, create the account and log in."""
     if not conf.signup_is_open():
         return _closed(request)
     try:

@@ -201,7 +201,7 @@ def leave(request: HttpRequest) -> HttpResponse:
 
 
 def _send(request: HttpRequest, email: str, role: str) -> None:
-    """Invite an address and send the mail. Raises: ValidationError."""
+    """Invite an address and send the email. Raises: ValidationError."""
     actor = actor_of(request)
     try:
         note_mail(email, actor.ip)

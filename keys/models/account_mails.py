@@ -1,4 +1,4 @@
-"""Account mails, stored while their links or the limits need them."""
+"""Account emails, stored while their links or the limits need them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 
 
 class AccountMail(models.Model):
-    """A mail to an address, with or without an account.
+    """An email to an address, with or without an account.
 
     Its link is valid once, for a day. Its row counts against the limits for an hour.
     """

@@ -1,4 +1,4 @@
-"""Kinds of mails that users can switch off."""
+"""Kinds of emails that users can switch off."""
 
 from __future__ import annotations
 

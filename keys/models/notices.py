@@ -1,4 +1,4 @@
-"""Mails to users about their keys, queued in the transaction of their cause."""
+"""Emails to users about their keys, queued in the transaction of their cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keys.models.users import User
 
 
 class Notice(models.Model):
-    """A mail to one user. See `keys.notices`."""
+    """An email to one user. See `keys.notices`."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notices")
     api_key = models.ForeignKey(

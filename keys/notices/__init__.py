@@ -1,4 +1,4 @@
-"""Mails to users about their keys, each of which is sent once.
+"""Emails to users about their keys, each of which is sent once.
 
 A notice is a row of `keys_notice`, written in the transaction of its cause. The job of the
 web process sends it after the commit, so that no request waits for the mail server.

@@ -46,7 +46,7 @@ class NoticeJob:
         ]
 
     async def stop(self) -> None:
-        """Stop. A mail that is being sent is completed by its thread."""
+        """Stop. An email that is being sent is completed by its thread."""
         if self._running:
             unlisten(self._wake)
         for task in self._running:

@@ -44,7 +44,7 @@ BATCH = 500
 _listeners: list[Callable[[], None]] = []
 
 _INTERNAL = ".invalid"
-"""Top-level domain of users who get no mail (RFC 2606)."""
+"""Top-level domain of users who get no email (RFC 2606)."""
 
 
 def queue(
@@ -58,11 +58,11 @@ def queue(
     until: datetime | None = None,
     is_timed: bool = False,
 ) -> int:
-    """Queue a mail to the users of a key's account, and return the number of new ones.
+    """Queue an email to the users of a key's account, and return the number of new ones.
 
     mark: the occasion; there is one notice for each kind, key, occasion and user.
     until: when the notice becomes pointless; LIFETIME at most.
-    is_timed: the periodic job has found the occasion, and sends the mail itself. An
+    is_timed: the periodic job has found the occasion, and sends the email itself. An
         occasion without recipients is recorded too, so that the job finds it once.
     """
     users = recipients(api_key, kind)
@@ -99,7 +99,7 @@ def queue(
 
 
 def _has_enough(user: User, now: datetime) -> bool:
-    """Return whether a user gets no more mails for now."""
+    """Return whether a user gets no more emails for now."""
     recent = user.notices.filter(created_at__gt=now - timedelta(days=1))
     has_enough = recent.filter(until__gt=F("created_at")).count() >= MAX_A_DAY
     if has_enough:
@@ -108,7 +108,7 @@ def _has_enough(user: User, now: datetime) -> bool:
 
 
 def listen(listener: Callable[[], None]) -> None:
-    """Register a function that is called after commits that have queued mails."""
+    """Register a function that is called after commits that have queued emails."""
     _listeners.append(listener)
 
 

@@ -30,7 +30,7 @@ def grant_entitlement(
     """Grant a capability on a network. These terms replace earlier ones.
 
     tracers: the tracers it includes. Empty: all that the network offers.
-    is_announced: whether the customer gets a mail about it.
+    is_announced: whether the customer gets an email about it.
 
     Raises: ValidationError for an invalid value, for an expiry in the past, and if the
         key is not valid for the network.

@@ -75,7 +75,7 @@ def reason_against(network: Network) -> str:
 def request_deletion(network: Network, *, requested_by: str = "") -> NetworkDeletion:
     """Start the deletion of a network, which can't be undone.
 
-    requested_by: the mail address of the user; "" for the command line.
+    requested_by: the email address of the user; "" for the command line.
 
     The network has no head from now on, so that no page reads a block that is deleted.
 

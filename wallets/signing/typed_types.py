@@ -105,7 +105,7 @@ def refuse_circles(primary: str, types: Types) -> None:
     """Raise ValueError if another structure refers to the primary type.
 
     In this case, eth-account can't determine the primary type. The primary type may
-    contain itself, for example a mail that contains an earlier mail.
+    contain itself, for example an email that contains an earlier one.
     """
     for _, type_name in [
         one for name in types for one in types[name] if name != primary

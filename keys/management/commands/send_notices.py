@@ -1,4 +1,4 @@
-"""`manage.py send_notices`: send mails about quotas and expiries, and queued mails."""
+"""`manage.py send_notices`: send emails about quotas and expiries, and queued emails."""
 
 from __future__ import annotations
 
