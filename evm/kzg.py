@@ -102,7 +102,7 @@ def verify_commitments(blobs: Sequence[bytes], commitments: Sequence[bytes]) -> 
 
 
 def commitment_of(blob: bytes) -> bytes:
-    """Compute the commitment of a blob.
+    """Compute the commitment of a blob, 48 bytes.
 
     Raises: MalformedBlob.
     """

@@ -95,7 +95,7 @@ class Authorization:
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """A signed transaction. Fields that its type lacks have neutral values."""
+    """A signed transaction. Fields that its type lacks are zero or empty, except fees."""
 
     type: int
     chain_id: int | None

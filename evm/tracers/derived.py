@@ -53,7 +53,7 @@ class Recorded(Protocol):
 
     @property
     def document(self) -> bytes:
-        """The transaction object."""
+        """The transaction object as JSON."""
 
     @property
     def calls(self) -> bytes:

@@ -17,8 +17,8 @@ MAX_MAILS_TO_EMAIL = 3
 """Within the window: enough if an email was lost, too few for harassment."""
 
 MAX_MAILS_FROM_IP = 20
-"""Maximum number of emails that one IP address can request within the window. Offices share an IP
-address."""
+"""Maximum number of emails that one IP address can request within the window.
+Offices share an IP address."""
 
 LIFETIME = timedelta(days=1)
 """How long the link of an email is valid."""

@@ -17,7 +17,7 @@ def entry_start(transaction_hash: bytes) -> bytes:
 
 
 def entry(transaction_hash: bytes, result: bytes) -> bytes:
-    """Return a transaction's entry."""
+    """Return a transaction's entry as JSON. result: JSON."""
     return b"%s%s}" % (entry_start(transaction_hash), result)
 
 

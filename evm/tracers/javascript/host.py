@@ -120,7 +120,7 @@ class HostFunctions:
         return part.hex()
 
     def caller(self) -> str:
-        """Return the address of the executing code's caller."""
+        """Return the address of the executing code's caller in hexadecimal digits."""
         return bytes.hex(self.step.frame.msg.sender)
 
     def address(self) -> str:
@@ -132,7 +132,7 @@ class HostFunctions:
         return _exact(self.step.frame.msg.value)
 
     def input(self) -> str:
-        """Return the input of the executing call."""
+        """Return the input of the executing call in hexadecimal digits."""
         return bytes(self.step.frame.msg.data).hex()
 
     def error(self) -> str:
@@ -156,11 +156,11 @@ class HostFunctions:
         return number(self._state.get_nonce(_bytes(address)))
 
     def code(self, address: str) -> str:
-        """Return an account's code."""
+        """Return an account's code in hexadecimal digits."""
         return bytes(self._state.get_code(_bytes(address))).hex()
 
     def storage(self, address: str, slot: str) -> str:
-        """Return the present value of an account's slot."""
+        """Return the present value of an account's slot as 64 hexadecimal digits."""
         state = self._state
         value: int = state.get_storage(
             _bytes(address), int.from_bytes(_bytes(slot), "big")
