@@ -279,7 +279,8 @@ class RequestReader:
             self._left, self._tail, self._framing = -1, b"", 0
         else:
             # The parser has checked that it is a number of 64 bits, after any zeros.
-            self._left = int(headers.get(b"content-length", 0))
+            # int() refuses more than 4300 of them.
+            self._left = int(headers.get(b"content-length", b"").lstrip(b"0") or 0)
         self._keeps_alive = self._parser.should_keep_alive()
         self._has_headers = True
 

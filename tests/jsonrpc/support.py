@@ -22,6 +22,7 @@ GENEROUS = Limits()
 class Denied(RpcError):
     """Raised when a caller lacks a capability."""
 
+    remedy = "Request the capability."
     http_status = 403
     code = -32002
     reason = "denied"
@@ -35,6 +36,7 @@ class Broken(Exception):
 class Gone(RpcError):
     """Raised where Broken was raised below."""
 
+    remedy = "Try again later."
     http_status = 503
     code = -32603
     reason = "gone"
