@@ -128,14 +128,17 @@ def copy_cost(start: int, size: int) -> Cost:
 
 
 def memory_copy_cost(frame: Any, values: Values, gas: int) -> int:
-    """Return MCOPY's cost. It expands memory to the end of both ranges."""
+    """Return the variable part of MCOPY's cost.
+
+    It expands memory to the end of both ranges.
+    """
     length = values[-3]
     end = memory_end(max(values[-1], values[-2]), length)
     return memory_cost(frame, end) + COPY_WORD_GAS * word_count(length)
 
 
 def keccak_cost(frame: Any, values: Values, gas: int) -> int:
-    """Return KECCAK256's cost."""
+    """Return the variable part of KECCAK256's cost, in gas."""
     end = memory_end(values[-1], values[-2])
     return memory_cost(frame, end) + KECCAK_WORD_GAS * word_count(values[-2])
 

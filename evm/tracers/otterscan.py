@@ -75,7 +75,7 @@ class ContractCreator:
 
     @property
     def name(self) -> str:
-        """The method and the contract."""
+        """A cache key: the method and the contract's address."""
         return f"ots_getContractCreator {self.address.hex()}"
 
     def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
