@@ -148,10 +148,11 @@ def random_request(chance: random.Random) -> bytes:
         body = chunked(chance, body, odd())
     else:
         body = b""
-    chance.shuffle(lines[1:])
+    headers = lines[1:]
+    chance.shuffle(headers)
     if chance.random() < 0.1:
-        lines.append(b"Expect: 100-continue")
-    return b"\r\n".join([*lines, b"", b""]) + body
+        headers.append(b"Expect: 100-continue")
+    return b"\r\n".join([lines[0], *headers, b"", b""]) + body
 
 
 def chunked(chance: random.Random, body: bytes, is_odd: bool) -> bytes:
@@ -173,6 +174,7 @@ STRICTER = [
     rb"\x01",  # control characters in values
     rb"HTTP/3\.1",  # a version that does not exist
     rb"Content-Length: [^\r]*\r\n(.*\r\n)*Transfer-Encoding",  # request smuggling
+    rb"Transfer-Encoding: [^\r]*\r\n(.*\r\n)*Content-Length",
     rb"\r\n[ \t]",  # folded headers, obsolete since RFC 7230
     rb"Transfer-Encoding: (gzip|identity)",
     rb"Content-Length: [^\r]*,",  # a list of lengths, even of equal ones
