@@ -9,7 +9,7 @@ Source: https://github.com/mds1/multicall3; Uniswap v3-periphery IMulticall.sol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from nodeapi.abi.decoding import SELECTOR, DecodedCall, decode_call
@@ -67,10 +67,18 @@ def selectors_in(data: bytes) -> set[bytes]:
     return batch.selectors
 
 
-def signatures_in(call: DecodedCall) -> Iterator[str]:
-    """Yield the signatures of a call and of the calls inside it."""
-    yield call.signature
-    yield from _signatures(call.arguments)
+def has_selector(data: bytes, wanted: Collection[bytes]) -> bool:
+    """Return whether a call, or one inside it, has one of some selectors.
+
+    The arguments need not fit a known function. If there are more calls than are decoded,
+    a selector at any place of the data counts.
+    """
+    batch = _Batch(no_abi, MAX_VALUES)
+    call = batch.call(data, None, 0)
+    if not batch.selectors.isdisjoint(wanted):
+        return True
+    is_cut = call is not None and not call.is_complete
+    return is_cut and any(one in data for one in wanted)
 
 
 class _Batch:
@@ -132,12 +140,3 @@ def _count(arguments: tuple[Argument, ...]) -> int:
         1 + (_count(one.value) if isinstance(one.value, tuple) else 0)
         for one in arguments
     )
-
-
-def _signatures(arguments: tuple[Argument, ...]) -> Iterator[str]:
-    for one in arguments:
-        if isinstance(one.value, tuple):
-            yield from _signatures(one.value)
-        elif one.inner is not None:
-            yield one.inner.signature
-            yield from _signatures(one.inner.arguments)

@@ -10,9 +10,9 @@ from keys.models import User
 from nodeapi.abi.batches import (
     AbiOf,
     decode_batch,
+    has_selector,
     no_abi,
     selectors_in,
-    signatures_in,
 )
 from nodeapi.abi.selectors import well_known
 from nodeapi.abi.text import value_text
@@ -83,15 +83,10 @@ def uploaded_for(transaction: Transaction, user: User) -> AbiOf:
 def _gives_control(data: bytes) -> bool:
     """Return whether a call, or one inside it, gives control over the sender's assets.
 
-    Uploaded definitions have no influence: they may give a function another name. If
-    there are more calls than are decoded, such a selector anywhere in the data counts.
+    Uploaded definitions have no influence: they may give a function another name. Nor have
+    the arguments: some contracts ignore bytes that fit no address.
     """
-    call = decode_batch(data, None, no_abi, MAX_ARGUMENTS)
-    if call is None:
-        return False
-    if any(one.startswith(_GIVES_CONTROL) for one in signatures_in(call)):
-        return True
-    return not call.is_complete and any(one in data for one in _control_selectors())
+    return has_selector(data, _control_selectors())
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from eth_abi import encode
@@ -12,16 +12,30 @@ from nodeapi.abi.batches import (
     MAX_DEPTH,
     decode_batch,
     selectors_in,
-    signatures_in,
 )
 from nodeapi.abi.decoding import DecodedCall
 from nodeapi.abi.definitions import parse_definition
 from nodeapi.abi.selectors import Definitions
-from nodeapi.abi.values import InnerCall
+from nodeapi.abi.values import Argument, InnerCall
 
 ALICE, BOB, TOKEN = (bytes([number]) * 20 for number in (0xA1, 0xB0, 0x70))
 TRANSFER = "transfer(address,uint256)"
 UNKNOWN = b"\x12\x34\x56\x78" + b"\1" * 32
+
+
+def signatures_in(call: DecodedCall) -> Iterator[str]:
+    """Yield the signatures of a call and of the calls inside it."""
+    yield call.signature
+    yield from _inner_signatures(call.arguments)
+
+
+def _inner_signatures(arguments: tuple[Argument, ...]) -> Iterator[str]:
+    for one in arguments:
+        if isinstance(one.value, tuple):
+            yield from _inner_signatures(one.value)
+        elif one.inner is not None:
+            yield one.inner.signature
+            yield from _inner_signatures(one.inner.arguments)
 
 
 def call(signature: str, *values: object) -> bytes:

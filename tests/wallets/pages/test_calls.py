@@ -73,8 +73,9 @@ def test_uploaded_definitions_name_functions_and_silence_no_warning():
     assert call["gives_control"]
 
 
-def test_control_given_by_an_inner_call_is_warned_about():
-    inner = call_data("approve(address,uint256)", TO, 7)
+@pytest.mark.parametrize("spender", [TO, 2**200])
+def test_control_given_by_an_inner_call_is_warned_about(spender: str | int):
+    inner = call_data("approve(address,uint256)", spender, 7)
     data = call_data("multicall(bytes[])", 32, 1, 32, len(inner))
     assert described(data + inner.ljust(96, b"\0"))["gives_control"]
 
