@@ -12,6 +12,7 @@ from typing import Any
 from jsonrpc.errors import InvalidParams, ServiceUnavailable
 from jsonrpc.params import Param
 from jsonrpc.text import dump, kind
+from nodeapi import conf
 from nodeapi.encoding import boolean
 from nodeapi.go.decoding import mismatch
 from nodeapi.log_filter import LogSelection
@@ -96,14 +97,18 @@ async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
     takes_room=True,
 )
 async def get_filter_changes(
-    context: Context, name: str, room: int = sys.maxsize
+    context: Context, name: str, room: int | None = None
 ) -> Answer:
     """Return new logs, hashes or transactions, and logs that were removed since.
 
     room: bytes that the result may have. Events that do not fit are left to later calls.
+        None outside of batches: as many as a socket sends, and over HTTP any number.
 
     Fails with FilterNotFound, ContractNotAllowed, LogSearchTimedOut or ResultTooLarge.
     """
+    if room is None:
+        is_http = context.notifier is None
+        room = sys.maxsize if is_http else conf.max_batch_response_bytes()
     return await _filters(context).poll(
         *(context.network, context.payer, name),
         *(partial(_selection, context), context.grant.owner_id, room),

@@ -26,6 +26,7 @@ from nodeapi.log_filter import LogFilter, LogSelection
 from tests.support import chains
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.log_filters import UNKNOWN_ADDRESS
+from tests.support.node_sockets import open_socket
 from tests.support.serving import Serving, serving
 from tests.support.tokens import ALICE, BOB, GENESIS, Tokens
 from tests.support.upstream_server import refuse, running_upstream
@@ -378,6 +379,25 @@ def test_events_without_room_in_their_batch_are_left_to_the_next_poll(
         assert found == api.result("eth_getLogs", span)
         hashes = [text(block.header.hash) for block in added]
         assert api.result("eth_getFilterChanges", blocks) == hashes
+
+
+def test_events_that_a_socket_can_not_send_are_left_to_the_next_poll(
+    tokens: Tokens,
+) -> None:
+    async def poll(name: str) -> list[Any]:
+        async with await open_socket(live, key, "net") as node:
+            return [await node.ask("eth_getFilterChanges", name) for _ in range(3)]
+
+    env = {"NODEAPI_MAX_BATCH_RESPONSE_BYTES": "2000"}
+    with live_service(env=env) as live:
+        key = live.new_key()
+        with live.api("net", key) as api:
+            name = api.result("eth_newFilter", {})
+            added = tokens.grow(tokens.chain, 3, amount=5)
+            follow([api], added)
+            answers = asyncio.run(poll(name))
+            assert [amounts(logs) for logs in answers] == 3 * [[(5, False)] * 2]
+            assert api.result("eth_getFilterChanges", name) == []
 
 
 def test_filter_stays_before_logs_that_do_not_fit(tokens: Tokens) -> None:
