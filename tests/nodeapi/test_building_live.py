@@ -11,6 +11,7 @@ import pytest
 from evm.blocks import Withdrawal
 from evm.building import next_gas_limit
 from evm.transactions import GAS_PER_BLOB
+from nodeapi.models import PooledTransaction
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
@@ -154,6 +155,17 @@ def test_blobs_of_pooled_transactions_are_in_the_bundle(api, blocks, version):
         "proofs": [text(COMMITMENT)] * 128,
         "blobs": [text(ONES)],
     }
+
+
+def test_pooled_blob_transactions_of_former_versions_are_left_out(api, blocks):
+    raw = blob_transaction(blocks, ALICE)
+    sent = network_form(raw, 1, [ONES], [GENERATOR])
+    api.result("eth_sendRawTransaction", text(sent))
+    PooledTransaction.objects.update(network_form=b"")
+    other = blocks.send(BOB, ALICE.address, value=7)
+    api.result("eth_sendRawTransaction", text(other.raw))
+    found = api.result(BUILD, text(blocks.head.hash), attributes(blocks), None)
+    assert found["executionPayload"]["transactions"] == [text(other.raw)]
 
 
 def test_blobs_of_given_transactions_are_in_the_bundle_and_limited(api, blocks):

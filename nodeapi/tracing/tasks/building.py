@@ -46,8 +46,10 @@ MIN_TIP = 1_000_000
 
 _PENDING = f"""
     SELECT sender, raw FROM ({alive("%(network)s")}) t
-    WHERE is_pending ORDER BY at, id
+    WHERE is_pending AND (type <> {BLOB} OR octet_length(network_form) > 0)
+    ORDER BY at, id
 """
+"""Former versions stored blob transactions without their sidecars. No block can have them."""
 _NETWORK_FORM = """
     SELECT network_form FROM nodeapi_pooledtransaction
     WHERE network_id = %(network)s AND hash = %(hash)s
