@@ -408,9 +408,8 @@ class HttpProtocol(asyncio.Protocol):
             self._write(request, response, body, sum(map(len, body)))
             self._end_response(request, response)
         elif self.transport.is_closing():
-            self._drop(
-                pending
-            )  # a task is not begun if it is cancelled before its turn
+            # A task would not begin if it was cancelled before its turn.
+            self._drop(pending)
         else:
             task = self.loop.create_task(self._send_stream(request, response, body))
             self._stream = task
@@ -563,7 +562,6 @@ class HttpProtocol(asyncio.Protocol):
         """
         request = self._request
         if self._inner is None and request is not None and request.body is None:
-            self._process.bounds.disconnected[exceeded] += 1
             self._refuse(exceeded)
         else:
             self._process.bounds.disconnected[exceeded] += 1
@@ -571,8 +569,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _refuse(self, exceeded: str) -> None:
         """Send the response for an exceeded limit, and give the client time to read it."""
-        if exceeded == "connections":
-            self._process.bounds.disconnected[exceeded] += 1
+        self._process.bounds.disconnected[exceeded] += 1
         self._refused_at = self.loop.time()
         self._abandon_request()
         self._reader.take_rest()

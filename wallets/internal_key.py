@@ -45,9 +45,8 @@ def ensure() -> ApiKey:
     the key remain. A secret that staff have revoked stays revoked.
     """
     owner = get_or_create_customer(email=OWNER_EMAIL)
-    User.objects.select_for_update().get(
-        pk=owner.pk
-    )  # processes start at the same time
+    # Processes start at the same time, and only the first one creates the key.
+    User.objects.select_for_update().get(pk=owner.pk)
     api_key = ApiKey.objects.filter(owner=owner).first()
     if api_key is None:
         api_key = create_key(

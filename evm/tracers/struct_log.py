@@ -96,9 +96,8 @@ class StructLogger:
     def step(self, step: Step) -> None:
         """Write an entry."""
         options = self._options
-        if (
-            options.limit and self._count >= options.limit
-        ):  # A negative limit is always reached.
+        # A negative limit is always reached.
+        if options.limit and self._count >= options.limit:
             return
         text = (
             f'{{"pc":{step.pc}{_HEADS[step.op]}{step.gas},"gasCost":{step.cost}'

@@ -37,9 +37,8 @@ def note_mail(email: str, ip: str | None) -> AccountMail:
 
     Raises: TooManyMails if the address or the client has reached its limit.
     """
-    with (
-        connection.cursor() as cursor
-    ):  # of two concurrent requests, the later one counts the earlier
+    with connection.cursor() as cursor:
+        # Of two concurrent requests, the later one counts the earlier.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     now = timezone.now()
     AccountMail.objects.filter(at__lt=now - LIFETIME).delete()

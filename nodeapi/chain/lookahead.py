@@ -43,9 +43,8 @@ class Lookahead:
         self._raw = self._block = None
         if raw is None:
             return
-        with suppress(
-            InvalidBlock, RlpError
-        ):  # the importer reports it when it reaches the block
+        # The importer reports these errors when it reaches the block.
+        with suppress(InvalidBlock, RlpError):
             block = decode_block(raw)
             if state.expect(self._guess.accounts(block), self._guess.slots(block)):
                 self._raw, self._block = raw, block

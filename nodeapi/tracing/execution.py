@@ -166,9 +166,8 @@ class _Answers:
     ) -> None:
         rest = derive_one(self._connection, self._job, wanted.replay, index)
         self._head(transaction, b"result")
-        self._write(
-            rest.removesuffix(b"null}")
-        )  # the value of `vmTrace`, its last member
+        # null is the value of `vmTrace`, the last member.
+        self._write(rest.removesuffix(b"null}"))
         tracer = VmTracer(self._write)
         replay.trace(tracer, self._job.timeout)
         self._write(tracer.result() + b"}")

@@ -282,9 +282,8 @@ def _wait_for_close(connected: socket.socket, alarm: Alarm) -> None:
 
 def main(descriptor: int) -> None:
     """Serve jobs over an inherited socket."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole process group
+    # Ctrl-C reaches the whole process group.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(level=logging.WARNING)
     connected = socket.socket(fileno=descriptor)
     sys.setrecursionlimit(10**6)  # the stack size is the limit

@@ -70,9 +70,8 @@ def admit(handshakes: Sequence[Handshake], process: int) -> list[DappToken | Ref
     process: the number of the serving process, which counts as alive from now on.
     """
     renew_process(process)
-    with (
-        connection.cursor() as cursor
-    ):  # serializes admission, so that two processes never exceed the limit together
+    with connection.cursor() as cursor:
+        # Serializes admission, so that two processes never exceed the limit together.
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADMISSION_LOCK])
     tokens = _tokens(handshakes)
     banned = _banned(tokens.values())
