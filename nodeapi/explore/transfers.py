@@ -42,7 +42,7 @@ class Transfer:
     token_id: str
     """Empty for a token of ERC-20."""
     name: Token = UNKNOWN
-    """What the contract of an ERC-20 token says; UNKNOWN if it was not read."""
+    """Symbol and decimals of an ERC-20 token; UNKNOWN if they were not read."""
 
     @property
     def amount(self) -> str:

@@ -1,1 +1,1 @@
-"""What is known about fees: the tips of blocks, and the history of eth_feeHistory."""
+"""Fees: the tips of blocks, and the history of eth_feeHistory."""

@@ -296,7 +296,7 @@ def _slots(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """What a pool has left. Negative numbers are missing.
+    """The room left in a pool. A negative number means that it is exceeded.
 
     bytes: without sidecars. blob_bytes: of blob transactions, with their sidecars.
     """

@@ -1,4 +1,4 @@
-"""Where accounts appear in the chain."""
+"""The transactions and blocks in which accounts appear."""
 
 from __future__ import annotations
 

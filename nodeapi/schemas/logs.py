@@ -52,7 +52,7 @@ LOG_CRITERIA = component(
 """The blocks, addresses and topics of a search for logs."""
 
 FILTER_CHANGES = array_of({"oneOf": [LOG, HASH32, TRANSACTION]})
-"""What a filter returns: logs, hashes of blocks, or pending transactions."""
+"""The result of a poll: logs, hashes of blocks, or pending transactions."""
 
 SUBSCRIPTION_KIND: Schema = {
     "type": "string",

@@ -1,4 +1,4 @@
-"""What the notifications of a socket cost."""
+"""Counting of a socket's notifications, and the charges for them."""
 
 from __future__ import annotations
 

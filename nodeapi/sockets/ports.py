@@ -1,4 +1,4 @@
-"""What a socket uses of its process."""
+"""Interfaces of the parts of a process that a socket uses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Service(Protocol):
 
 
 class Hub(Audience, Protocol):
-    """What the sockets of a process share; see `nodeapi.sockets.hub`."""
+    """The objects that the sockets of a process share; see `nodeapi.sockets.hub`."""
 
     @property
     def service(self) -> Service:
