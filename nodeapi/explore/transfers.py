@@ -46,15 +46,22 @@ class Transfer:
 
     @property
     def amount(self) -> str:
-        """In whole tokens if the decimals are known, else as `smallest_units`."""
-        if self.units is None or self.name.decimals is None:
-            return self.smallest_units
+        """In whole tokens if the decimals are known; empty for a token of ERC-721."""
+        if self.units is None:
+            return ""
+        if self.name.decimals is None:
+            return words.number(self.units)
         return shifted(self.units, self.name.decimals)
 
     @property
-    def smallest_units(self) -> str:
-        """In the token's smallest unit; empty for a token of ERC-721."""
-        return "" if self.units is None else words.number(self.units)
+    def note(self) -> str:
+        """About the unit of an ERC-20 token's amount; may be empty."""
+        if self.units is None or self.token_id:
+            return ""
+        if self.name.decimals is None:
+            return "in the smallest unit"
+        units = words.number(self.units)
+        return "" if units == self.amount else f"{units} in the smallest unit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def test_transfers_of_all_standards_are_listed(client: Client) -> None:
     alice, bob = short(ALICE.address), short(BOB)
     coin, art = short(COIN), short(ART)
     assert cells(page_of(client, PAYMENT)) == [
-        f"{coin} ERC-20 {alice} {bob} – 25,000,000,000,000,000,000"
+        f"{coin} ERC-20 {alice} {bob} – 25,000,000,000,000,000,000 in the smallest unit"
     ]
     assert cells(page_of(client, GIFT)) == [f"{art} ERC-721 {alice} {bob} 4711 –"]
     prizes = cells(page_of(client, PRIZES))

@@ -15,6 +15,7 @@ from keys.models import User
 from networks.models import Network
 from nodeapi.addresses import checksummed
 from nodeapi.explore.tokens import PAGE_SECONDS, TokenReader
+from nodeapi.explore.transfers import Transfer
 from nodeapi.ports.store import Store
 from nodeapi.ports.tasks import Tracing
 from nodeapi.tokens import UNKNOWN, Token
@@ -189,6 +190,24 @@ def test_no_page_waits_long(parts: tuple[asyncio.Runner, Wallet]) -> None:
 def live(transfer: bytes) -> Iterator[Live]:
     with live_service() as running:
         yield running
+
+
+@pytest.mark.parametrize(
+    ("units", "token_id", "name", "shown"),
+    [
+        (1550, "", Token("USD", 2), ("15.5", "1,550 in the smallest unit")),
+        (1550, "", Token("USD"), ("1,550", "in the smallest unit")),
+        (1550, "", UNKNOWN, ("1,550", "in the smallest unit")),
+        (7, "", Token("USD", 0), ("7", "")),
+        (7, "12", UNKNOWN, ("7", "")),
+        (None, "12", UNKNOWN, ("", "")),
+    ],
+)
+def test_amount_of_each_token_has_its_unit(
+    units: int | None, token_id: str, name: Token, shown: tuple[str, str]
+) -> None:
+    transfer = Transfer(NAMED, "", "", "", "", "", units, token_id, name)
+    assert (transfer.amount, transfer.note) == shown
 
 
 def test_page_shows_amounts_beside_addresses(live: Live, transfer: bytes) -> None:
