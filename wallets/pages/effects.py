@@ -88,6 +88,8 @@ def effects_of(
         return shown(effects, sender)
 
     async def second(nodes: Mapping[str, ChainNode]) -> Effects:
+        if scope not in nodes:  # a network that was retired in between
+            return effects
         return await with_balances(nodes[scope], sender, transaction, effects, base)
 
     return shown(node.ask([scope], second, BALANCES_SECONDS) or effects, sender)
