@@ -102,11 +102,13 @@ class Results:
 
     advice: why there are none, or none of a kind; may be empty.
     maybe_pending: the hash of a transaction that could be pending, else empty.
+    is_complete: whether all candidates were read.
     """
 
     found: list[Found] = field(default_factory=list)
     advice: str = ""
     maybe_pending: str = ""
+    is_complete: bool = True
 
 
 def search(networks: Sequence[Network], text: str) -> Results:
@@ -190,6 +192,7 @@ def _by_prefix(networks: Sequence[Network], prefix: str) -> Results:
         return Results(
             found,
             "Too many transaction hashes begin with these digits. Enter more digits.",
+            is_complete=False,
         )
     return Results(
         found, "" if found else "No hash or address begins with these digits."

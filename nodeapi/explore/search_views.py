@@ -20,12 +20,12 @@ from nodeapi.explore.search import MAX_TEXT, Results, search
 def search_page(request: HttpRequest) -> HttpResponse:
     """Show what `?q=…` finds on the networks that the visitor may see.
 
-    A single result redirects to its page.
+    A single result redirects to its page, unless there may be more.
     """
     networks = admitted_networks(request)
     text = request.GET.get("q", "")[:MAX_TEXT].strip()
     results = search(networks, text) if text and networks else Results()
-    if len(results.found) == 1:
+    if results.is_complete and len(results.found) == 1:
         return HttpResponseRedirect(results.found[0].path)
     if results.maybe_pending and len(networks) == 1:
         # The page of the transaction asks the network's upstreams.

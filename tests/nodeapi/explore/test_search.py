@@ -174,6 +174,15 @@ def test_a_prefix_of_more_transactions_than_are_read_is_too_short(
         assert page.count("/explore/hard/tx/0xfedc") == 3
 
 
+def test_a_single_result_beside_unread_transactions_is_not_opened(
+    one_network: User,
+) -> None:
+    with alike("other", 1, 1001), alike("hard", 0, 1):
+        page = text(see(one_network, "/explore/search?q=0xfedc"))
+    assert "Enter more digits" in page
+    assert page.count("/explore/hard/tx/0xfedc") == 1
+
+
 @pytest.mark.parametrize("query", ["77", f"0x{'ab' * 32}", ALICE, ALICE[:9]])
 def test_searches_use_indexes(staff: Client, query: str) -> None:
     with CaptureQueriesContext(connection) as queries:
