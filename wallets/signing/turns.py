@@ -36,7 +36,13 @@ class Turns:
         self._max_of_one = max_of_one or max_working
         self._changed = Condition()
         self._working: list[_Ticket] = []
-        self.waiting: list[_Ticket] = []
+        self._waiting: list[_Ticket] = []
+
+    @property
+    def waiting(self) -> int:
+        """The number of threads in the queue."""
+        with self._changed:
+            return len(self._waiting)
 
     @contextmanager
     def turn(self, owner: Hashable, timeout_seconds: float) -> Iterator[None]:
@@ -50,7 +56,7 @@ class Turns:
             with self._changed:
                 self._enter(ticket)
                 self._changed.wait_for(
-                    lambda: ticket not in self.waiting, timeout_seconds
+                    lambda: ticket not in self._waiting, timeout_seconds
                 )
                 if ticket not in self._working:
                     raise TooBusy
@@ -60,30 +66,30 @@ class Turns:
                 self._leave(ticket)
 
     def _enter(self, ticket: _Ticket) -> None:
-        self.waiting.append(ticket)
+        self._waiting.append(ticket)
         self._promote()
-        if len(self.waiting) > self._max_waiting:
-            places = Counter(waiting.owner for waiting in self.waiting)
+        if len(self._waiting) > self._max_waiting:
+            places = Counter(waiting.owner for waiting in self._waiting)
             most = max(places.values())
             if places[ticket.owner] == most:
-                self.waiting.remove(ticket)
+                self._waiting.remove(ticket)
                 return
-            last = next(w for w in reversed(self.waiting) if places[w.owner] == most)
-            self.waiting.remove(last)
+            last = next(w for w in reversed(self._waiting) if places[w.owner] == most)
+            self._waiting.remove(last)
             self._changed.notify_all()
 
     def _leave(self, ticket: _Ticket) -> None:
-        for tickets in (self._working, self.waiting):
+        for tickets in (self._working, self._waiting):
             if ticket in tickets:
                 tickets.remove(ticket)
         self._promote()
 
     def _promote(self) -> None:
-        while self.waiting and len(self._working) < self._max_working:
+        while self._waiting and len(self._working) < self._max_working:
             turns = Counter(working.owner for working in self._working)
-            first = min(self.waiting, key=lambda waiting: turns[waiting.owner])
+            first = min(self._waiting, key=lambda waiting: turns[waiting.owner])
             if turns[first.owner] >= self._max_of_one:
                 break
-            self.waiting.remove(first)
+            self._waiting.remove(first)
             self._working.append(first)
         self._changed.notify_all()

@@ -61,7 +61,7 @@ class Crowd:
 
     def _is_settled(self) -> bool:
         """Return whether each worker has a result."""
-        return len(self.all_in("waits")) == len(self.turns.waiting)
+        return len(self.all_in("waits")) == self.turns.waiting
 
 
 @pytest.fixture
