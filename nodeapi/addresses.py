@@ -28,6 +28,13 @@ def checksummed(address: bytes) -> str:
     )
 
 
+def with_checksum(text: str) -> str:
+    """Return a text that is an address (`0x…`) with its checksum, others unchanged."""
+    if not text.startswith("0x") or _ADDRESS.fullmatch(text) is None:
+        return text
+    return checksummed(bytes.fromhex(text[2:]))
+
+
 def parse_address(text: str) -> bytes:
     """Return the 20 bytes of an address. The prefix `0x` may be missing.
 

@@ -20,6 +20,7 @@ from django.utils import timezone
 from keys.long_lists import LongList
 from keys.models import User
 from keys.read_only_admin import ReadOnly
+from nodeapi.addresses import with_checksum
 from wallets.admin_search import (
     Search,
     SearchByDapp,
@@ -276,14 +277,19 @@ class PairingAdmin(Search, ReadOnly, _AnyAdmin):
 
 @admin.register(Account)
 class AccountAdmin(Search, ReadOnly, _AnyAdmin):
-    list_display = ["address", "namespace", "label", "user", "created_at"]
+    list_display = ["shown_address", "namespace", "label", "user", "created_at"]
     list_select_related = ["user"]
     search_fields = ["address"]
     search_help_text = "Address of an account, or full email address of a user."
     ordering = ["-id"]
-    fields = ["user", "namespace", "address", "label", "position", "created_at"]
+    fields = ["user", "namespace", "shown_address", "label", "position", "created_at"]
 
     condition = staticmethod(accounts_named)
+
+    @admin.display(description="address", ordering="address")
+    def shown_address(self, account: Account) -> str:
+        """Return the account's address with its checksum."""
+        return with_checksum(account.address)
 
 
 @admin.register(Activity)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nodeapi.addresses import WrongChecksum, checksummed, parse_address
+from nodeapi.addresses import (
+    WrongChecksum,
+    checksummed,
+    parse_address,
+    with_checksum,
+)
 
 EXAMPLES = [
     "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
@@ -23,6 +28,16 @@ def test_examples_have_their_checksum(text: str) -> None:
     assert checksummed(address) == text
     for spelling in (text, text[2:], text.lower(), "0X" + text[2:].upper()):
         assert parse_address(spelling) == address
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_addresses_in_text_get_their_checksum(text: str) -> None:
+    assert with_checksum(text.lower()) == text
+
+
+@pytest.mark.parametrize("text", ["", "0x", "0xab", "ab" * 20, "0x" + "ab" * 32])
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert with_checksum(text) == text
 
 
 def test_a_wrong_checksum_is_a_typing_mistake() -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from keys.models import User
+from nodeapi.addresses import with_checksum
 from tests.support.wallet import A1, A2, BY_USER, accounts_of, new_user
 from wallets.models import Activity, Event
 from wallets.services import accounts
@@ -29,7 +30,10 @@ def test_accounts_are_kept_in_lower_case_in_the_order_of_their_coming(user: User
     add(user, "0x" + A1[2:].upper(), label="mine")
     add(user, A2)
     assert addresses(user) == [A1, A2]
-    assert [str(account) for account in accounts_of(user)] == ["mine", A2]
+    assert [str(account) for account in accounts_of(user)] == [
+        "mine",
+        with_checksum(A2),
+    ]
     log = Activity.objects.filter(user=user).latest("id")
     assert (log.event, log.details) == (Event.ACCOUNT_ADDED, {"address": A2})
 

@@ -6,6 +6,7 @@ from django.db import models
 
 from keys.models import User
 from legible.fields import NameField
+from nodeapi.addresses import with_checksum
 from wallets import caip
 from wallets.caip import Address
 
@@ -40,7 +41,7 @@ class Account(models.Model):
         indexes = [models.Index(fields=["address"], name="wallet_account_by_address")]
 
     def __str__(self) -> str:
-        return self.label or self.address
+        return self.label or with_checksum(self.address)
 
     @property
     def can_sign(self) -> bool:

@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
+from nodeapi.addresses import with_checksum
 from tests.support.wallet import A1, A2, accounts_of
 from tests.wallets.pages.conftest import Person
 from wallets.models import Activity, Event
@@ -23,6 +24,16 @@ def test_page_names_each_account_on_each_network(person: Person):
     assert text.count('<span class="quiet">unknown</span>') == 6
     assert "Some balances could not be read" in text
     assert "Savings" in text
+
+
+def test_own_accounts_are_shown_with_their_checksum(person: Person):
+    person.client.post("/wallet/accounts", {"address": A3, "label": ""})
+    shown = with_checksum(A3.lower())
+    assert shown != A3.lower()
+    for page in ("/wallet/accounts", "/wallet/activity"):
+        text = person.client.get(page).content.decode()
+        assert f"<code>{shown}</code>" in text
+        assert A3.lower() not in text
 
 
 def test_account_is_added_in_lower_case_behind_the_others(person: Person):

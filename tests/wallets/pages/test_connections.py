@@ -7,6 +7,7 @@ from http import HTTPStatus
 import pytest
 from django.utils import timezone
 
+from nodeapi.addresses import with_checksum
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.wallet import A1, A2, BY_USER
 from tests.wallets.pages.conftest import Person
@@ -50,7 +51,7 @@ def test_list_shows_the_permissions_of_each_dapp(person: Person):
     assert "Main, Polygon" in text
     titles = "read chain data, submit signed transactions, live notifications"
     assert titles in text
-    assert f"Savings <code>{A1}</code>" in text
+    assert f"Savings <code>{with_checksum(A1)}</code>" in text
     assert A2 not in text
     assert "<dt>networks</dt><dd>none</dd>" in text
     assert "other.example" in text

@@ -11,7 +11,7 @@ from django.test import Client
 
 from networks.models import Network
 from nodeapi.abi.definitions import parse_definition
-from nodeapi.addresses import checksummed
+from nodeapi.addresses import checksummed, with_checksum
 from nodeapi.explore.uploads import upload_abi
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
 from tests.support.wallet import BY_USER
@@ -81,7 +81,7 @@ def test_message_is_shown_and_signed(signing: Person):
     page = page_of(signing, waiting)
     assert "Say &lt;b&gt;yes&lt;/b&gt;\nto all" in page
     assert '<span class="rest">https://</span><wbr>p.example' in page
-    assert f"Spending <code>{SIGNER}</code>" in page
+    assert f"Spending <code>{with_checksum(SIGNER)}</code>" in page
     assert "Main <code>eip155:1</code>" in page
     response = approve(signing, waiting)
     assert response.status_code == HTTPStatus.FOUND
