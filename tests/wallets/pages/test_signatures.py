@@ -143,7 +143,7 @@ def test_transaction_is_shown_in_ether(signing: Person):
         "asks you to send a transaction",
         checksummed(b"\xb0" * 20),
         "1.5 ether",
-        "at most 0.000315 ether: 21,000 gas at 15 gwei, 1 of them",
+        "at most 0.000315 ether: 21,000 gas at 15 gwei, of which at most 1 gwei",
         "at most <strong>1.500315 ether</strong>",
         "Sign and send",
     ):
