@@ -53,6 +53,12 @@ class NetworkForm(_NetworkForm):
             "keep_proofs",
             "public_explorer",
         ]
+        labels = {
+            "emit_total_difficulty": "Total difficulty",
+            "agree": "Agreement",
+            "keep_side_blocks": "Side blocks kept",
+            "keep_proofs": "States with proofs kept",
+        }
 
 
 class HostNameInline(_HostNameInline):
