@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from keys.models import User
+from nodeapi.addresses import with_checksum
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user
@@ -68,6 +69,15 @@ def dapp(db: None) -> Dapp:
     serve_process(7)
     open_socket_of(dapp, process=7)
     return dapp
+
+
+def test_pages_of_accounts_show_checksums(staff: Client, dapp: Dapp) -> None:
+    account = dapp.user.wallet_accounts.get()
+    for page in (
+        reverse("admin:wallets_account_changelist"),
+        reverse("admin:wallets_account_change", args=[account.pk]),
+    ):
+        assert with_checksum(A1).encode() in staff.get(page).content
 
 
 def act(client: Client, model: str, action: str, *rows) -> None:
