@@ -30,8 +30,14 @@ def gwei(wei: int) -> str:
 
 
 def short_gwei(wei: int) -> str:
-    """Return a price per gas with three decimals, small prices in wei: `7 wei`."""
-    return f"{wei:,} wei" if wei < 10**6 else f"{wei / 10**9:,.3f} gwei"
+    """Return a rounded price per gas.
+
+    Three decimals from one gwei on, else three digits, prices below 0.0001 gwei in wei:
+    `1.235 gwei`, `0.00105 gwei`, `7 wei`.
+    """
+    if wei < 10**5:
+        return f"{wei:,} wei"
+    return f"{wei / 10**9:{',.3f' if wei >= 10**9 else '.3g'}} gwei"
 
 
 def age(seconds: float) -> str:
