@@ -57,6 +57,10 @@ logger = logging.getLogger(__name__)
 _NO_ANSWER: Later[Answer] = Later(b"")
 """The empty body for notifications, and for callers that have disconnected."""
 
+Prepared = Call | list[Call] | Reply | None
+"""A request whose arguments were decoded: a single call, or the calls of a batch. Or the
+response, None if there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -111,23 +115,42 @@ class Dispatcher:
         gone: completes when the caller has disconnected. Slow methods are cancelled
             then, and the response is empty.
         """
+        return self.answer(self.prepare(body, context), context, gone)
+
+    def prepare(self, body: bytes, context: Context) -> Prepared:
+        """Parse a request, and decode the arguments of its calls.
+
+        This takes long for a long body, and may be done in a thread.
+        """
         call = Call()
         message = None
         try:
             message = parse(body)
             if type(message) is not dict:
-                return self._respond_to_batch(message, body, context, gone)
+                return self._prepare_batch(message, body, context)
             if type(message.get("id")) is float:  # which parsing may have rounded
                 message = parse_exactly(body)
             self._prepare(call, message, context, body.decode)
         except Exception as error:
             if wants_no_answer(error, message):
-                return _NO_ANSWER
+                return None
             call.error = self._reported(error, call, context)
-        charged = context.charge(call.credits)
-        if charged is DONE:
-            return self._answer(call, context, gone)
-        return charged.handle(partial(self._answer_if_charged, call, context, gone))
+        return call
+
+    def answer(
+        self, prepared: Prepared, context: Context, gone: Gone = stay
+    ) -> Later[Answer]:
+        """Answer a prepared request; see `respond`."""
+        if type(prepared) is Call:
+            charged = context.charge(prepared.credits)
+            if charged is DONE:
+                return self._answer(prepared, context, gone)
+            return charged.handle(
+                partial(self._answer_if_charged, prepared, context, gone)
+            )
+        if type(prepared) is list:
+            return Later.from_coroutine(self._answer_batch(prepared, context, gone))
+        return Later(prepared) if type(prepared) is Reply else _NO_ANSWER
 
     def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
         """Reject a whole request with an error.
@@ -272,10 +295,10 @@ class Dispatcher:
         )
         return InternalError()
 
-    def _respond_to_batch(
-        self, messages: Any, body: bytes, context: Context, gone: Gone
-    ) -> Later[Answer]:
-        """Answer a body that is not a single JSON object.
+    def _prepare_batch(
+        self, messages: Any, body: bytes, context: Context
+    ) -> list[Call] | Reply:
+        """Prepare a body that is not a single JSON object.
 
         The parsed messages are freed before the calls are answered, because parsed JSON
         may take forty times the memory of the body.
@@ -289,15 +312,14 @@ class Dispatcher:
         if any(map(has_rounded_id, messages[: self._limits.batch_calls])):
             messages = parse_exactly(body)
         if len(messages) > self._limits.batch_calls:
-            return Later(refuse_large_batch(messages, self._limits.batch_calls))
+            return refuse_large_batch(messages, self._limits.batch_calls)
         self.batch_sizes[len(messages)] += 1
         source = BatchSource(body)
         prepared = (
             self._prepare_one_of_many(message, context, partial(source.message, index))
             for index, message in enumerate(messages)
         )
-        calls = [call for call in prepared if call is not None]
-        return Later.from_coroutine(self._answer_batch(calls, context, gone))
+        return [call for call in prepared if call is not None]
 
     def _prepare_one_of_many(
         self, message: object, context: Context, text: Text

@@ -44,9 +44,9 @@ class Calls:
         dispatcher = self._guarded if guarded else self._dispatcher
         if len(body) <= LONG_BYTES:
             return dispatcher.respond(body, context, gone)
-        return self._long_bodies.respond(
-            partial(dispatcher.respond, body, context, gone)
-        )
+        return self._long_bodies.prepare(
+            partial(dispatcher.prepare, body, context)
+        ).then(dispatcher.answer, context, gone)
 
     def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
         """Reject a whole body with an error; see `jsonrpc.dispatch.Dispatcher.refuse`."""

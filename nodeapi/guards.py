@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from evm.simulation.arguments import CallArguments
 from jsonrpc.params import Schema
 from jsonrpc.registry import Method, MethodRegistry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
+from nodeapi.methods.trace_calls import TypedCall
 from nodeapi.schemas.calls import CALL
 from nodeapi.schemas.logs import LOG_CRITERIA
 from nodeapi.schemas.parity import CALLS_WITH_TYPES
@@ -25,7 +25,7 @@ _CREATION = b""
 """The recipient of a call that creates a contract. It is in no allowlist."""
 
 
-def _recipient(call: CallArguments | AskedCall) -> bytes:
+def _recipient(call: AskedCall | TypedCall) -> bytes:
     return _CREATION if call.to is None else call.to
 
 
@@ -38,7 +38,7 @@ _ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
     (ADDRESS, lambda address: [address]),
     (POSITIONS_BY_ADDRESS, lambda positions: positions),
     (CALL, lambda call: [_recipient(call)]),
-    (CALLS_WITH_TYPES, lambda calls: [_recipient(call) for call, _ in calls]),
+    (CALLS_WITH_TYPES, lambda calls: map(_recipient, calls)),
     (LOG_CRITERIA, _searched),
 ]
 """Schemas of parameters that name contracts, each with a function that returns their

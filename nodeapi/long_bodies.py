@@ -1,8 +1,10 @@
-"""Long request bodies, parsed one at a time, with turns of the event loop in between.
+"""Long request bodies, parsed and decoded one at a time, in a thread.
 
-Parsing blocks the event loop: 5 MB of empty arrays take half a second. If many such
-bodies are complete in the same turn, the loop answers no other request until all are
-parsed, and the process's heartbeat stops for so long that its supervisor replaces it.
+Decoding the arguments in a body of 5 MB takes up to a third of a second. In a thread, other
+requests are answered between its steps. Parsing JSON holds Python's lock: 5 MB of empty
+arrays take a tenth of a second or more. If many such bodies were parsed at once, no other
+request would be answered until then, and the process's heartbeat would stop for so long
+that its supervisor replaces it.
 """
 
 from __future__ import annotations
@@ -10,36 +12,36 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
+from typing import TypeVar
 
-from jsonrpc.answers import Answer
 from jsonrpc.later import Later
 
 LONG_BYTES = 2**14
 """A longer body may take more than a millisecond to parse."""
 
-Respond = Callable[[], Later[Answer]]
-"""Parses a body and starts its calls."""
+T = TypeVar("T")
 
 
 class LongBodies:
-    """Parses at most one long body in each iteration of the event loop."""
+    """Prepares one long body at a time."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
 
-    def respond(self, respond: Respond) -> Later[Answer]:
-        """Return the answer to a long body, which is parsed after earlier ones."""
-        return Later.from_coroutine(self._respond_in_turn(respond))
+    def prepare(self, prepare: Callable[[], T]) -> Later[T]:
+        """Return what a function makes of a long body, after earlier ones.
 
-    async def _respond_in_turn(self, respond: Respond) -> Answer:
+        prepare: is called in a thread.
+        """
+        return Later.from_coroutine(self._prepare_in_turn(prepare))
+
+    async def _prepare_in_turn(self, prepare: Callable[[], T]) -> T:
         async with self._turn:
-            await asyncio.sleep(0)  # at least one turn of the loop after the last body
-            answer = _without_collections(respond)
-        return await answer
+            return await asyncio.to_thread(_without_collections, prepare)
 
 
-def _without_collections(respond: Respond) -> Later[Answer]:
-    """Parse a body with garbage collection disabled.
+def _without_collections(prepare: Callable[[], T]) -> T:
+    """Prepare a body with garbage collection disabled.
 
     Collections would traverse all parsed objects repeatedly, which takes three times as
     long as parsing. The objects are freed by their reference counts.
@@ -47,7 +49,7 @@ def _without_collections(respond: Respond) -> Later[Answer]:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        return respond()
+        return prepare()
     finally:
         if was_enabled:
             gc.enable()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evm.simulation.planning import BlockCalls
+from evm.simulation.planning import BlockCalls, check_counts
 from nodeapi.call_arguments import (
     decode_block_overrides,
     decode_call,
@@ -46,8 +46,28 @@ def _block(value: Any) -> BlockCalls:
     return BlockCalls(**decode_fields(value, "ethapi.simBlock", _BLOCK_FIELDS))
 
 
+_list_of_blocks = list_of(_block, "[]ethapi.simBlock")
+
+
+def _blocks(value: Any) -> tuple[BlockCalls, ...]:
+    """Decode a list of blocks. Too many blocks or calls are rejected before that."""
+    if type(value) is list:
+        check_counts([_count_calls(block) for block in value])
+    return _list_of_blocks(value)
+
+
+def _count_calls(block: Any) -> int:
+    """Return the number of calls of a block that was not decoded yet."""
+    members = block.items() if type(block) is dict else ()
+    return sum(
+        len(member)
+        for name, member in members
+        if type(member) is list and name.casefold() == "calls"
+    )
+
+
 _FIELDS = {
-    "BlockStateCalls": GoField("blocks", list_of(_block, "[]ethapi.simBlock")),
+    "BlockStateCalls": GoField("blocks", _blocks),
     "TraceTransfers": GoField("traces_transfers", boolean),
     "Validation": GoField("validates", boolean),
     "ReturnFullTransactions": GoField("is_full", boolean),
@@ -57,7 +77,7 @@ _FIELDS = {
 def decode_simulation(value: Any) -> Simulation:
     """Decode a payload. null is an empty one.
 
-    Raises: ValueError with geth's text.
+    Raises: ValueError with geth's text; SimulationError for too many blocks or calls.
     """
     return Simulation(**decode_fields(value, "ethapi.simOpts", _FIELDS))
 
@@ -80,18 +100,3 @@ def _encode_block(block: BlockCalls) -> dict[str, Any]:
     if block.state_overrides:
         found["StateOverrides"] = encode_state_overrides(block.state_overrides)
     return found
-
-
-def count_calls(payload: Any) -> int:
-    """Return about how many calls a payload has that was not decoded yet."""
-    if type(payload) is not dict:
-        return 0
-    return sum(
-        len(calls)
-        for blocks in payload.values()
-        if type(blocks) is list
-        for block in blocks
-        if type(block) is dict
-        for calls in block.values()
-        if type(calls) is list
-    )

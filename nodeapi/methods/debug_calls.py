@@ -8,20 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evm.simulation.arguments import CallArguments
-from evm.simulation.overrides import BlockOverrides, StateOverrides
+import orjson
+
 from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.source import Text
 from jsonrpc.text import kind
-from nodeapi import conf
-from nodeapi.call_arguments import (
-    decode_block_overrides,
-    decode_state_overrides,
-    encode_block_overrides,
-    encode_call,
-    encode_state_overrides,
-)
 from nodeapi.encoding import BlockReference, any_data, block_number_or_hash, data, index
 from nodeapi.errors.traces import BlockNotFound
 from nodeapi.go.decoding import mismatch
@@ -29,7 +21,13 @@ from nodeapi.go.fields import GoField, decode_fields
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
-from nodeapi.methods.eth_calls import CALL
+from nodeapi.methods.eth_calls import (
+    CALL,
+    AskedCall,
+    call_task,
+    given_block,
+    given_state,
+)
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
 from nodeapi.ports.answers import Answer
@@ -45,8 +43,8 @@ from nodeapi.tracing.jobs import tracer_to_json
 
 _GO_TYPE = "tracers.TraceCallConfig"
 _FIELDS = {
-    "StateOverrides": GoField("state", decode_state_overrides),
-    "BlockOverrides": GoField("block", decode_block_overrides),
+    "StateOverrides": GoField("state", given_state),
+    "BlockOverrides": GoField("block", given_block),
     "TxIndex": GoField("index", index),
 }
 _NAMES = frozenset(name.casefold() for name in _FIELDS)
@@ -61,15 +59,15 @@ class PendingNotTraceable(RpcError):
 
 @dataclass(frozen=True, slots=True)
 class CallTraceOptions:
-    """A tracer, and the overrides for the traced call.
+    """A tracer, and the overrides for the traced call, as JSON.
 
     index: the transaction of the block before which the call is executed. If None, the
         call is executed after the block.
     """
 
     trace: TraceOptions = DEFAULT
-    state: StateOverrides | None = None
-    block: BlockOverrides | None = None
+    state: orjson.Fragment | None = None
+    block: orjson.Fragment | None = None
     index: int | None = None
 
 
@@ -123,7 +121,7 @@ def _is_ours(name: str) -> bool:
 )
 async def trace_call(
     context: Context,
-    asked: CallArguments,
+    asked: AskedCall,
     block: BlockReference,
     options: CallTraceOptions,
 ) -> Answer:
@@ -131,15 +129,10 @@ async def trace_call(
     traces.require_tracers(context, options.trace)
     block_hash = await _block_hash(context, block)
     arguments: dict[str, Any] = {
-        "call": encode_call(asked),
-        "gas_cap": conf.call_gas(),
+        **call_task(asked, options.state, options.block),
         "tracer": tracer_to_json(options.trace.tracer),
         "seconds": trace_seconds(options.trace),
     }
-    if options.state:
-        arguments["state"] = encode_state_overrides(options.state)
-    if options.block is not None:
-        arguments["block"] = encode_block_overrides(options.block)
     if options.index is not None:
         arguments["index"] = options.index
     return await run_trace(context, "traceCall", block_hash, arguments, options.trace)

@@ -5,7 +5,7 @@ Source: go-ethereum v1.17.2, internal/ethapi/api.go
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,7 +13,6 @@ from eth_typing import Address
 
 from evm.simulation.arguments import CallArguments
 from evm.simulation.fees import needs_tip
-from evm.simulation.overrides import BlockOverrides, StateOverrides
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi import conf
@@ -78,13 +77,33 @@ def _decode_asked(value: Any) -> AskedCall:
     return AskedCall(arguments, task, digest_of(task))
 
 
+def given_state(value: Any) -> orjson.Fragment | None:
+    """Decode overrides of the state; return them as a task's JSON, None if there are none.
+
+    Both takes long for megabytes, but the decoders of a long body run in a thread.
+
+    Raises: ValueError.
+    """
+    overrides = decode_state_overrides(value)
+    return fragment(encode_state_overrides(overrides)) if overrides else None
+
+
+def given_block(value: Any) -> orjson.Fragment:
+    """Decode overrides of a block; return them as a task's JSON. Raises: ValueError."""
+    return fragment(encode_block_overrides(decode_block_overrides(value)))
+
+
+def fragment(value: Any) -> orjson.Fragment:
+    """Return JSON that becomes a part of a task's arguments; equal values equal bytes."""
+    return orjson.Fragment(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
 CALL = Param(
     "call",
-    decode_call,
+    asked_call,
     calls.CALL,
     summary="The call. Missing fields have defaults; without fees, gas costs nothing.",
 )
-_ASKED_CALL = replace(CALL, decoder=asked_call)
 BLOCK = Param(
     "block",
     block_number_or_hash,
@@ -95,14 +114,14 @@ BLOCK = Param(
 )
 STATE_OVERRIDES = Param(
     "stateOverrides",
-    decode_state_overrides,
+    given_state,
     calls.STATE_OVERRIDES,
     required=False,
     summary="Accounts with other values, by address.",
 )
 BLOCK_OVERRIDES = Param(
     "blockOverrides",
-    decode_block_overrides,
+    given_block,
     calls.BLOCK_OVERRIDES,
     required=False,
     summary="Other properties of the block.",
@@ -111,7 +130,7 @@ BLOCK_OVERRIDES = Param(
 
 @registry.method(
     "eth_call",
-    params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
+    params=[CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
     result=named("returnData", DATA),
     summary="Executes a call after a block, and returns its return data. The price rises "
     "by 1 credit for each further 500,000 gas that it uses.",
@@ -121,8 +140,8 @@ def call(
     context: Context,
     asked: AskedCall,
     block: BlockReference,
-    state_overrides: StateOverrides | None,
-    block_overrides: BlockOverrides | None,
+    state_overrides: orjson.Fragment | None,
+    block_overrides: orjson.Fragment | None,
 ) -> Later[Answer]:
     """Return the return data of a call. Its changes are discarded."""
     return _run(context, "call", asked, block, state_overrides, block_overrides)
@@ -130,7 +149,7 @@ def call(
 
 @registry.method(
     "eth_estimateGas",
-    params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
+    params=[CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
     result=named("gas", QUANTITY),
     summary="Returns a gas limit with which a transaction would succeed after a block. It "
     "may be up to 1.5 % too high.",
@@ -140,8 +159,8 @@ def estimate_gas(
     context: Context,
     asked: AskedCall,
     block: BlockReference,
-    state_overrides: StateOverrides | None,
-    block_overrides: BlockOverrides | None,
+    state_overrides: orjson.Fragment | None,
+    block_overrides: orjson.Fragment | None,
 ) -> Later[Answer]:
     """Return the gas limit that a call needs, found by executing it several times."""
     return _run(context, "estimate", asked, block, state_overrides, block_overrides)
@@ -149,7 +168,7 @@ def estimate_gas(
 
 @registry.method(
     "eth_createAccessList",
-    params=[_ASKED_CALL, BLOCK, STATE_OVERRIDES],
+    params=[CALL, BLOCK, STATE_OVERRIDES],
     result=named("accessList", calls.CREATED_ACCESS_LIST),
     summary="Returns the accounts and slots that a transaction would touch after a block, "
     "and the gas that it uses with this access list.",
@@ -159,7 +178,7 @@ async def create_access_list(
     context: Context,
     asked: AskedCall,
     block: BlockReference,
-    state_overrides: StateOverrides | None,
+    state_overrides: orjson.Fragment | None,
 ) -> Answer:
     """Return the access list of a transaction whose sender can pay for it."""
     network_id = context.network.id
@@ -173,15 +192,15 @@ async def create_access_list(
 
 def call_task(
     asked: AskedCall,
-    state_overrides: StateOverrides | None,
-    block_overrides: BlockOverrides | None,
+    state_overrides: orjson.Fragment | None,
+    block_overrides: orjson.Fragment | None,
 ) -> dict[str, Any]:
     """Return the arguments of a task that executes one call with overrides."""
     arguments = dict(asked.task)
-    if state_overrides:
-        arguments["state"] = encode_state_overrides(state_overrides)
+    if state_overrides is not None:
+        arguments["state"] = state_overrides
     if block_overrides is not None:
-        arguments["block"] = encode_block_overrides(block_overrides)
+        arguments["block"] = block_overrides
     return arguments
 
 
@@ -190,12 +209,12 @@ def _run(
     task: str,
     asked: AskedCall,
     block: BlockReference,
-    state_overrides: StateOverrides | None,
-    block_overrides: BlockOverrides | None,
+    state_overrides: orjson.Fragment | None,
+    block_overrides: orjson.Fragment | None,
 ) -> Later[Answer]:
     """Return the result of a task that executes one call after a block."""
     arguments, digest = asked.task, asked.digest
-    if state_overrides or block_overrides is not None:
+    if state_overrides is not None or block_overrides is not None:
         arguments = call_task(asked, state_overrides, block_overrides)
         digest = digest_of(arguments)
     block_hash = context.store.state_hash(context.network.id, block)

@@ -5,18 +5,19 @@ Source: execution-apis src/eth/execute.yaml; go-ethereum internal/ethapi/simulat
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
+import orjson
+
 from evm.simulation.errors import SimulationError
-from evm.simulation.planning import check_counts
 from jsonrpc.errors import InvalidParams
-from jsonrpc.params import Param, anything
+from jsonrpc.params import Param
 from nodeapi import conf
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.errors.arguments import SimulationTooLarge
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.methods.eth_calls import fragment
 from nodeapi.methods.execution import run_task
 from nodeapi.ports.answers import Answer
 from nodeapi.schemas.building import named
@@ -24,13 +25,21 @@ from nodeapi.schemas.simulations import SIMULATED_BLOCKS, SIMULATION
 from nodeapi.schemas.values import BLOCK_PARAMETER
 from nodeapi.simulation_payload import (
     Simulation,
-    count_calls,
     decode_simulation,
     encode_simulation,
 )
 
-_FEW_CALLS = 100
-"""Calls that are decoded within milliseconds. Larger payloads are decoded in a thread."""
+
+def given_simulation(value: Any) -> tuple[Simulation, orjson.Fragment]:
+    """Decode a payload; return it, and as a task's JSON.
+
+    Raises: ValueError, SimulationTooLarge.
+    """
+    try:
+        simulation = decode_simulation(value)
+    except SimulationError as error:
+        raise SimulationTooLarge(error.text) from error
+    return simulation, fragment(encode_simulation(simulation))
 
 
 @registry.method(
@@ -38,7 +47,7 @@ _FEW_CALLS = 100
     params=[
         Param(
             "payload",
-            anything,
+            given_simulation,
             SIMULATION,
             summary="Blocks with their calls, and changes of properties and accounts.",
         ),
@@ -57,39 +66,19 @@ _FEW_CALLS = 100
     credits=20,
     is_slow=True,
 )
-async def simulate(context: Context, payload: Any, block: BlockReference) -> Answer:
+async def simulate(
+    context: Context,
+    payload: tuple[Simulation, orjson.Fragment],
+    block: BlockReference,
+) -> Answer:
     """Return simulated blocks with all roots, and the results of their calls."""
-    simulation, encoded = await _decode(payload)
-    _check_size(simulation)
+    simulation, encoded = payload
+    if not simulation.blocks:
+        raise InvalidParams("empty input")
     _require_contracts(context, simulation)
     block_hash = await context.store.state_hash(context.network.id, block)
     arguments = {"payload": encoded, "gas_cap": conf.call_gas()}
     return await run_task(context, "simulate", block_hash, arguments)
-
-
-async def _decode(payload: Any) -> tuple[Simulation, dict[str, Any]]:
-    """Return a payload, and its JSON for a worker process. Raises: InvalidParams."""
-
-    def decode() -> tuple[Simulation, dict[str, Any]]:
-        simulation = decode_simulation(payload)
-        return simulation, encode_simulation(simulation)
-
-    try:
-        if count_calls(payload) <= _FEW_CALLS:
-            return decode()
-        return await asyncio.to_thread(decode)
-    except ValueError as error:
-        raise InvalidParams(f"invalid argument 0: {error}") from error
-
-
-def _check_size(simulation: Simulation) -> None:
-    """Check the numbers of blocks and calls. Raises: InvalidParams, SimulationTooLarge."""
-    if not simulation.blocks:
-        raise InvalidParams("empty input")
-    try:
-        check_counts([len(block.calls) for block in simulation.blocks])
-    except SimulationError as error:
-        raise SimulationTooLarge(error.text) from error
 
 
 def _require_contracts(context: Context, simulation: Simulation) -> None:

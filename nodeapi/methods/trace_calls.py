@@ -5,26 +5,30 @@ Source: https://openethereum.github.io/JSONRPC-trace-module
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from evm.simulation.arguments import CallArguments
-from evm.simulation.overrides import BlockOverrides, StateOverrides
+import orjson
+from eth_typing import Address
+
 from jsonrpc.params import Param
 from jsonrpc.text import kind
 from nodeapi import conf
-from nodeapi.call_arguments import (
-    decode_call,
-    encode_block_overrides,
-    encode_call,
-    encode_state_overrides,
-)
+from nodeapi.call_arguments import decode_call, encode_call
 from nodeapi.encoding import LATEST, BlockReference, any_data, data
 from nodeapi.errors.relay import TransactionRejected
 from nodeapi.go.decoding import mismatch
 from nodeapi.methods import traces
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
-from nodeapi.methods.eth_calls import BLOCK, BLOCK_OVERRIDES, CALL, STATE_OVERRIDES
+from nodeapi.methods.eth_calls import (
+    BLOCK,
+    BLOCK_OVERRIDES,
+    CALL,
+    STATE_OVERRIDES,
+    AskedCall,
+    call_task,
+    fragment,
+)
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.methods.trace_types import TRACE_TYPES, replay_options, trace_types
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
@@ -38,7 +42,15 @@ from nodeapi.tracing.jobs import tracer_to_json
 _PRICE = "The price rises by 1 credit for each further 500,000 gas that is used."
 
 
-def calls_with_types(value: Any) -> list[tuple[CallArguments, frozenset[str]]]:
+class TypedCall(NamedTuple):
+    """A call of trace_callMany. to: None for a creation. call: as a task's JSON."""
+
+    to: Address | None
+    call: orjson.Fragment
+    types: frozenset[str]
+
+
+def calls_with_types(value: Any) -> list[TypedCall]:
     """Decode a list of pairs of a call and its trace types. null is an empty list."""
     if value is None:
         return []
@@ -48,7 +60,8 @@ def calls_with_types(value: Any) -> list[tuple[CallArguments, frozenset[str]]]:
     for pair in value:
         if type(pair) is not list or len(pair) != 2:
             raise ValueError("each call is a list of a call and its trace types")
-        found.append((decode_call(pair[0]), trace_types(pair[1])))
+        call, types = decode_call(pair[0]), trace_types(pair[1])
+        found.append(TypedCall(call.to, fragment(encode_call(call)), types))
     return found
 
 
@@ -64,19 +77,16 @@ def calls_with_types(value: Any) -> list[tuple[CallArguments, frozenset[str]]]:
 )
 async def trace_call(
     context: Context,
-    asked: CallArguments,
+    asked: AskedCall,
     types: frozenset[str],
     block: BlockReference,
-    state_overrides: StateOverrides | None,
-    block_overrides: BlockOverrides | None,
+    state_overrides: orjson.Fragment | None,
+    block_overrides: orjson.Fragment | None,
 ) -> Answer:
     """Return Parity's result of a call. Its changes are discarded."""
     options = _options(context, types)
-    arguments = _task([(encode_call(asked), options)], is_list=False)
-    if state_overrides:
-        arguments["state"] = encode_state_overrides(state_overrides)
-    if block_overrides is not None:
-        arguments["block"] = encode_block_overrides(block_overrides)
+    arguments = call_task(asked, state_overrides, block_overrides)
+    arguments |= _task([(arguments.pop("call"), _tracer(options))], is_list=False)
     return await _run(context, block, arguments, options)
 
 
@@ -100,15 +110,16 @@ async def trace_call(
 )
 async def trace_call_many(
     context: Context,
-    calls: list[tuple[CallArguments, frozenset[str]]],
+    calls: list[TypedCall],
     block: BlockReference,
 ) -> Answer:
     """Return Parity's results of calls. If one is rejected, all are."""
-    optioned = [
-        (encode_call(asked), _options(context, types)) for asked, types in calls
-    ]
-    options = optioned[0][1] if optioned else _options(context, frozenset())
-    return await _run(context, block, _task(optioned, is_list=True), options)
+    all_types = dict.fromkeys([each.types for each in calls] or [frozenset[str]()])
+    options = {types: _options(context, types) for types in all_types}
+    tracers = {types: _tracer(option) for types, option in options.items()}
+    pairs = [(each.call, tracers[each.types]) for each in calls]
+    task = _task(pairs, is_list=True)
+    return await _run(context, block, task, next(iter(options.values())))
 
 
 @registry.method(
@@ -140,7 +151,7 @@ async def trace_raw_transaction(
     options = _options(context, types)
     _require_recipient(context, raw)
     digits = data(raw).decode()[1:-1]
-    arguments = _task([(digits, options)], is_list=False)
+    arguments = _task([(digits, _tracer(options))], is_list=False)
     return await _run(context, block, arguments, options)
 
 
@@ -169,10 +180,15 @@ def _options(context: Context, types: frozenset[str]) -> TraceOptions:
     return options
 
 
-def _task(calls: list[tuple[Any, TraceOptions]], *, is_list: bool) -> dict[str, Any]:
-    """Return the arguments of a task that traces calls."""
+def _tracer(options: TraceOptions) -> orjson.Fragment:
+    """Return a tracer as a task's JSON."""
+    return fragment(tracer_to_json(options.tracer))
+
+
+def _task(calls: list[tuple[Any, orjson.Fragment]], *, is_list: bool) -> dict[str, Any]:
+    """Return the arguments of a task that traces calls, each with its tracer."""
     return {
-        "calls": [(asked, tracer_to_json(options.tracer)) for asked, options in calls],
+        "calls": calls,
         "is_list": is_list,
         "gas_cap": conf.call_gas(),
     }

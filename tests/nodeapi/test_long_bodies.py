@@ -4,16 +4,29 @@ import asyncio
 import gc
 import select
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
+import orjson
 import pytest
 
-from jsonrpc.answers import Answer
-from jsonrpc.later import Later
-from nodeapi.long_bodies import LongBodies
-from tests.support import chains, sample
+from jsonrpc.answers import Answer, Reply
+from jsonrpc.departure import stay
+from jsonrpc.dispatch import Limits
+from jsonrpc.params import Param
+from jsonrpc.registry import MethodRegistry
+from jsonrpc.stream import Stream
+from keys.grants import Grant
+from keys.permits import NO_PERMITS
+from nodeapi import methods
+from nodeapi.calls import Calls
+from nodeapi.long_bodies import LONG_BYTES, LongBodies
+from nodeapi.methods.context import Context
+from nodeapi.methods.eth_calls import call_task
+from nodeapi.request_id import RequestId
+from tests.support import chains, edge, sample
 from tests.support.live import Live, live_service
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -30,31 +43,87 @@ def live(module_db: None) -> Iterator[Live]:
         yield live
 
 
-def test_loop_turns_between_two_long_bodies() -> None:
-    turns = 0
-    parsed_in: list[int] = []
+def test_loop_turns_while_long_bodies_are_prepared_one_at_a_time() -> None:
+    has_turned = threading.Event()
+    in_progress = 0
 
-    def respond() -> Later[Answer]:
+    def prepare() -> bool:
+        nonlocal in_progress
+        in_progress += 1
         assert not gc.isenabled()
-        parsed_in.append(turns)
-        return Later(b"x")
+        assert in_progress == 1
+        has_turned.clear()
+        turned = has_turned.wait(PATIENCE_SECONDS)
+        in_progress -= 1
+        return turned
 
-    async def count_turns() -> None:
-        nonlocal turns
+    async def turn() -> None:
         while True:
-            turns += 1
+            has_turned.set()
             await asyncio.sleep(0)
 
-    async def scenario() -> list[Answer]:
-        counting = asyncio.create_task(count_turns())
+    async def scenario() -> list[bool]:
+        turning = asyncio.create_task(turn())
         bodies = LongBodies()
-        answers = await asyncio.gather(*(bodies.respond(respond) for _ in range(5)))
-        counting.cancel()
-        return answers
+        prepared = await asyncio.gather(*(bodies.prepare(prepare) for _ in range(5)))
+        turning.cancel()
+        return prepared
 
-    assert asyncio.run(scenario()) == [b"x"] * 5
-    assert len(set(parsed_in)) == 5
+    assert asyncio.run(scenario()) == [True] * 5
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_arguments_of_long_bodies_only_are_decoded_in_a_thread(is_batch: bool) -> None:
+    registry = MethodRegistry()
+    threads: list[threading.Thread] = []
+
+    def decode(value: str) -> str:
+        threads.append(threading.current_thread())
+        return value[:1]
+
+    @registry.method("first", params=[Param("text", decode)], result={}, summary="-")
+    def first(context: Context, text: str) -> bytes:
+        assert threading.current_thread() is threading.main_thread()
+        return orjson.dumps(text)
+
+    async def ask(size: int) -> Answer:
+        calls = Calls(registry, Limits())
+        grant = Grant(1, "", None, NO_PERMITS, None)
+        context = Context(RequestId(), grant, edge.HIVE, edge.Store())
+        call = {"jsonrpc": "2.0", "id": 1, "method": "first", "params": ["x" * size]}
+        body = orjson.dumps([call] if is_batch else call)
+        return await calls.respond(body, context, stay)
+
+    for size in (100, LONG_BYTES):
+        answer = asyncio.run(ask(size))
+        body = answer.body if isinstance(answer, Reply) else answer
+        assert not isinstance(body, Stream)
+        assert b'"result":"x"' in bytes(body)
+    main = threading.main_thread()
+    assert [thread is main for thread in threads] == [True, False]
+
+
+def test_overrides_are_decoded_to_the_json_of_a_task() -> None:
+    """So nothing is left to do in the event loop."""
+    account = {"nonce": "0x1", "stateDiff": {"0x" + "01" * 32: "0x" + "02" * 32}}
+    call = {"to": "0x" + "aa" * 20, "data": "0x"}
+    for method in ("eth_call", "eth_estimateGas", "trace_call"):
+        params = {param.name: param for param in registered(method)}
+        asked = params["call"].decoder(call)
+        state = params["stateOverrides"].decoder({"0x" + "BB" * 20: account})
+        block = params["blockOverrides"].decoder({"number": "0x5", "ignored": 2**70})
+        arguments = orjson.loads(orjson.dumps(call_task(asked, state, block)))
+        assert arguments["state"] == {"0x" + "bb" * 20: account}
+        assert arguments["block"] == {"Number": "0x5"}
+        assert params["stateOverrides"].decoder({}) is None
+
+
+def registered(name: str) -> tuple[Param, ...]:
+    """Return the parameters of one of the node's methods."""
+    method = methods.registry.find(name)
+    assert method is not None
+    return method.signature.params
 
 
 def test_others_are_answered_between_long_bodies(live: Live) -> None:

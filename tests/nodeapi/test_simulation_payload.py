@@ -12,7 +12,6 @@ from evm.simulation.overrides import AccountOverride, BlockOverrides
 from evm.simulation.planning import BlockCalls
 from nodeapi.simulation_payload import (
     Simulation,
-    count_calls,
     decode_simulation,
     encode_simulation,
 )
@@ -135,11 +134,3 @@ def test_malformed_payload_has_geths_text(payload: Any, text: str) -> None:
     with pytest.raises(ValueError) as error:
         decode_simulation(payload)
     assert str(error.value) == text
-
-
-@pytest.mark.parametrize(
-    ("payload", "count"),
-    [(FULL, 2), (None, 0), ([], 0), ({"blockStateCalls": [1, {"calls": 2}]}, 0)],
-)
-def test_calls_are_counted_before_they_are_decoded(payload: Any, count: int) -> None:
-    assert count_calls(payload) == count
