@@ -126,7 +126,7 @@ def test_moved_precompiled_contract_stays_moved_for_one_block() -> None:
     assert [o.result.return_data for o in second.outcomes] == [b"", b"data"]
 
 
-def test_overridden_precompiled_contract_runs_faultfor_one_block() -> None:
+def test_overridden_precompiled_contract_runs_for_one_block() -> None:
     answer = code("PUSH 7" + RETURN_TOP)
     first, second = run(
         calls(call(ECRECOVER), ecrecover=answer), calls(call(ECRECOVER))

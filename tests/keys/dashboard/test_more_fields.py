@@ -24,7 +24,7 @@ FORMS: dict[str, dict[str, str]] = {
 
 
 def planted(stranger: Customer) -> dict[str, Any]:
-    """Return what nobody may set of himself, by the names that it has in tables."""
+    """Return fields that no user may set, by their names in tables."""
     tomorrow = (timezone.now() + timedelta(days=1)).isoformat()
     return {
         **{"owner": stranger.user.pk, "owner_id": stranger.user.pk, "id": 1, "pk": 1},

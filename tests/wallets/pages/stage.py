@@ -146,7 +146,7 @@ class Stage:
         return opened.value
 
     def wallet(self, place: str) -> Page:
-        """Return a page of the wallet that the user has opened himself."""
+        """Return a page of the wallet that the user has opened themselves."""
         page = self.context.new_page()
         page.goto(f"{self.base_url}/wallet/{place}")
         return page
