@@ -267,7 +267,9 @@ async def first_child() -> int:
     return pid
 
 
-def test_request_that_is_cancelled_leaves_the_job_to_the_others(network_id: int) -> None:
+def test_request_that_is_cancelled_leaves_the_job_to_the_others(
+    network_id: int,
+) -> None:
     async def test(pool: TracePool) -> None:
         patient = asyncio.create_task(answer(pool, job(network_id, DEEP), 1))
         hasty = asyncio.create_task(pool.trace(job(network_id, DEEP), 2))
