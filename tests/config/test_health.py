@@ -167,7 +167,7 @@ def test_a_wrong_demand_is_named(lagging):
         assert (answer.status_code, answer.json()) == (status, {"status": text})
 
 
-def test_many_who_ask_cost_the_database_one_question_a_second():
+def test_readiness_checks_of_many_callers_cost_one_query_a_second():
     before, began = _questions(), time.monotonic()
     answers = []
     with served() as running:

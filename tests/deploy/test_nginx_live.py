@@ -117,7 +117,9 @@ def test_the_address_of_a_client_is_its_own_whatever_it_claims(
         assert answer.json()["error"]["data"]["reason"] == "ip_not_allowed"
 
 
-def test_who_comes_past_the_proxy_can_claim_nothing(services: list[Live]) -> None:
+def test_forwarded_headers_of_clients_beside_the_proxy_are_ignored(
+    services: list[Live],
+) -> None:
     key = services[0].new_key()
     set_allowlist(api_key=api_key_of(key), kind="ip", values=[HERE])
     base_url = services[0].base_url

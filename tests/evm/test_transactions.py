@@ -178,7 +178,7 @@ def test_senders_are_recovered_ahead_and_bad_signatures_left_alone(monkeypatch):
         _ = bad.sender
 
 
-def test_authority_is_who_signed():
+def test_authority_is_the_signer():
     authorization = FIELDS["set code"]["authorization_list"][0]
     assert authorization.authority() == address_of_key(b"\x01" * 32)
     authorization.validate(7)

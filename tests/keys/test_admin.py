@@ -240,7 +240,7 @@ def test_revoking_asks_for_a_reason_first(staff: Client) -> None:
     assert version.revoked_by.email == "staff@example.org"
 
 
-def test_who_may_only_look_at_keys_revokes_none(client: Client) -> None:
+def test_staff_who_may_only_view_keys_revoke_none(client: Client) -> None:
     viewer = User.objects.create_user("viewer@example.org", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_apikey"))
     client.force_login(viewer)

@@ -162,7 +162,7 @@ def test_invitation_is_accepted_once() -> None:
     assert MemberEvent.objects.filter(type="member.joined").count() == 1
 
 
-def test_owner_who_is_removed_meanwhile_invites_nobody() -> None:
+def test_owner_who_is_removed_in_between_sends_no_invitation() -> None:
     account, bob = (
         User.objects.create_user(f"{name}@example.org") for name in ("account", "bob")
     )

@@ -103,7 +103,7 @@ def test_groups_do_what_is_theirs_also_when_they_post_by_hand(
 
 
 @pytest.mark.parametrize("group", ["support", "auditor"])
-def test_who_may_only_look_changes_nothing_on_the_keys_page(
+def test_staff_who_may_only_view_change_nothing_on_the_keys_page(
     client: Client, issued: IssuedKey, group: str
 ) -> None:
     member(client, group)

@@ -76,7 +76,7 @@ def test_first_page_without_calls_or_with_a_wrong_choice(auditor: Client) -> Non
     assert "No calls since" in text_of(auditor, f"{INDEX}?range=2y")
 
 
-def test_usage_is_shown_to_those_alone_who_may_see_keys(
+def test_usage_is_shown_only_to_staff_who_may_see_keys(
     client: Client, used: ApiKey
 ) -> None:
     client.force_login(User.objects.create_user("new@example.org", is_staff=True))

@@ -75,7 +75,7 @@ def test_permit_ends_although_the_key_is_remembered():
     )
 
 
-def test_provider_says_whom_to_ask(settings):
+def test_provider_names_the_contact_for_access(settings):
     settings.NODEAPI_SUPPORT_CONTACT = "support@example.org"
     _, told = error(context())
     assert told["message"].endswith("; ask support@example.org about custom plans")
@@ -143,7 +143,7 @@ def test_network_without_tracers_says_so():
     assert told.details["available"] == []
 
 
-def test_who_may_not_trace_learns_nothing_of_the_tracers():
+def test_keys_without_tracing_learn_nothing_of_the_tracers():
     network = replace(HIVE, tracers=frozenset())
     with pytest.raises(RpcError) as caught:
         trace(context())

@@ -184,7 +184,7 @@ def leave(live: Live, path: str, body: bytes, seconds: float) -> None:
         time.sleep(seconds)
 
 
-def test_who_goes_away_leaves_no_place_taken(live: Live) -> None:
+def test_client_that_disconnects_frees_its_place(live: Live) -> None:
     key, choose = live.new_key(may_trace=True), random.Random(6)
     path = f"/v3/{key}"
 

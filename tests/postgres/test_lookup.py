@@ -163,7 +163,7 @@ def test_only_what_never_changes_joins_a_query_under_way(
     run(conninfo, scenario)
 
 
-def test_who_joined_a_query_that_found_nothing_has_one_of_his_own(
+def test_reader_that_joined_a_query_without_result_makes_a_query_itself(
     conninfo: str, sql: psycopg.Connection[tuple[object, ...]], gate: Gate
 ) -> None:
     async def scenario(connections: Connections) -> None:

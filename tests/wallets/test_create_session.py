@@ -186,7 +186,7 @@ def test_methods_are_granted_as_far_as_they_are_known(rig: Rig, asked, expected)
 
 
 @pytest.mark.parametrize("asked", [[], ["nope"]])
-def test_who_names_no_known_method_gets_all_in_order(rig: Rig, asked):
+def test_request_without_known_methods_gets_all_in_order(rig: Rig, asked):
     found = scope_of(rig, methods=asked)
     # Other reads of the chain stand between them.
     assert [name for name in found["methods"] if name in ALL_METHODS] == ALL_METHODS

@@ -42,7 +42,7 @@ def numbers(frames: list[bytes]) -> list[str]:
     return [one["params"]["result"]["number"] for one in found]
 
 
-def test_who_subscribes_while_blocks_are_read_misses_none(
+def test_subscription_opened_while_blocks_are_read_misses_none(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks may be committed after the client's answer and before they are read."""

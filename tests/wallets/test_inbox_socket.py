@@ -95,7 +95,7 @@ def test_it_opens_to_the_sites_own_page_alone(visitor: Visitor) -> None:
     run(scenario())
 
 
-def test_it_opens_to_who_is_logged_in_alone(visitor: Visitor) -> None:
+def test_it_opens_to_logged_in_users_only(visitor: Visitor) -> None:
     async def scenario() -> None:
         for session in ("", "x" * 32, "X" * 32, "x" * 5000, visitor.token):
             assert await visitor.status(session=session) == 403, session
@@ -204,7 +204,7 @@ def test_it_is_closed_when_its_log_in_is_over(live: Live) -> None:
     run(scenario())
 
 
-def test_who_speaks_is_closed(visitor: Visitor) -> None:
+def test_socket_that_sends_is_closed(visitor: Visitor) -> None:
     async def scenario() -> None:
         for frame in ("look", b"look"):
             async with visitor.open() as inbox:

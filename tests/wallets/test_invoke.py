@@ -277,9 +277,7 @@ def test_deactivated_users_sessions_are_closed(rig: Rig):
     assert rig.session()["sessionScopes"] == {}
 
 
-def test_traces_are_granted_where_staff_allow_it_and_to_who_names_them(
-    rig: Rig, settings
-):
+def test_traces_are_granted_where_staff_allow_them_and_if_requested(rig: Rig, settings):
     api_key = internal_key.ensure()
     network = Network.objects.get(chain_id=1)
     entitlement = grant_entitlement(

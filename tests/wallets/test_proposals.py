@@ -68,16 +68,16 @@ def test_nothing_wanted_is_nothing_supported():
         proposals.propose({}, OFFER)
 
 
-def test_who_names_nothing_gets_everything_in_order():
+def test_empty_request_gets_everything_in_order():
     assert planned() == ScopeObject(READS, (SUBSCRIPTION,))
 
 
-def test_who_names_something_gets_that_in_our_order():
+def test_requested_methods_are_given_in_our_order():
     asked = ["eth_chainId", "nope", "eth_call", "eth_chainId", "eth_accounts"]
     assert planned(asked).methods == ("eth_call", "eth_chainId")
 
 
-def test_who_names_only_unknown_things_gets_everything():
+def test_request_of_unknown_names_gets_everything():
     assert planned(["nope"]).methods == READS
     assert planned([], ["accountsChanged"]).notifications == (SUBSCRIPTION,)
 
@@ -87,7 +87,7 @@ def test_unknown_notifications_are_left_out():
     assert found.notifications == (SUBSCRIPTION,)
 
 
-def test_traces_are_granted_to_those_who_name_them():
+def test_traces_are_granted_if_requested():
     asked = ["debug_traceBlockByHash", "eth_call"]
     assert planned(asked).methods == ("eth_call", "debug_traceBlockByHash")
 

@@ -58,7 +58,7 @@ test_changes = events.test_a_dapps_own_change_is_sent_to_its_other_sockets
 test_heads = events.test_every_block_is_sent_in_order_on_every_socket
 
 test_origins = inbox.test_it_opens_to_the_sites_own_page_alone
-test_logins = inbox.test_it_opens_to_who_is_logged_in_alone
+test_logins = inbox.test_it_opens_to_logged_in_users_only
 test_inboxes = inbox.test_every_open_inbox_of_every_process_gets_the_event
 test_ended_logins = inbox.test_it_is_closed_when_its_log_in_is_over
-test_speakers = inbox.test_who_speaks_is_closed
+test_speakers = inbox.test_socket_that_sends_is_closed

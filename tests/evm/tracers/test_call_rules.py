@@ -93,7 +93,7 @@ def test_a_creation_gets_all_or_all_but_a_64th(fork: str) -> None:
 
 
 @pytest.mark.parametrize("fork", FORKS[1:])
-def test_kinds_of_calls_say_who_calls_whom_with_what(fork: str) -> None:
+def test_kinds_of_calls_have_their_caller_code_and_value(fork: str) -> None:
     # What CALLEE runs in CALLER's place, or in its own, calls on.
     inner = call_to(NOBODY, CALLCODE, gas=push(0)) + call_to(
         NOBODY, DELEGATECALL, gas=push(0)

@@ -316,7 +316,7 @@ def consent(signer: Signer, address: bytes, nonce: int = 0) -> Authorization:
 
 
 @pytest.mark.parametrize("fork", ["prague", "osaka"])
-def test_whom_an_account_delegates_to_is_looked_up(fork: str) -> None:
+def test_target_of_a_delegation_is_looked_up(fork: str) -> None:
     accounts = {
         CALLER: delegating(DELEGATE),
         DELEGATE: Account(0, 1, call_to(CALLEE) + b"\x50" + call_to(b"\xcd" * 20)),

@@ -268,7 +268,7 @@ def test_members_are_not_invited_again(owner: Client, alice: User) -> None:
         ("a\u202e@example.org", "viewer"),
     ],
 )
-def test_wrong_forms_invite_nobody(owner: Client, email: str, role: str) -> None:
+def test_invalid_forms_send_no_invitation(owner: Client, email: str, role: str) -> None:
     refused = send(owner, email, role)
     assert refused.status_code == 400
     assert 'class="errorlist' in page(refused)

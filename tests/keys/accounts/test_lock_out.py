@@ -16,7 +16,7 @@ KNOWN, NOBODY = "known@example.org", "nobody@example.org"
 
 @pytest.mark.parametrize("path", ["/account/login", "/admin/login/"])
 @pytest.mark.parametrize("email", [KNOWN, NOBODY])
-def test_who_is_locked_out_is_reported(path: str, email: str) -> None:
+def test_lockout_is_reported(path: str, email: str) -> None:
     User.objects.create_superuser(KNOWN, "a long pass phrase")
     told = []
     for password in ["wrong"] * MAX_FAILURES_OF_PAIR + ["a long pass phrase"]:

@@ -28,7 +28,7 @@ def ask(client: Client, email: str = "new@example.org", **extra: str):
     return client.post("/account/signup", {"email": email}, **extra)
 
 
-def test_who_follows_the_link_has_an_account_and_is_logged_in(client: Client) -> None:
+def test_link_of_the_email_creates_the_account_and_logs_in(client: Client) -> None:
     assert ask(client, " New@Example.org ").status_code == 302
     assert mail.outbox[0].to == ["new@example.org"]
     assert not User.objects.exists()

@@ -120,7 +120,7 @@ def test_bad_tokens_all_get_the_same_answer(staff: User) -> None:
     assert Program(None).ask("GET", "keys", Authorization="Basic x").status_code == 401
 
 
-def test_who_shows_many_wrong_tokens_has_to_wait(program: Program) -> None:
+def test_many_wrong_tokens_are_throttled(program: Program) -> None:
     answers = [Program("wrong").ask("GET", "keys")]
     assert answers[0].status_code == 401
     # Some more are admitted in the seconds that pass during the test.

@@ -309,7 +309,7 @@ def test_events_are_followed_by_their_numbers(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_follows_events_misses_none_that_is_committed_late(
+def test_reader_of_events_misses_none_that_is_committed_late(
     program: Program, customer: User
 ) -> None:
     first, second = create_key(owner=customer), create_key(owner=customer)

@@ -75,7 +75,9 @@ def with_selector(selector: str) -> None:
     AbiEntry.objects.update(key=bytes.fromhex(selector))
 
 
-def test_names_are_shown_to_whom_they_are_for(client: Client, boss: Client) -> None:
+def test_names_are_shown_to_the_users_they_are_for(
+    client: Client, boss: Client
+) -> None:
     entries = [*selector_clash("function"), *selector_clash("error", "Complained")]
     assert upload(client, entries) == HTTPStatus.FOUND
     with_selector("01020304")

@@ -137,7 +137,7 @@ def test_12_beyond_finalized(start_node: StartNode, other: int) -> None:
         assert net.reorganisations() == []
 
 
-def test_nobody_is_blamed_for_a_safe_block_of_the_branch_that_is_left(
+def test_no_upstream_is_blamed_for_a_safe_block_of_the_former_branch(
     start_node: StartNode,
 ) -> None:
     """The upstream does not name another one yet."""

@@ -43,7 +43,7 @@ def test_one_client_may_leave_so_much_and_one_answer_unread() -> None:
     assert line.waiting_bytes == 2 * MAX_UNREAD_BYTES
 
 
-def test_of_a_crowd_those_go_who_leave_most() -> None:
+def test_readers_with_most_unread_are_disconnected_first() -> None:
     """A thousand clients that never read, ten of them less than the others."""
     lines, writers = crowd(1000)
     for number, writer in enumerate(writers):
@@ -55,7 +55,7 @@ def test_of_a_crowd_those_go_who_leave_most() -> None:
     assert {line.closed for line in lines} == {None, SLOW_READER}
 
 
-def test_who_has_read_counts_no_more() -> None:
+def test_frames_that_were_read_are_not_counted() -> None:
     """Much goes through a thousand readers, and nothing stays."""
     lines, writers = crowd(1000)
     for _ in range(4):

@@ -52,7 +52,9 @@ def test_a_bundled_tracer_answers_by_its_name(network_id: int) -> None:
     run(test, LIMITS)
 
 
-def test_who_fails_in_one_transaction_leaves_an_error_there(network_id: int) -> None:
+def test_tracer_that_fails_in_one_transaction_leaves_an_error_there(
+    network_id: int,
+) -> None:
     async def test(pool: TracePool) -> None:
         source = only_second("throw new Error('boo');")
         first, second, third = await trace(pool, network_id, source)
@@ -76,7 +78,7 @@ def test_no_program_is_an_error_in_every_place(network_id: int) -> None:
     run(test, LIMITS)
 
 
-def test_who_does_not_end_is_stopped_and_the_worker_goes_on(
+def test_tracer_that_does_not_end_is_stopped_and_the_worker_goes_on(
     network_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", PATIENCE_SECONDS)
@@ -93,7 +95,7 @@ def test_who_does_not_end_is_stopped_and_the_worker_goes_on(
     run(test, LIMITS)
 
 
-def test_who_can_not_be_stopped_goes_with_the_worker(network_id: int) -> None:
+def test_tracer_that_cannot_be_stopped_ends_with_its_worker(network_id: int) -> None:
     """The engine looks at the time every 10 000 calls, and these are slow ones."""
 
     async def test(pool: TracePool) -> None:

@@ -231,7 +231,7 @@ async def test_methods_that_are_named_are_granted_as_far_as_they_are_known(
 
 @pytest.mark.parametrize("asked", [case(52, ["nope"]), case(53, [])])
 @scenario
-async def test_who_names_no_known_method_gets_all_in_order_and_each_is_there(
+async def test_request_without_known_methods_gets_all_in_order_and_each_is_served(
     owner: Owner, asked: list[str]
 ) -> None:
     async with await owner.connect() as s1:

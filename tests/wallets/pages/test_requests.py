@@ -88,7 +88,7 @@ def test_decision_in_a_window_of_a_page_leads_to_what_else_that_asks(person: Per
     assert "Denied." in shown.content.decode()
 
 
-def test_page_says_who_asks_whom_for_what(person: Person):
+def test_page_names_the_dapp_the_user_networks_and_accounts(person: Person):
     text = person.client.get(address(person.asked("eip155:1", "eip155:9"))).content
     page = text.decode()
     assert '<span class="rest">https://</span><wbr>p.example</span>' in page

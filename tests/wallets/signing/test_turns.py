@@ -71,7 +71,7 @@ def crowd() -> Iterator[Crowd]:
     crowd.finish()
 
 
-def test_who_is_alone_has_all_turns_and_all_places(crowd: Crowd) -> None:
+def test_single_client_has_all_turns_and_all_places(crowd: Crowd) -> None:
     crowd.ask("aaaaaa")
     assert crowd.all_in("works") == [0, 1]
     assert crowd.all_in("waits") == [2, 3, 4]
@@ -93,7 +93,7 @@ def test_one_owner_leaves_turns_to_others() -> None:
         crowd.finish()
 
 
-def test_free_turn_goes_to_who_has_none(crowd: Crowd) -> None:
+def test_free_turn_goes_to_a_client_without_one(crowd: Crowd) -> None:
     crowd.ask("aaaab")
     crowd.end(0)
     assert crowd.all_in("works") == [1, 4]
@@ -101,7 +101,7 @@ def test_free_turn_goes_to_who_has_none(crowd: Crowd) -> None:
     assert crowd.all_in("works") == [2, 4]
 
 
-def test_newcomer_takes_the_last_place_of_who_has_most(crowd: Crowd) -> None:
+def test_new_client_takes_the_last_place_of_the_client_with_most(crowd: Crowd) -> None:
     crowd.ask("aaaaab")
     assert crowd.all_in("refused") == [4]
     crowd.ask("b")  # who would have as many then
