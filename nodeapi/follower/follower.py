@@ -289,8 +289,15 @@ class Follower:
         self._raise_if_refused(line)
         while not self._importer.is_known(line[0].parent_hash):
             oldest = line[0]
-            if oldest.number <= lowest + 1 or len(line) > MAX_LINE:
+            if oldest.number <= lowest + 1:
                 raise self._below_finalized(target, lowest)
+            if len(line) > MAX_LINE:
+                raise self._left_out(
+                    target,
+                    f"the upstreams' head {target.number} (0x{target.hash.hex()}) leaves "
+                    f"our chain below block {oldest.number}, and following goes back by "
+                    f"at most {MAX_LINE} blocks",
+                )
             parent = Point(oldest.number - 1, oldest.parent_hash)
             more = min(len(line), SEGMENT_BLOCKS, parent.number - lowest)
             older = self._thread.run(ancestry(self._pool, parent, more), stop)
@@ -371,15 +378,19 @@ class Follower:
         self._thread.run(self._pool.quarantine(set(upstream_ids), block, text))
 
     def _below_finalized(self, target: Point, finalized: int) -> Refused:
-        reason = (
+        return self._left_out(
+            target,
             f"the upstreams' head {target.number} (0x{target.hash.hex()}) does not "
-            f"descend from the finalized block {finalized}"
+            f"descend from the finalized block {finalized}",
         )
-        self._refuse(target, reason, blame=False)
-        return Refused(target, reason, blame=False)
 
     def _unsupported(self, block: Point, reason: str) -> Refused:
-        reason = f"the chain up to block {block.number} is not supported: {reason}"
+        return self._left_out(
+            block, f"the chain up to block {block.number} is not supported: {reason}"
+        )
+
+    def _left_out(self, block: Point, reason: str) -> Refused:
+        """Refuse a block for which no upstream is to blame, and return the error."""
         self._refuse(block, reason, blame=False)
         return Refused(block, reason, blame=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from nodeapi.follower import follower
 from samples.builder import ChainBuilder
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
@@ -135,6 +136,22 @@ def test_12_beyond_finalized(start_node: StartNode, other: int) -> None:
         net.wait_for(node.show(grow(first, 1)))
         net.wait_for_alarm("")
         assert net.reorganisations() == []
+
+
+def test_line_that_is_too_long_is_an_alarm(
+    start_node: StartNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "MAX_LINE", 20)
+    first, second = forked(5, 60, 61)
+    node = start_node(first)
+    net = Net(node)
+    with net.followed():
+        net.wait_for(first.blocks[-1])
+        node.show(second)
+        net.wait_for_alarm("goes back by at most 20 blocks")
+        assert net.head() == (65, first.blocks[-1].header.hash)
+        net.wait_for(node.show(grow(first, 1)))
+        net.wait_for_alarm("")
 
 
 def test_no_upstream_is_blamed_for_a_safe_block_of_the_former_branch(
