@@ -124,7 +124,10 @@ class ChainMetrics:
     async def collect(self) -> list[Metric]:
         """Return all metrics, or none if the database does not answer."""
         chains = await self._result.get()
-        return [] if chains is None else list(metrics(chains))
+        if chains is None:
+            return []
+        # The first time, `_of_forks` loads the EVM. Other requests are answered in the meantime.
+        return await asyncio.to_thread(list, metrics(chains))
 
     async def _read(self) -> Chains | None:
         try:

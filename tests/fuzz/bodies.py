@@ -14,7 +14,8 @@ from tests.support import sample
 
 METHODS = [method.name for method in registry]
 JSON_HEADERS = {"content-type": "application/json"}
-STATUSES = {200, 400}
+STATUSES = {200, 400, 429}
+"""429: the key has reached its number of filters."""
 
 _surrogates = st.characters(categories=["Cs", "Lu", "So", "Cc"])
 _texts = st.text(max_size=20) | st.text(_surrogates, max_size=5)
