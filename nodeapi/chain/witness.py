@@ -46,7 +46,7 @@ class Witness:
 
 
 class _WatchedState:
-    """An `evm.world.StateReader` that records what is read: accounts, slots and code."""
+    """An `evm.world.StateReader` that records the accounts, slots and code it reads."""
 
     def __init__(self, state: StateReader) -> None:
         self._state = state

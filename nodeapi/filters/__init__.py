@@ -2,7 +2,7 @@
 
 A filter's state is in Redis, so that any process can answer a poll. It consists of the
 filter's criteria, and of the number and the hash of the last block that was read. A
-poll reads what has changed in the database since that block. After a reorganisation,
+poll reads the changes in the database since that block. After a reorganisation,
 the block leads to the fork point, and the logs of the blocks in between are reported as
 removed.
 

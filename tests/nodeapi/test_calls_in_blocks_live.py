@@ -41,7 +41,7 @@ _ENVIRONMENT = [
 ]
 CODES = {
     # Calls the contract in the first word of its data with the others and its value,
-    # logs the outcome and what was returned, and returns it as well.
+    # logs whether it succeeded with its return data, and returns these data.
     "relay": "6020 36 03 80 6020 6000 37 6000 6000 82 6000 34 6000 35 5a f1"
     "3d 6000 6000 3e 3d 6000 a1 3d 6000 f3",
     # Returns the block, the transaction, the call and the remaining gas, 32 bytes each.
