@@ -110,7 +110,8 @@ BLOCK = Param(
     BLOCK_PARAMETER,
     required=False,
     default=LATEST,
-    summary="After which block; latest when it is left out.",
+    summary="After which block; latest when it is left out. The state at pending is "
+    "that at latest.",
 )
 STATE_OVERRIDES = Param(
     "stateOverrides",

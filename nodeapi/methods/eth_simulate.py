@@ -57,7 +57,8 @@ def given_simulation(value: Any) -> tuple[Simulation, orjson.Fragment]:
             BLOCK_PARAMETER,
             required=False,
             default=LATEST,
-            summary="After which block; latest when it is left out.",
+            summary="After which block; latest when it is left out. The state at pending is "
+            "that at latest.",
         ),
     ],
     result=named("blocks", SIMULATED_BLOCKS),

@@ -180,6 +180,14 @@ def test_document_describes_every_method_and_error():
         assert all(param["schema"] for param in method["params"])
 
 
+def test_document_says_which_state_is_that_at_pending():
+    for method in openrpc.document(registry)["methods"]:
+        for param in method["params"]:
+            summary = param.get("summary", "")
+            if summary.startswith("After which block"):
+                assert " pending" in summary, method["name"]
+
+
 def test_document_says_which_parameters_may_be_left_out():
     methods = {m["name"]: m for m in openrpc.document(registry)["methods"]}
     params = methods["eth_getStorageAt"]["params"]
