@@ -137,6 +137,14 @@ class Geth(Node):
             *("--maxpeers", "0", "--nodiscover", "--port", "0"),
         ]
 
+    def finalized(self) -> int:
+        """Return the number of the finalized block, 0 if there is none yet."""
+        try:
+            found = self.call("eth_getBlockByNumber", "finalized", False)
+        except RpcError:
+            return 0
+        return int(found["number"], 16)
+
     def genesis(self) -> dict[str, Any]:
         """Return genesis.json with the developer's account, which geth omits."""
         printed = subprocess.run(

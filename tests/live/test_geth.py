@@ -13,7 +13,6 @@ import pytest
 
 from tests.live.comparing import Comparison
 from tests.live.conftest import Followed
-from tests.live.nodes import RpcError
 from tests.live.service import Reorganisation
 from tests.support.waiting import wait_until
 
@@ -103,20 +102,22 @@ def test_a_reorganisation_is_followed(followed: Followed, depth: int) -> None:
 def reorganise(followed: Followed, depth: int) -> Reorganisation:
     """Let geth go back some blocks and continue; check what the service makes of it.
 
-    Its depth may be greater, by the blocks that geth has added meanwhile.
+    Its depth may be greater, by the blocks that geth has added meanwhile. It does not
+    reach a finalized block: following would stop, as it should.
     """
     geth, service, mirror = followed.geth, followed.service, followed.mirror
-    lowest = followed.traffic.prepared
-    wait_until(lambda: geth.head() - depth > max(lowest, finalized(followed)))
     before = service.reorganisations()
     removed = len(mirror.removed)
-    followed.traffic.forget_nonces()
-    sent = followed.traffic.transfer()
-    number = int(followed.traffic.receipt(sent)["blockNumber"], 16)
-    wait_until(lambda: mirror.head()[0] >= number)
-    with mirror.lock:
-        hashes, logs = dict(mirror.hashes), list(mirror.logs)
-    fork = max(hashes) - depth
+    fork = -1
+    while fork < max(followed.traffic.prepared, geth.finalized()):
+        wait_until(lambda: depth <= geth.head() % EPOCH < EPOCH - 4)
+        followed.traffic.forget_nonces()
+        sent = followed.traffic.transfer()
+        number = int(followed.traffic.receipt(sent)["blockNumber"], 16)
+        wait_until(lambda number=number: mirror.head()[0] >= number)
+        with mirror.lock:
+            hashes, logs = dict(mirror.hashes), list(mirror.logs)
+        fork = max(hashes) - depth
     geth.call("debug_setHead", hex(fork))
     made = wait_until(lambda: service.reorganisations()[len(before) :])[0]
     assert made.fork_number == fork
@@ -142,15 +143,6 @@ def reorganise(followed: Followed, depth: int) -> Reorganisation:
     after = followed.traffic.receipt(followed.traffic.transfer())
     Comparison(service, geth).compare(fork, int(after["blockNumber"], 16))
     return made
-
-
-def finalized(followed: Followed) -> int:
-    """Return the number of the service's finalized block; geth begins with block 0."""
-    try:
-        found = followed.service.call("eth_getBlockByNumber", "finalized", False)
-    except RpcError:
-        return 0
-    return int(found["number"], 16)
 
 
 def test_geth_is_killed_and_comes_back(followed: Followed) -> None:
