@@ -102,8 +102,8 @@ def test_a_reorganisation_is_followed(followed: Followed, depth: int) -> None:
 def reorganise(followed: Followed, depth: int) -> Reorganisation:
     """Let geth go back some blocks and continue; check what the service makes of it.
 
-    Its depth may be greater, by the blocks that geth has added meanwhile. It does not
-    reach a finalized block: following would stop, as it should.
+    The reorganisation is deeper than `depth` if geth adds blocks before it goes back. It
+    stays above the finalized block, because following stops at a deeper one.
     """
     geth, service, mirror = followed.geth, followed.service, followed.mirror
     before = service.reorganisations()
