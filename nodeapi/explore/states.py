@@ -11,9 +11,9 @@ STATES = {
     "pending": "Not in a block yet.",
     "latest": "The newest block of the canonical chain.",
     "canonical": "In the canonical chain, not safe yet.",
-    "safe": "Unlikely to be reverted, as the upstream nodes report.",
-    "finalized": "Never reverted, as the upstream nodes report.",
-    "orphaned": "A side block: another block of this height is canonical, or none.",
+    "safe": "Unlikely to be reverted.",
+    "finalized": "Final: it is never reverted.",
+    "orphaned": "A side block: it is not in the canonical chain.",
 }
 """Each state with its meaning, which pages show as a tooltip."""
 
