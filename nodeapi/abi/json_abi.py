@@ -48,7 +48,7 @@ def read_abi(text: str | bytes) -> list[Definition]:
     """
     data = text.encode(errors="replace") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
-        raise InvalidAbi(f"An ABI has at most {MAX_BYTES // 1024} KiB.")
+        raise InvalidAbi(f"The ABI is larger than {MAX_BYTES // 1024} KiB.")
     try:
         found = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -66,7 +66,9 @@ def read_abi(text: str | bytes) -> list[Definition]:
             name = definition.kind, definition.signature
             definitions.setdefault(name, definition)
         if len(definitions) > MAX_DEFINITIONS:
-            raise InvalidAbi(f"An ABI has at most {MAX_DEFINITIONS:,} definitions.")
+            raise InvalidAbi(
+                f"The ABI has more than {MAX_DEFINITIONS:,} functions, events and errors."
+            )
     if not definitions:
         raise InvalidAbi("This ABI has no function, event or error.")
     return list(definitions.values())

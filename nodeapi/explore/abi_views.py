@@ -17,7 +17,7 @@ from keys.policy import with_own_scripts
 from legible.fields import validate_name
 from networks.models import Network
 from nodeapi.abi.json_abi import MAX_BYTES
-from nodeapi.addresses import checksummed, parse_address
+from nodeapi.addresses import WrongChecksum, checksummed, parse_address
 from nodeapi.explore.access import admitted
 from nodeapi.explore.responses import private
 from nodeapi.explore.uploads import (
@@ -72,8 +72,13 @@ class AbiForm(forms.Form):
         text = self.cleaned_data["address"].strip()
         try:
             return parse_address(text) if text else b""
-        except ValueError as error:
-            raise ValidationError(f"{str(error).capitalize().rstrip('.')}.") from None
+        except WrongChecksum as error:
+            raise ValidationError(str(error)) from None
+        except ValueError:
+            fault = (
+                "This is not an address: 0x and 40 hexadecimal digits were expected."
+            )
+            raise ValidationError(fault) from None
 
     def clean_file(self) -> str:
         """Return the text of the file, empty without one. Raises: ValidationError."""

@@ -60,8 +60,10 @@ def upload_abi(
     if address:
         kept.filter(address=address).delete()
     if kept.count() >= MAX_ABIS:
+        have = "There are" if is_for_all else "You have"
+        which = "ABIs for everyone" if is_for_all else "ABIs on this network"
         raise ValidationError(
-            f"You have {MAX_ABIS} ABIs, which is the limit. Delete one first."
+            f"{have} {MAX_ABIS} {which}, which is the limit. Delete one first."
         )
     abi = ContractAbi(
         network=network,

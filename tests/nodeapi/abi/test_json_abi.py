@@ -94,8 +94,8 @@ def nested(levels: int) -> dict[str, Any]:
         ([function(inputs=[nested(9)])], "levels"),
         ([function(inputs=[{"type": "bool" + "[]" * 9}])], "levels"),
         ([function(inputs=[{"type": "bool"}] * (MAX_PARAMETERS + 1))], "parameters"),
-        ([function(f"f{n}") for n in range(MAX_DEFINITIONS + 1)], "definitions"),
-        (" " * (MAX_BYTES + 1), "at most 512 KiB"),
+        ([function(f"f{n}") for n in range(MAX_DEFINITIONS + 1)], "1,000 functions"),
+        (" " * (MAX_BYTES + 1), "larger than 512 KiB"),
     ],
 )  # fmt: skip
 def test_what_is_no_abi_is_rejected(content: Any, message: str) -> None:

@@ -141,8 +141,11 @@ def test_a_file_is_an_abi_too(client: Client) -> None:
         ({"text": "[]"}, "has no function"),
         ({"text": ""}, "Enter an ABI"),
         ({"text": '[{"type":"function","name":"<b>"}]'}, "no valid name"),
-        ({"address": "0x12"}, "Not an address of 40 hexadecimal digits."),
-        ({"address": "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "checksum"),
+        ({"address": "0x12"}, "This is not an address: 0x and 40 "),
+        (
+            {"address": "0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"},
+            "The checksum of this address is wrong. Check each digit.",
+        ),
         ({"name": ""}, "This field is required."),
         ({"name": "a\u202eb"}, "U+202E"),
         (
