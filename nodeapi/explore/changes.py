@@ -70,7 +70,7 @@ def _of_account(account: TouchedAccount) -> Iterator[tuple[str, ...]]:
 
 
 def _is_there(there: bool) -> str:
-    return "there" if there else "not there"
+    return "exists" if there else "does not exist"
 
 
 def _code(code_hash: bytes) -> str:

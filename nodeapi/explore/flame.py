@@ -159,7 +159,7 @@ class _Graph:
         lines = [
             f"{frame.type}{to} {calls.function(frame)}".rstrip(),
             f"{words.number(frame.gas_used)} gas, {part:.2%}"
-            f"; {words.number(own_gas(frame))} of its own",
+            f"; {words.number(own_gas(frame))} gas in the call itself",
         ]
         if frame.error is not None:
             lines.append(f"{calls.error(frame)} {calls.reason(frame)}".rstrip())

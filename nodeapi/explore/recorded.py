@@ -127,6 +127,7 @@ def _check(packed: bytes) -> None:
 def _absence(reason: Exception) -> str:
     if isinstance(reason, TooLong):
         return (
-            "This is too long to show here. debug_traceTransaction returns all of it."
+            "The trace is too long to show here. debug_traceTransaction returns all of "
+            "it."
         )
     return "The trace of this transaction is too large to be stored."

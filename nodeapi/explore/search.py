@@ -119,12 +119,14 @@ def search(networks: Sequence[Network], text: str) -> Results:
     digits = _DIGITS.fullmatch(text)
     if digits is None:
         return Results(
-            advice="Enter a block number, or a hash or an address or its first digits, "
-            "with or without 0x."
+            advice="Enter a block number, a hash, an address, or the first digits of a "
+            "hash or address. The prefix 0x is optional."
         )
     prefix = digits[1].lower()
     if len(prefix) > 64:
-        return Results(advice="Too long: a hash has 64 digits, an address 40.")
+        return Results(
+            advice="This is too long: a hash has 64 digits, an address has 40."
+        )
     if len(prefix) == 64:
         return _by_hash(networks, bytes.fromhex(prefix))
     if len(prefix) == 40:

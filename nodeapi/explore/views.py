@@ -122,9 +122,7 @@ def _block(request: HttpRequest, network: Network, found: Block | None) -> HttpR
         "network": network,
         "found": found,
         "state": tags.state(found.number, is_canonical=found.is_canonical),
-        "canonical_hash": None
-        if found.is_canonical
-        else rows.canonical_hash(network, found.number),
+        "canonical_hash": _canonical_hash(network, found),
         "block_hash": _hex(found.hash),
         "parent_hash": _hex(found.parent_hash),
         "moment": moment(found.timestamp),
@@ -191,9 +189,7 @@ def _transaction(
         "network": network,
         "found": found.block,
         "state": tags.state(found.block.number, is_canonical=is_canonical),
-        "canonical_hash": None
-        if is_canonical
-        else rows.canonical_hash(network, found.block.number),
+        "canonical_hash": _canonical_hash(network, found.block),
         "included": None if is_canonical else rows.including_block(network, name),
         "moment": moment(found.block.timestamp),
         "transaction": found.summary,
@@ -236,6 +232,14 @@ def _pending(request: HttpRequest, network: Network, name: bytes) -> HttpRespons
         raise Http404
     context = {"network": network, "transaction": found, "state": State("pending")}
     return render(request, "explore/pending.html", context)
+
+
+def _canonical_hash(network: Network, found: Block) -> str | None:
+    """Return the hash of the canonical block beside a side block, None without one."""
+    if found.is_canonical:
+        return None
+    name = rows.canonical_hash(network, found.number)
+    return None if name is None else _hex(name)
 
 
 def _hex(value: bytes | memoryview) -> str:

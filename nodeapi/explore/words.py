@@ -80,8 +80,8 @@ def hexadecimal(value: bytes) -> str:
 
 
 def brief(address: bytes | None) -> str:
-    """Return a shortened address such as `0x123456…abcd`, or "nowhere" for None."""
-    return shortened(checksummed(address)) if address else "nowhere"
+    """Return a shortened address such as `0x123456…abcd`, or "no address" for None."""
+    return shortened(checksummed(address)) if address else "no address"
 
 
 def shortened(text: str) -> str:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("hard_network")
 
 def test_of_many_calls_the_first_are_shown_and_the_rest_counted(staff):
     page = text(staff.get(transaction_path(WIDE)))
-    assert f"first {MAX_CALLS} calls are shown; hidden: {20_001 - MAX_CALLS:,} more calls" in page  # fmt: skip
+    assert f"first {MAX_CALLS} calls are shown. Not shown: {20_001 - MAX_CALLS:,} more calls" in page  # fmt: skip
     assert len(page) < 500_000
     assert "20,000 short calls" in page
     parsed(page)

@@ -92,9 +92,10 @@ def test_a_side_blocks_transactions_are_shown_as_they_were_there(staff):
     page = text(staff.get(path))
     assert ">orphaned</span>" in page
     assert f'href="{link}"' in page
+    assert f'<code class="short">{block_hash(1)}</code>' in page
     assert "in a side block" in text(staff.get(link))
     assert "orphaned" not in text(staff.get(transaction_path(REVERTED)))
-    assert f'href="{path}">Child, 1 (side block)' in text(staff.get(block_path(0)))
+    assert f'href="{path}">Child block 1 (side block)' in text(staff.get(block_path(0)))
 
 
 def test_what_a_revert_says_is_text_and_nothing_else(staff):
@@ -144,4 +145,4 @@ def test_a_creation_shows_its_contract(staff):
     assert re.search(
         r'<dt>contract</dt><dd><a [^>]*href="/explore/hard/address/0x\w{40}"', page
     )
-    assert "not there</td>" in page
+    assert "does not exist</td>" in page

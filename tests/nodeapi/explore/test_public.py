@@ -77,7 +77,7 @@ def test_customers_without_a_grant_are_led_to_the_request(customer: User) -> Non
     grant_entitlement(api_key=key, network=hard, tracers=["callTracer"])
     page = text(see(customer, path))
     assert 'id="calls"' in page
-    assert "State changes need an API key" in page
+    assert "To see state changes, you need an API key" in page
 
 
 def test_a_network_becomes_private_again(public: Network) -> None:

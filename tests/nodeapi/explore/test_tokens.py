@@ -220,6 +220,6 @@ def test_page_shows_amounts_beside_addresses(live: Live, transfer: bytes) -> Non
     finally:
         visit.close()
     assert "1,550 in the smallest unit" in page
-    assert "Any contract can have any symbol: compare the address." in page
+    assert "Any contract can use any symbol, so check the token's address." in page
     row = page.partition('id="transfers"')[2].partition("</table>")[0]
     assert f"/explore/tokens/address/{checksummed(NAMED)}" in row
