@@ -75,9 +75,9 @@ def _sections(request: HttpRequest) -> Iterator[Section]:
     if may("keys.view_apikey"):
         yield _filled(
             "limits",
-            "Keys near their daily limits",
+            "Keys near their daily quotas",
             ["Key", "Credits today", "Share of the quota"],
-            "No key has spent 80 % of its quota today.",
+            "No key has spent 80 % of its daily quota.",
             _near_limits,
             more=("All keys", reverse("admin:keys_apikey_changelist")),
         )

@@ -94,7 +94,7 @@ def _of_network(
         last = f"last status {status.updated_at:%Y-%m-%d %H:%M} UTC" if status else ""
         return [Trouble(network, "The follower is not running", last)]
     if status.alarm:
-        return [Trouble(network, "Following has stopped", _short(status.alarm))]
+        return [Trouble(network, "New blocks are not imported", _short(status.alarm))]
     behind = (status.best_number or 0) - (network.head_number or 0)
     if behind >= BLOCKS_BEHIND:
         return [Trouble(network, "Lagging", f"{behind:,} blocks behind")]

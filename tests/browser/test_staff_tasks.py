@@ -68,7 +68,7 @@ def test_customers_key_is_rolled_and_the_copied_call_works(
     assert f"/v3/{secret}" in call
     assert "result" in ask(live, secret, "eth_blockNumber").json()
     wait_until(lambda: ask(live, old.secret, "eth_blockNumber").status_code == 401)
-    page.get_by_role("link", name="To the API key").click()
+    page.get_by_role("link", name="Open the API key").click()
     expect(page.get_by_text("boss@example.org rolled key Leaked")).to_be_visible()
     page.get_by_role("link", name="Revoke", exact=True).click()
     page.get_by_label("Reason").fill("leaked twice")

@@ -96,7 +96,7 @@ def test_networks_that_lag_and_upstreams_that_fail_are_named(staff: Client) -> N
         last_error="connection refused\u202e",
     )
     text = section(staff, "troubles")
-    assert "Following has stopped" in text
+    assert "New blocks are not imported" in text
     assert "it is forged" in text
     assert "Upstream http://node.example/…: backing off" in text
     assert "connection refused⟨U+202E⟩" in text

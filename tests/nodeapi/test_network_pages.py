@@ -59,7 +59,7 @@ def test_deletion_states_what_it_deletes_and_asks_for_the_slug(staff: Client) ->
     create_key(owner=get_or_create_customer(email="o@example.org"), networks=[network])
     question = do(staff, network, "delete_network")
     assert re.search(r'row">blocks</th><td class="number">\s*1</td>', question)
-    assert "1 API key without another network will be disabled" in question
+    assert "1 API key for this network only will be disabled" in question
     wrong = do(staff, network, "delete_network", typed="beta", **CONFIRMED)
     assert "This is not the slug of the network." in wrong
     assert not NetworkDeletion.objects.exists()

@@ -92,7 +92,8 @@ def test_a_network_without_anything_has_a_page(boss):
         "Follower": "no upstreams",
     }
     assert "The network has no upstreams." in page
-    assert page.count("<p>None.</p>") == 2
+    assert "No block is quarantined." in page
+    assert "No reorganisations yet." in page
     assert "No block was imported from an upstream" in page
     parsed(page)
 
