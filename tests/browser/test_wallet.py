@@ -290,7 +290,7 @@ def test_other_pages_are_looked_at(
     look(page, "activity", "/wallet/activity")
     look(page, "account-create", "/wallet/accounts/create")
     page.goto(of(waiting))
-    page.get_by_role("button", name="Deny", exact=True).click()
+    page.get_by_role("button", name="Reject", exact=True).click()
     look(page, "closed", of(waiting))
 
 

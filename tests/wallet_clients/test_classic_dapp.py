@@ -113,7 +113,7 @@ def test_dapp_signs_messages_and_typed_data(dapp: Dapp, signer: str):
     assert dapp.shown("signTypedDataV4VerifyResult") == signer
     dapp.asking(
         "signPermit",
-        lambda window: window.get_by_role("button", name="Deny", exact=True).click(),
+        lambda window: window.get_by_role("button", name="Reject", exact=True).click(),
     )
     assert "User rejected the request." in dapp.shown("signPermitResult")
 

@@ -172,7 +172,7 @@ def test_dapp_learns_that_the_user_rejected(dapp: Dapp):
     dapp.page.on("console", lambda line: said.append(line.text))
     dapp.choose_wallet()
     with dapp.page.expect_console_message(lambda line: line.type == "error"):
-        dapp.request().get_by_role("button", name="Deny", exact=True).click()
+        dapp.request().get_by_role("button", name="Reject", exact=True).click()
     assert any("User rejected the request." in line for line in said), said
 
 

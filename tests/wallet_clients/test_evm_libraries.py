@@ -154,11 +154,11 @@ def test_ethers_discovers_the_wallet_signs_and_listens(
     rejected = """
         return signer.signMessage("no").catch(({ code, info }) => [code, info.error.code]);
     """
-    denied = evm.asking(
+    rejected = evm.asking(
         rejected,
-        lambda window: window.get_by_role("button", name="Deny", exact=True).click(),
+        lambda window: window.get_by_role("button", name="Reject", exact=True).click(),
     )
-    assert denied == ["ACTION_REJECTED", 4001]
+    assert rejected == ["ACTION_REJECTED", 4001]
     evm.run("window.heads = []; provider.on('block', (number) => heads.push(number))")
     number = mainnet.grow()
     until(evm.page, lambda: number in evm.page.evaluate("heads"))

@@ -6,7 +6,7 @@ redirect.
 
 - A POST with a consent carries the digest of the page that the user saw, and an edit the
   session's version. A decision on changed data is answered 409 and the page is shown again.
-- Every button except *Approve* declines, and so does the return key. *Approve* accepts no
+- Every button except *Approve* rejects, and so does the return key. *Approve* accepts no
   click in its first second. A consent needs a log-in that is at most twelve hours old.
 - The content policy of each page (`policy`) allows only the page's own scripts. No page can
   be framed or cached.

@@ -100,13 +100,13 @@ def to_inbox(request: HttpRequest) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, found: ConsentRequest) -> str:
-    """Approve or deny a request by the form's button; return a message for the user.
+    """Approve or reject a request by the form's button; return a message for the user.
 
-    Any value other than "approve" denies the request.
+    Any value other than "approve" rejects the request.
     Raises: NotPending, Stale, NothingChosen.
     """
     if request.POST.get("decision") != "approve":
-        return deny(request, found)
+        return reject(request, found)
     approve_session(
         request_id=found.pk,
         user=user_of(request),
@@ -117,17 +117,17 @@ def _decide(request: HttpRequest, found: ConsentRequest) -> str:
     return f"{found.dapp.name} now has the permissions that you selected."
 
 
-def deny(request: HttpRequest, found: ConsentRequest) -> str:
-    """Deny a request of any kind; return a message for the user.
+def reject(request: HttpRequest, found: ConsentRequest) -> str:
+    """Reject a request of any kind; return a message for the user.
 
     Raises: NotPending.
     """
     user, cause = user_of(request), cause_of(request)
     if request.POST.get("decision") == "block":
         reject_and_block(request_id=found.pk, user=user, cause=cause)
-        return f"Denied and blocked {found.dapp.name}."
+        return f"Rejected the request and blocked {found.dapp.name}."
     reject_request(request_id=found.pk, user=user, cause=cause)
-    return "Denied."
+    return "Rejected the request."
 
 
 def _last_of(waiting: ConsentRequestQuerySet, origin: str) -> ConsentRequest | None:

@@ -18,7 +18,7 @@ from wallets.models import ConsentRequest, Keystore
 from wallets.pages.effects import effects_of
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
-from wallets.pages.requests import deny, show_closed, to_inbox
+from wallets.pages.requests import reject, show_closed, to_inbox
 from wallets.pages.transactions import describe_transaction, uploaded_for
 from wallets.pages.typed_data import describe_typed_data
 from wallets.pages.unlocking import PassphraseForm, unlocking
@@ -47,7 +47,7 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
     form = PassphraseForm(request.POST)
     try:
         if request.POST.get("decision") != "approve":
-            message = deny(request, found)
+            message = reject(request, found)
         elif _has_signed(request, found, form):
             message = _done(found)
         else:

@@ -62,7 +62,7 @@ function pagePairing(wallet, store, windows) {
         unwatch();
         removeEventListener("message", hear);
         if (code) resolve(code);
-        else reject(new Error("the user denied the connection"));
+        else reject(new Error("the user rejected the connection"));
       }
 
       addEventListener("message", hear);

@@ -126,7 +126,7 @@ def test_return_key_says_no(context, inhabited: Person):
     page = page_of(context, [])
     page.goto(f"/wallet/requests/{request.pk}")
     page.get_by_role("checkbox", name="Main").press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Denied.")
+    expect(page.get_by_role("status")).to_contain_text("Rejected the request.")
     request.refresh_from_db()
     assert request.state == RequestState.REJECTED
 

@@ -97,24 +97,24 @@ def test_window_with_a_fault_stays_to_be_read(stage: Stage):
     assert not opened.value.is_closed()
 
 
-def deny_the_first(stage: Stage) -> None:
-    """Have a page paired with the wallet itself, and its first request denied."""
+def reject_the_first(stage: Stage) -> None:
+    """Have a page paired with the wallet itself, and its first request rejected."""
     stage.is_played = False
     window = stage.window()
     window.get_by_role("button", name="Connect").click()
-    window.get_by_role("button", name="Deny", exact=True).click()
+    window.get_by_role("button", name="Reject", exact=True).click()
     assert stage.heard(1)["error"]["code"] == 4001
 
 
 def test_second_request_opens_a_window_that_waits_for_it(stage: Stage):
-    deny_the_first(stage)
+    reject_the_first(stage)
     again = stage.window()
     again.get_by_role("button", name="Approve").click()
     stage.until(lambda: any("result" in one for one in stage.page.evaluate("heard")))
 
 
 def test_session_that_is_refused_at_once_opens_no_window(stage: Stage):
-    deny_the_first(stage)
+    reject_the_first(stage)
     stage.until(lambda: stage.context.pages == [stage.page])
     stage.ask(2, "wallet_createSession", {"optionalScopes": "all"})
     assert stage.heard(2)["error"]["code"] == -32602
@@ -137,9 +137,9 @@ def test_first_session_pairs_the_page_on_the_wallets_own_page(stage: Stage):
     assert dapp.tokens.count() == 1
 
 
-def test_page_that_is_denied_learns_that_the_user_rejected(stage: Stage):
+def test_page_that_is_rejected_gets_the_error_4001(stage: Stage):
     window = stage.window()
-    window.get_by_role("button", name="Deny").click()
+    window.get_by_role("button", name="Reject").click()
     assert stage.heard(1)["error"] == {
         "code": 4001,
         "message": "User rejected the request.",
@@ -184,7 +184,7 @@ def test_window_that_is_closed_after_the_pairing_is_a_no(stage: Stage):
 
 
 def test_window_of_a_paired_page_opens_again_after_it_was_closed(stage: Stage):
-    deny_the_first(stage)
+    reject_the_first(stage)
     for _ in range(2):
         stage.page.evaluate("heard.length = 0")
         window = stage.window()
@@ -199,7 +199,7 @@ def test_window_of_a_paired_page_opens_again_after_it_was_closed(stage: Stage):
 
 def test_request_of_another_page_of_the_origin_is_shown_again(stage: Stage):
     """The second page can't ask while the first one does, but shows what is pending."""
-    deny_the_first(stage)
+    reject_the_first(stage)
     first = stage.window()
     first.get_by_role("button", name="Approve").wait_for()
     other = stage.open()
@@ -239,7 +239,7 @@ def test_signature_request_ends_when_its_window_is_closed(stage: Stage):
 
 
 def test_blocked_page_is_answered_and_the_user_not_asked(stage: Stage):
-    deny_the_first(stage)
+    reject_the_first(stage)
     block_dapp(
         dapp=Dapp.objects.get(user=stage.person.user, ident=stage.origin), cause=BY_USER
     )

@@ -143,7 +143,7 @@ def test_user_who_rejects_is_reported(stage: Stage):
     stage.page.evaluate(CLICK)
     window = stage.window()
     window.get_by_role("button", name="Connect").click()
-    window.get_by_role("button", name="Deny", exact=True).click()
+    window.get_by_role("button", name="Reject", exact=True).click()
     assert stage.page.evaluate("asked.catch(({ code }) => code)") == 4001
     assert result(stage, "eth_accounts") == []
 

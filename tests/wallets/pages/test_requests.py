@@ -85,7 +85,7 @@ def test_decision_in_a_window_of_a_page_leads_to_what_else_that_asks(person: Per
     decided = person.client.post(led, {"decision": "reject"}).headers["Location"]
     shown = person.client.get(decided)
     assert shown.status_code == HTTPStatus.OK
-    assert "Denied." in shown.content.decode()
+    assert "Rejected the request." in shown.content.decode()
 
 
 def test_page_names_the_dapp_the_user_networks_and_accounts(person: Person):

@@ -166,8 +166,8 @@ def test_button_that_says_no_needs_no_passphrase(
     session.result(30)
     message = program.invoke("personal_sign", "0x01", account.address)
     look_at(page, "asks you to sign a message")
-    page.get_by_role("button", name="Deny", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("Denied.")
+    page.get_by_role("button", name="Reject", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Rejected the request.")
     with pytest.raises(CallFailed, match="4001"):
         message.result(30)
 
