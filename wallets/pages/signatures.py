@@ -53,7 +53,7 @@ def signature(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             return _show(request, found, form, status=HTTPStatus.BAD_REQUEST)
     except NotSent as error:
-        messages.error(request, f"Not sent: {error}.")
+        messages.error(request, f"Sending the transaction failed: {error}.")
         return to_inbox(request)
     except NotPending:
         found.refresh_from_db()
@@ -93,7 +93,7 @@ def _done(found: ConsentRequest) -> str:
     if found.method != SEND_TRANSACTION:
         return f"Signed for {found.dapp.name}."
     found.refresh_from_db()
-    return f"Sent for {found.dapp.name}: {found.result}"
+    return f"Sent the transaction for {found.dapp.name}. Its hash is {found.result}."
 
 
 def _show(

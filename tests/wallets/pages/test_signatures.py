@@ -192,7 +192,7 @@ def test_transaction_is_not_sent_where_no_node_takes_it(signing: Person):
     waiting = asked_to_send(signing, chain_id=99)
     response = approve(signing, waiting)
     page = signing.client.get(response["Location"]).content.decode()
-    assert "Not sent: this network accepts no transactions." in page
+    assert "Sending the transaction failed: this network accepts no transactions." in page
     assert state(waiting) == RequestState.PENDING
 
 

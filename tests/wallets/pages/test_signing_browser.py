@@ -145,7 +145,7 @@ def test_from_a_new_key_to_a_sent_transaction(
     sent = program.invoke("eth_sendTransaction", transfer)
     look_at(page, "asks you to send a transaction")
     expect(page.get_by_text("0.25 ether", exact=True)).to_be_visible()
-    sign(page, "Sent for bot: 0x")
+    sign(page, "Sent the transaction for bot. Its hash is 0x")
     assert node.answer("eth_getTransactionByHash", [sent.result(30)]) is not None
 
     page.goto("/wallet/activity")
