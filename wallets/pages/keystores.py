@@ -75,8 +75,9 @@ class ImportForm(KeyForm):
         """Reject a form with both forms of a key, or with neither."""
         given = super().clean()
         if bool(given.get("keystore")) == bool(given.get("private_key")):
-            fault = "Select a keystore of at most 16 KiB, or enter a private key."
-            raise ValidationError(fault)
+            raise ValidationError(
+                "Select a keystore of at most 16 KiB or enter a private key, but not both."
+            )
         return given
 
     def key(self, user: User) -> bytes:

@@ -92,9 +92,9 @@ def open_file(*, user: User, text: str, passphrase: str) -> bytes:
     try:
         return keys.decrypt(keys.read_keystore(text), passphrase, owner=user.pk)
     except WrongPassphrase as error:
-        raise ValidationError("The passphrase does not open the keystore.") from error
+        raise ValidationError("The passphrase of the keystore is wrong.") from error
     except ValueError as error:
-        raise ValidationError(f"This is {error}.") from error
+        raise ValidationError(str(error)) from error
 
 
 def unlock(*, account: Account, passphrase: str, cause: Cause) -> bytes:

@@ -115,24 +115,24 @@ def decrypt(keystore: dict[str, Any], passphrase: str, *, owner: Hashable) -> by
 def read_keystore(text: str) -> dict[str, Any]:
     """Return the keystore in a file's text.
 
-    Raises: ValueError with the reason, in words that follow "This is".
+    Raises: ValueError with the reason, as a sentence.
     """
     if len(text) > MAX_KEYSTORE_BYTES:
-        raise ValueError("not a keystore: it is too long")
+        raise ValueError("This is not a keystore: it is too long.")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError("not a keystore: it is not JSON") from error
+        raise ValueError("This is not a keystore: it is not JSON.") from error
     if not isinstance(document, dict):
-        raise ValueError("not a keystore: a JSON object was expected")
+        raise ValueError("This is not a keystore: a JSON object was expected.")
     crypto = _lowered(_lowered(document).get("crypto"))
     if _lowered(document).get("version") != 3 or not crypto:
-        raise ValueError("not a keystore of version 3")
+        raise ValueError("This is not a keystore of version 3.")
     parameters = _lowered(crypto.get("cipherparams"))
     if crypto.get("cipher") != "aes-128-ctr" or not _is_hex(parameters.get("iv"), 16):
-        raise ValueError("the keystore's cipher is not AES-128-CTR")
+        raise ValueError("The keystore's cipher is not AES-128-CTR.")
     if not _is_hex(crypto.get("ciphertext"), 32) or not _is_hex(crypto.get("mac"), 32):
-        raise ValueError("the keystore holds no private key")
+        raise ValueError("The keystore contains no private key.")
     _check_derivation(crypto.get("kdf"), _lowered(crypto.get("kdfparams")))
     return document
 
@@ -151,18 +151,20 @@ def _check_derivation(name: Any, parameters: dict[str, Any]) -> None:
     if name == "scrypt" and is_sound and n and r and p:
         is_power = n & (n - 1) == 0 and n > 1
         if not is_power:
-            raise ValueError("the keystore's scrypt parameters are invalid")
+            raise ValueError("The keystore's scrypt parameters are invalid.")
         if (
             128 * n * r > MAX_SCRYPT_BYTES
             or n * r * p > MAX_SCRYPT_WORK
             or r * p > MAX_SCRYPT_BLOCKS
         ):
-            raise ValueError("the keystore's scrypt would take too much memory or time")
+            raise ValueError(
+                "The keystore's scrypt parameters need too much memory or time."
+            )
     elif name == "pbkdf2" and is_sound and c:
         if parameters.get("prf") != "hmac-sha256" or c > MAX_PBKDF2_ROUNDS:
-            raise ValueError("the keystore's PBKDF2 parameters are not supported")
+            raise ValueError("The keystore's PBKDF2 parameters are not supported.")
     else:
-        raise ValueError("the keystore's key derivation is neither scrypt nor PBKDF2")
+        raise ValueError("The keystore's key derivation is neither scrypt nor PBKDF2.")
 
 
 def _lowered(value: Any) -> dict[str, Any]:

@@ -99,12 +99,20 @@ def test_key_is_brought_along(person: Person, given):
         ({}, "Select a keystore of at most 16 KiB"),
         ({"private_key": KEY.hex()[1:]}, "not a private key"),
         ({"keystore": {}, "keystore_passphrase": "x"}, "not a keystore of version 3"),
+        (
+            {"keystore": {"version": 3, "crypto": {"cipher": "aes"}}},
+            "<li>The keystore&#x27;s cipher is not AES-128-CTR.</li>",
+        ),
+        (
+            {"keystore": encrypt(KEY, "x", scrypt_n=2, owner=1), "private_key": KEY.hex()},
+            "but not both",
+        ),
         ({"keystore": "x" * 20_000}, "it is too long"),
         ({"keystore": "x" * 100_000}, "it is too long"),
         ({"keystore": "x" * 2**21}, "Select a keystore of at most 16 KiB"),
         (
             {"keystore": encrypt(KEY, "theirs", scrypt_n=2, owner=1)},
-            "The passphrase does not open the keystore",
+            "The passphrase of the keystore is wrong.",
         ),
     ],
 )
