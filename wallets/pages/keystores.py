@@ -42,8 +42,8 @@ class KeyForm(forms.Form):
     )
     passphrase = secret_field(
         autocomplete="new-password",
-        help_text="Needed for each signature. It is not stored, so it can't be recovered. "
-        "At least 8 characters, and not the password of your login.",
+        help_text="You need it for each signature. It is not stored, so it can't be "
+        "recovered. It has at least 8 characters and is not the password of your login.",
     )
     again = secret_field(label="Repeat the passphrase", autocomplete="new-password")
 
@@ -174,7 +174,7 @@ def _add(request: HttpRequest, form: KeyForm, template: str) -> HttpResponse:
             status = HTTPStatus.SERVICE_UNAVAILABLE
         else:
             messages.success(
-                request, "The account was added. Save its keystore as a backup."
+                request, "The account was added. Download its keystore as a backup."
             )
             return redirect("wallet:key", account.pk)
     return render(request, template, {"form": form}, status=status)

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from django import forms
 
 from wallets.models import Account
-from wallets.services.keystores import Locked, NoKey, tries_left
+from wallets.services.keystores import LOCKED_FOR, Locked, NoKey, tries_left
 from wallets.signing.keys import WrongPassphrase
 from wallets.signing.turns import TooBusy
 
 MAX_PASSPHRASE_LENGTH = 1000
 """Characters; the key derivation takes longer for each."""
 
-TOO_BUSY = "Too many keys are being decrypted at the moment. Try again soon."
+TOO_BUSY = "The wallet is busy with other keys. Try again in a few seconds."
 
 
 def secret_field(
@@ -50,9 +50,7 @@ def unlocking(form: PassphraseForm, account: Account | None) -> Iterator[None]:
         yield
     except WrongPassphrase:
         left = 0 if account is None else tries_left(account)
-        more = f"{left} more and" if left else "Now"
-        fault = f"Wrong passphrase. {more} the account is locked for a while."
-        form.add_error("passphrase", fault)
+        form.add_error("passphrase", _wrong(left))
     except Locked as error:
         fault = f"Too many wrong passphrases: the account is {error}."
         form.add_error("passphrase", fault)
@@ -60,3 +58,12 @@ def unlocking(form: PassphraseForm, account: Account | None) -> Iterator[None]:
         form.add_error(None, "This account no longer has a key.")
     except TooBusy:
         form.add_error(None, TOO_BUSY)
+
+
+def _wrong(left: int) -> str:
+    """Return the error of a wrong passphrase. left: number of tries before the lock."""
+    lock = f"locked for {int(LOCKED_FOR.total_seconds() // 60)} minutes"
+    if not left:
+        return f"Wrong passphrase. The account is now {lock}."
+    more = "one more wrong passphrase" if left == 1 else f"{left} more wrong ones"
+    return f"Wrong passphrase. After {more}, the account is {lock}."

@@ -104,7 +104,10 @@ def test_key_is_brought_along(person: Person, given):
             "<li>The keystore&#x27;s cipher is not AES-128-CTR.</li>",
         ),
         (
-            {"keystore": encrypt(KEY, "x", scrypt_n=2, owner=1), "private_key": KEY.hex()},
+            {
+                "keystore": encrypt(KEY, "x", scrypt_n=2, owner=1),
+                "private_key": KEY.hex(),
+            },
             "but not both",
         ),
         ({"keystore": "x" * 20_000}, "it is too long"),
@@ -132,9 +135,11 @@ def test_wrong_passphrase_is_reported_with_what_is_left(person: Person):
     for left in range(MAX_TRIES - 1, 0, -1):
         response = person.client.post(place, {"passphrase": "wrong"})
         assert response.status_code == HTTPStatus.BAD_REQUEST
-        assert f"{left} more and the account is locked" in response.content.decode()
+        more = "one more wrong passphrase" if left == 1 else f"{left} more wrong ones"
+        warning = f"After {more}, the account is locked for 15 minutes."
+        assert warning in response.content.decode()
     response = person.client.post(place, {"passphrase": "wrong"})
-    assert "Now the account is locked" in response.content.decode()
+    assert "The account is now locked for 15 minutes." in response.content.decode()
     response = person.client.post(place, {"passphrase": PASSPHRASE})
     assert "Too many wrong passphrases" in response.content.decode()
 

@@ -90,7 +90,7 @@ def created(page: Page) -> str:
     expect(page.get_by_role("heading", level=1)).to_have_text("Key of Spending")
     page.get_by_label("Passphrase").fill(PASSPHRASE)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save the keystore").click()
+        page.get_by_role("button", name="Download the keystore").click()
     text = saved.value.path().read_text()
     keystore = json.loads(text)
     address = address_of(decrypt(keystore, PASSPHRASE, owner="test"))
