@@ -132,7 +132,9 @@ def parse_address(namespace: str, text: str) -> Address:
     """
     if namespace == EIP155:
         if not _EVM_ADDRESS.fullmatch(text):
-            raise ValueError("not an address of 20 bytes in hexadecimal, with 0x")
+            raise ValueError(
+                "not an address: 0x and 40 hexadecimal digits were expected"
+            )
         return Address(namespace, text.lower())
     if not NAMESPACE.fullmatch(namespace) or not ADDRESS.fullmatch(text):
         raise ValueError("not an address")

@@ -50,7 +50,7 @@ def test_account_is_added_in_lower_case_behind_the_others(person: Person):
     ("given", "answer"),
     [
         ({}, "This field is required."),
-        ({"address": "0x12"}, "not an address of 20 bytes"),
+        ({"address": "0x12"}, "not an address: 0x and 40"),
         ({"address": A1.upper().replace("X", "x")}, "You already have this account."),
         ({"address": A3, "label": "x" * 61}, "at most 60 characters"),
     ],
