@@ -72,7 +72,7 @@ def test_list_shows_connected_dapps(person: Person, stranger: Person):
     open_socket_of(stranger.dapp, process=7)
     open_socket_of(idle, process=8)  # of a process that was killed
     assert page().count("connected now") == 1
-    assert "connected now, by 3 sockets from 192.0.2.8, 192.0.2.9" in page()
+    assert "connected now from 192.0.2.8, 192.0.2.9, 3 WebSockets" in page()
     assert "3\xa0hours ago" in page()
 
 
