@@ -141,7 +141,8 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
             with suppress(ValidationError):  # it is blocked already
                 block_for_all(blocked=blocked, cause=_cause(request))
                 banned += 1
-        self.message_user(request, f"Blocked for all: {banned}.", messages.SUCCESS)
+        text = f"Dapps blocked for all users: {banned}."
+        self.message_user(request, text, messages.SUCCESS)
 
     @admin.action(description="Unblock", permissions=["end"])
     def unblock(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
@@ -298,7 +299,10 @@ class ActivityAdmin(Search, ReadOnly, _AnyAdmin):
     list_filter = ["event", "actor", "at"]
     list_select_related = ["user"]
     search_fields = ["user"]
-    search_help_text = "Whole address of a user. Of the latest 100,000 lines also a dapp's name, or from where."
+    search_help_text = (
+        "Full email address of a user. Of the latest 100,000 entries, also the name of "
+        "a dapp or an IP address."
+    )
     fields = [
         "at",
         "user",

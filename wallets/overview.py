@@ -35,7 +35,7 @@ _REQUESTS = {
 """Outcomes of requests: the events of each bar, and its CSS class."""
 
 _CONNECTIONS = {
-    "Paired": ([Event.PAIRED], "series-1"),
+    "Connected": ([Event.PAIRED], "series-1"),
     "Changed": ([Event.CHANGED], "series-2"),
     "Ended": ([Event.REVOKED, Event.SESSION_EXPIRED], "series-4"),
     "Disconnected or blocked": ([Event.DISCONNECTED, Event.BLOCKED], "series-5"),
@@ -68,7 +68,7 @@ def tiles() -> list[Tile]:
     return [
         Tile("Users with accounts", _count(users), "account"),
         Tile("Dapps", _count(_ids(Dapp.objects.all())), "dapp"),
-        Tile("Valid tokens", _count(_ids(DappToken.objects.live())), "dapp"),
+        Tile("Valid connection tokens", _count(_ids(DappToken.objects.live())), "dapp"),
         Tile(
             "Sessions",
             _count(_ids(Session.objects.exclude(stored_scopes=[]))),
@@ -80,7 +80,11 @@ def tiles() -> list[Tile]:
             _count(_ids(ConsentRequest.objects.pending())),
             "consentrequest",
         ),
-        Tile("Blocked for all", _count(_ids(BlockedDapp.objects.all())), "blockeddapp"),
+        Tile(
+            "Blocked for all users",
+            _count(_ids(BlockedDapp.objects.all())),
+            "blockeddapp",
+        ),
     ]
 
 

@@ -279,11 +279,11 @@ def test_overview_counts_what_there_is_and_draws_what_has_happened(staff, dapp):
     assert shown == {
         "Users with accounts": 1,
         "Dapps": 1,
-        "Valid tokens": 1,
+        "Valid connection tokens": 1,
         "Sessions": 1,
         "Open sockets": 1,
         "Pending requests": 0,
-        "Blocked for all": 0,
+        "Blocked for all users": 0,
     }
     requests, connections = plots(timezone.now())
     assert requests.table[-1].cells == ["1", "1", "0", "0"]

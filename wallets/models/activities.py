@@ -11,7 +11,7 @@ from wallets.models.dapps import Dapp
 class Event(models.TextChoices):
     """The kinds of log entries."""
 
-    PAIRED = "paired", "dapp paired"
+    PAIRED = "paired", "dapp connected"
     ASKED = "asked", "request made"
     REJECTED = "rejected", "request rejected"
     EXPIRED = "expired", "request expired"
@@ -20,7 +20,7 @@ class Event(models.TextChoices):
     CHANGED = "changed", "session changed"
     REVOKED = "revoked", "session ended"
     SESSION_EXPIRED = "session_expired", "session expired"
-    DISCONNECTED = "disconnected", "tokens revoked"
+    DISCONNECTED = "disconnected", "dapp disconnected"
     BLOCKED = "blocked", "dapp blocked"
     UNBLOCKED = "unblocked", "dapp unblocked"
     ACCOUNT_ADDED = "account_added", "account added"
