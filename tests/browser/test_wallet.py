@@ -216,7 +216,7 @@ def test_consent_page_follows_what_is_ticked(
     look(page, "consent", f"/wallet/requests/{waiting.pk}")
     networks = page.locator(".network")
     expect(networks).to_have_count(2)
-    expect(networks.first).to_contain_text("No block includes transactions")
+    expect(networks.first).to_contain_text("Transactions on this network stay")
     page.locator(".network summary").first.click()
     expect(networks.first.get_by_text("eth_sendRawTransaction")).to_be_visible()
     expect(page.get_by_text("eth_sendRawTransactionSync")).to_have_count(0)

@@ -20,7 +20,7 @@ from wallets.permissions import SIGNING_METHODS, Group, groups_of
 from wallets.proposals import Choice, NothingChosen, Offer
 from wallets.scopes import ScopeObject, Scopes, requested_addresses
 
-POOLED = "No block includes transactions sent on this network."
+POOLED = "Transactions on this network stay pending: no block includes them."
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,8 @@ def _signing(methods: tuple[str, ...]) -> GroupWords:
     return GroupWords(
         f"Ask you to sign {what}",
         "sign",
-        "You are asked again for each signature, with your passphrase. It needs an "
-        "account with a key.",
+        "You are asked for each signature, and confirm it with your passphrase. The "
+        "account needs a key.",
     )
 
 
@@ -94,8 +94,8 @@ def _sending(methods: tuple[str, ...]) -> GroupWords:
     if "eth_sendTransaction" not in methods:
         meaning = "Transactions that the dapp has already signed. You are not asked."
         return GroupWords("Submit signed transactions", "send", meaning)
-    meaning = "You are asked again for each one, with your passphrase. It needs an "
-    meaning += "account with a key."
+    meaning = "You are asked for each transaction, and confirm it with your "
+    meaning += "passphrase. The account needs a key."
     if len(methods) > 1:
         meaning += " The dapp can also submit transactions that it has already signed."
     return GroupWords("Ask you to send transactions", "send", meaning)

@@ -94,7 +94,7 @@ def test_page_names_the_dapp_the_user_networks_and_accounts(person: Person):
     assert '<span class="rest">https://</span><wbr>p.example</span>' in page
     assert str(person.user) in page
     assert "Main <code>eip155:1</code>" in page
-    assert 'eip155:9 <span class="badge">not served here' in page
+    assert 'eip155:9 <span class="badge">not supported' in page
     assert A1 in page
     assert A2 in page
     assert "eth_subscribe" in page
