@@ -150,7 +150,9 @@ def test_lookalikes_of_a_permit_get_no_sentence(
     data = permit()
     data["domain"]["name"] = "Another token"
     look(page, "permit-refuted", of(asked_data(dapp, data)))
-    expect(page.get_by_text("does not confirm the signed domain")).to_be_visible()
+    expect(
+        page.get_by_text("does not confirm that the domain below is its own")
+    ).to_be_visible()
     expect(page.locator(".summary")).to_have_count(0)
     renamed = permit()
     renamed["types"]["Permit"][2]["name"] = "amount"
@@ -167,7 +169,9 @@ def test_unknown_data_is_a_tree(context: BrowserContext, dapp: Dapp) -> None:
     expect(page.get_by_text("Hello, Bob!")).to_be_visible()
     batch = sample("PermitBatch(", {**PERMIT2_DOMAIN, "chainId": CHAIN_ID})
     look(page, "permit2-refuted", of(asked_data(dapp, batch)))
-    expect(page.get_by_text("does not confirm the signed domain")).to_be_visible()
+    expect(
+        page.get_by_text("does not confirm that the domain below is its own")
+    ).to_be_visible()
 
 
 def test_transaction_says_what_it_would_do(context: BrowserContext, dapp: Dapp) -> None:
@@ -191,7 +195,7 @@ def test_transaction_that_would_fail_is_warned_about(
     page = context.new_page()
     look(page, "failing", of(asked_to_send(dapp, call_data("refuse()"))))
     expect(page.get_by_role("alert")).to_contain_text("not allowed")
-    expect(page.get_by_role("alert")).to_contain_text("would be paid nevertheless")
+    expect(page.get_by_role("alert")).to_contain_text("You would still pay a fee")
     poor = asked_to_send(dapp, to=SPENDER, value=11 * 10**18)
     look(page, "unaffordable", of(poor))
     expect(page.get_by_role("alert")).to_contain_text("insufficient funds")

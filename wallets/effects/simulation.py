@@ -209,8 +209,8 @@ async def _shortfall(
     balance = int(await node.call("eth_getBalance", sender, base.place), 16)
     has, needs = shifted(balance, 18), shifted(transaction.max_cost, 18)
     return (
-        f"insufficient funds: the account has {has} ether, and value and fee of the "
-        f"transaction may take up to {needs} ether"
+        f"insufficient funds. The account has {has} ether, and the transaction needs "
+        f"up to {needs} ether for its value and fee"
     )
 
 

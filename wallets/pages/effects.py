@@ -127,9 +127,9 @@ def _movement(moved: Movement, sender: str, tokens: Tokens) -> Sentence:
     goods = _goods(moved, tokens)
     giver, taker = moved.sender, moved.receiver
     if giver == NOWHERE:
-        return sentence("{} to {}, newly created", goods, of_account(taker, sender))
+        return sentence("{} to {}, newly minted", goods, of_account(taker, sender))
     if taker == NOWHERE:
-        return sentence("{} from {}, destroyed", goods, of_account(giver, sender))
+        return sentence("{} from {}, burned", goods, of_account(giver, sender))
     return sentence(
         "{} from {} to {}", goods, of_account(giver, sender), of_account(taker, sender)
     )
@@ -144,9 +144,9 @@ def _goods(moved: Movement, tokens: Tokens) -> Sentence:
 
 
 def _numbered(token: str, number: int, amount: int, tokens: Tokens) -> Sentence:
-    """Return tokens of a contract with several kinds: `2 × number 7 of token 0x…`."""
+    """Return tokens of a contract with several kinds: `2 × ID 7 of token 0x…`."""
     times = "" if amount == 1 else f"{amount:,} × "
-    which = strong(f"{times}number {number:,}")
+    which = strong(f"{times}ID {number}")
     return sentence("{} of {}", which, token_name(token, tokens))
 
 
@@ -165,18 +165,18 @@ def _allowance(given: Allowance, tokens: Tokens) -> Sentence:
 
 
 def _change(change: Change, tokens: Tokens) -> Sentence:
-    """Return a change of a balance: `−1.5 ether, then 8.5`."""
+    """Return a change of a balance: `−1.5 ether, new balance 8.5 ether`."""
     asset, difference = change.asset, change.after - change.before
     sign, amount = "+" if difference > 0 else "−", abs(difference)
     if asset.token == ETHER:
         what: Iterable[Phrase] = (strong(f"{shifted(amount, 18)} ether"),)
-        left = f", then {shifted(change.after, 18)} ether"
+        left = f", new balance {shifted(change.after, 18)} ether"
     elif asset.number is not None:
         what = _numbered(asset.token, asset.number, amount, tokens)
-        left = f", then {change.after:,}"
+        left = f", new balance {change.after:,}"
     else:
         what = amount_of(amount, asset.token, tokens)
         decimals = tokens[asset.token].decimals if asset.token in tokens else None
-        left = f", then {shifted(change.after, decimals or 0)}"
+        left = f", new balance {shifted(change.after, decimals or 0)}"
     first, *rest = what
     return (Phrase(sign + first.text, first.kind), *rest, Phrase(left))

@@ -58,7 +58,7 @@ def test_transfer_of_ether(rig: Rig, node: ChainNode):
     assert found.movements == [Movement(ETHER, SIGNER, TO, 10**18)]
     assert found.changes == [Change(Asset(ETHER), 10 * 10**18, 9 * 10**18)]
     page = shown(found, SIGNER)
-    assert list(map(plain, page.changes or [])) == ["−1 ether, then 9 ether"]
+    assert list(map(plain, page.changes or [])) == ["−1 ether, new balance 9 ether"]
     assert plain(page.movements[0]).startswith("1 ether from this account to 0xB0B0")
 
 
@@ -71,7 +71,7 @@ def test_transfer_of_tokens(rig: Rig, node: ChainNode):
     assert found.tokens == {TOKEN: Token("ABC", 2)}
     page = shown(found, SIGNER)
     assert plain((page.changes or [])[0]).startswith("−15.5 “ABC” (token 0x7C7C")
-    assert plain((page.changes or [])[0]).endswith("then 984.5")
+    assert plain((page.changes or [])[0]).endswith("new balance 984.5")
     assert page.has_symbols
 
 
@@ -117,8 +117,8 @@ def test_gas_limit_that_is_too_low_fails(rig: Rig, node: ChainNode):
 def test_transaction_that_no_block_can_include(rig: Rig, node: ChainNode):
     found = effects(rig, node, transaction(TO, value=11 * 10**18, gas=21_000))
     assert found.failure == (
-        "insufficient funds: the account has 10 ether, and value and fee of the "
-        "transaction may take up to 11.000021 ether"
+        "insufficient funds. The account has 10 ether, and the transaction needs up to "
+        "11.000021 ether for its value and fee"
     )
     assert found.base is None
     few = effects(rig, node, transaction(TO, gas=20_000))

@@ -28,14 +28,14 @@ from wallets.signing.known.phrases import (
     until,
 )
 
-_REVOKES = "Revokes the permission of {} to move {} from {}; this can be submitted{}."
+_REVOKES = "Revokes the permission of {} to move {} from {}; the revocation can be submitted{}."
 
 
 def other_owner(owner: str, signer: str) -> tuple[Sentence, ...]:
     """Return the warning about data that names another account than the signing one."""
     if owner == signer:
         return ()
-    text = "It concerns the account {}, not the account that signs."
+    text = "The data concerns the account {}, not the account that signs."
     return (sentence(text, address(owner)),)
 
 

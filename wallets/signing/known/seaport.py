@@ -90,7 +90,7 @@ _TYPES = ("ether", "ERC-20", "ERC-721", "ERC-1155", "any ERC-721", "any ERC-1155
 
 def _takers(order: Mapping[str, Any]) -> Sentence:
     if order["orderType"] >= _FULL_RESTRICTED:
-        return sentence("anyone whom {} admits", address(order["zone"]))
+        return sentence("anyone approved by {}", address(order["zone"]))
     return (strong("anyone"),)
 
 
@@ -119,7 +119,7 @@ def _payments(
 
 
 def _item(item: Mapping[str, Any], tokens: Tokens) -> Sentence:
-    """Return an item as text, such as `1.5 ether` or `number 7 of token 0x…`."""
+    """Return an item as text, such as `1.5 ether` or `ID 7 of token 0x…`."""
     kind, token = item["itemType"], item["token"]
     start, end = item["startAmount"], item["endAmount"]
     if kind == _NATIVE:
@@ -129,11 +129,11 @@ def _item(item: Mapping[str, Any], tokens: Tokens) -> Sentence:
     number = item["identifierOrCriteria"]
     name = token_name(token, tokens)
     if kind in (_ERC721, _ERC1155):
-        which = sentence("number {} of {}", strong(f"{number:,}"), name)
+        which = sentence("ID {} of {}", strong(str(number)), name)
     elif number == 0:
-        which = sentence("{} of {}", strong("any number"), name)
+        which = sentence("{} of {}", strong("any ID"), name)
     else:
-        which = sentence("one of certain numbers of {}", name)
+        which = sentence("one of certain IDs of {}", name)
     if start == end == 1:
         return which
     return (*_range(start, end, lambda n: (strong(f"{n:,} ×"),)), Phrase(" "), *which)

@@ -172,7 +172,7 @@ def test_authorized_transfers_say_who_can_submit_them():
 
 def test_seaport_order_says_what_is_given_and_got():
     assert said("OrderComponents") == (
-        f"Lets anyone take number 7 of token {WHAT} from this account in exchange for "
+        f"Lets anyone take ID 7 of token {WHAT} from this account in exchange for "
         f"2 ether to this account until {DATE}."
     )
     assert not summary(sample("OrderComponents")).warnings
@@ -196,10 +196,10 @@ def test_seaport_items_of_each_type():
     text = said("OrderComponents", offer=offer, orderType=3, zone=SPENDER)
     assert "100 smallest units of token" in text
     assert "at first and 50 smallest units" in text
-    assert "5 × number 7 of token" in text
-    assert "any number of token" in text
-    assert "one of certain numbers of token" in text
-    assert f"anyone whom {WHO} admits" in text
+    assert "5 × ID 7 of token" in text
+    assert "any ID of token" in text
+    assert "one of certain IDs of token" in text
+    assert f"anyone approved by {WHO}" in text
     assert " in parts " in text
 
 
