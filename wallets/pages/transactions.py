@@ -119,7 +119,7 @@ def _field(argument: Argument, name: str) -> Field:
     # Allowances slightly below the highest amount are as good as unlimited, too.
     is_huge = argument.type == "uint256" and isinstance(argument.value, int)
     if is_huge and is_unlimited(int(argument.value)) and "unlimited" not in text:
-        return Field(name, argument.type, text, note="more than any token has")
+        return Field(name, argument.type, text, note="more than any token's supply")
     return Field(name, argument.type, text)
 
 

@@ -109,7 +109,7 @@ def test_log_in_elsewhere_is_warned_of(signing: Person, host, warns):
     text = f"{host} wants you to sign in with your Ethereum account:\n{SIGNER}\n"
     page = page_of(signing, asked(signing, text))
     assert f"logs you in to <strong>{host}</strong>" in page
-    assert ("another page asks for it" in page) == warns
+    assert ("another dapp asks for it" in page) == warns
 
 
 def test_typed_data_is_shown_as_a_tree_with_its_domain(signing: Person):
@@ -184,7 +184,7 @@ def test_function_that_is_unknown_is_called_so(signing: Person):
     assert "an unknown function" in page
     assert "unknown, with selector <code>0x12345678</code>" in page
     created = page_of(signing, asked_to_send(signing, to=None, data=b"\x12" * 8))
-    assert "none: it creates a contract" in created
+    assert "none (contract creation)" in created
     assert "an unknown function" not in created
 
 
@@ -192,7 +192,9 @@ def test_transaction_is_not_sent_where_no_node_takes_it(signing: Person):
     waiting = asked_to_send(signing, chain_id=99)
     response = approve(signing, waiting)
     page = signing.client.get(response["Location"]).content.decode()
-    assert "Sending the transaction failed: this network accepts no transactions." in page
+    assert (
+        "Sending the transaction failed: this network accepts no transactions." in page
+    )
     assert state(waiting) == RequestState.PENDING
 
 
@@ -210,7 +212,7 @@ def test_wrong_passphrase_is_reported_and_the_request_waits(signing: Person):
     response = approve(signing, waiting, "a wrong one")
     assert response.status_code == HTTPStatus.BAD_REQUEST
     page = response.content.decode()
-    assert f"{MAX_TRIES - 1} more and the account is locked" in page
+    assert f"After {MAX_TRIES - 1} more wrong ones, the account is locked" in page
     assert "a wrong one" not in page
     assert approve(signing, waiting, "").status_code == HTTPStatus.BAD_REQUEST
     assert state(waiting) == RequestState.PENDING
