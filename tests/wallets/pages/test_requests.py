@@ -318,7 +318,7 @@ def test_page_warns_of_names_to_look_at_twice(person: Person, origin, warning):
 def test_page_does_not_warn_of_others(person: Person, origin):
     page = person.client.get(address(person.asked(dapp=person.pair(origin)))).content
     assert b"without encryption" not in page
-    assert b"other letters" not in page
+    assert b"special letters" not in page
 
 
 @pytest.mark.parametrize(
