@@ -123,9 +123,9 @@ def _requests() -> Section:
     number = f"{count:,}+" if count >= staff_facts.COUNTED else f"{count:,}"
     return Section(
         "requests",
-        f"Open requests for tracing ({number})"
+        f"Pending requests for tracing ({number})"
         if count
-        else "Open requests for tracing",
+        else "Pending requests for tracing",
         ["Key", "Network", "Tracers", "Reason", "Since"],
         "No pending requests.",
         [
@@ -141,7 +141,7 @@ def _requests() -> Section:
             ]
             for asked in (queue.oldest if queue else [])
         ],
-        more=("All open requests", f"{changelist}?status__exact=pending"),
+        more=("All pending requests", f"{changelist}?status__exact=pending"),
         is_late=queue is None,
     )
 

@@ -75,7 +75,7 @@ def test_open_requests_lead_to_their_decision(staff: Client) -> None:
         api_key=key, network=network, tracers=["callTracer"], reason="to\ndebug"
     )
     text = section(staff, "requests")
-    assert "Open requests for tracing (1)" in text
+    assert "Pending requests for tracing (1)" in text
     assert f'href="/admin/keys/accessrequest/{asked.pk}/change/">prod (…' in text
     assert "of owner@example.org" in text
     assert "callTracer" in text
