@@ -30,7 +30,6 @@ def search_page(request: HttpRequest) -> HttpResponse:
     if results.maybe_pending and len(networks) == 1:
         # The page of the transaction asks the network's upstreams.
         place = networks[0].slug, results.maybe_pending
-        pending = reverse("explore:transaction", args=place)
-        return HttpResponseRedirect(f"{pending}?searched=")
+        return HttpResponseRedirect(reverse("explore:transaction", args=place))
     context = {"text": text, "results": results, "networks": networks}
     return render(request, "explore/search.html", context)

@@ -110,9 +110,10 @@ def block_by_number(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 
 def _block(request: HttpRequest, network: Network, found: Block | None) -> HttpResponse:
-    """Show a block. Raises: Http404 if there is none."""
+    """Show a block. Raises: Http404 for a page that it does not have."""
     if found is None:
-        raise Http404
+        reason = f"{network.name} has no such block, or does not have it yet."
+        return _not_found(request, network, "block", reason)
     last_page = max(1, -(-found.transaction_count // rows.PAGE_SIZE))
     page = _page(request, last_page)
     parent, children = rows.relatives(found)
@@ -226,12 +227,26 @@ def _request_path(request: HttpRequest, network: Network) -> str:
 
 
 def _pending(request: HttpRequest, network: Network, name: bytes) -> HttpResponse:
-    """Show a pending transaction. Raises: Http404 if no upstream has it."""
+    """Show a pending transaction, or that there is none with this hash."""
     found = pending_transaction(request, network, name)
     if found is None:
-        raise Http404
+        reason = (
+            f"No block of {network.name} contains it, and it was not found among the "
+            "pending transactions."
+        )
+        return _not_found(request, network, "transaction", reason)
     context = {"network": network, "transaction": found, "state": State("pending")}
     return render(request, "explore/pending.html", context)
+
+
+def _not_found(
+    request: HttpRequest, network: Network, what: str, reason: str
+) -> HttpResponse:
+    """Say that a block or transaction was not found. reason: a sentence."""
+    context = {"network": network, "what": what, "reason": reason}
+    return render(
+        request, "explore/not_found.html", context, status=HTTPStatus.NOT_FOUND
+    )
 
 
 def _canonical_hash(network: Network, found: Block) -> str | None:

@@ -75,6 +75,8 @@ def test_a_block_shows_status_gas_value_and_selector(staff):
 def test_a_hash_that_is_not_there_is_not_found(staff, path):
     response = staff.get(f"/explore/hard/{path}/0x{'ab' * 32}")
     assert response.status_code == HTTPStatus.NOT_FOUND
+    what = {"block": "Block", "tx": "Transaction"}[path]
+    assert f"<h1>{what} not found</h1>" in response.content.decode()
 
 
 def test_a_transaction_is_found_in_the_block_that_is_named(staff):

@@ -71,8 +71,9 @@ def test_an_unused_address_has_a_page_too(one_network: User) -> None:
 
 def test_a_hash_in_no_block_may_be_pending(one_network: User, staff: Client) -> None:
     unknown = f"0x{'12' * 32}"
-    expected = f"/explore/hard/tx/{unknown}?searched="
-    assert searched(one_network, unknown) == expected
+    place = f"/explore/hard/tx/{unknown}"
+    assert searched(one_network, unknown) == place
+    assert b"Transaction not found" in see(one_network, place).content
     page = text(staff.get(f"/explore/search?q={unknown}"))
     for slug in ("hard", "other"):
         assert f'href="/explore/{slug}/tx/{unknown}"' in page
