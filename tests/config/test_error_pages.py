@@ -42,7 +42,7 @@ handler500 = error_pages.crashed
 PAGES = {
     "/nowhere": (HTTPStatus.NOT_FOUND, "Page not found"),
     "/docs/nowhere": (HTTPStatus.NOT_FOUND, "Page not found"),
-    "/refuse": (HTTPStatus.FORBIDDEN, "Not allowed"),
+    "/refuse": (HTTPStatus.FORBIDDEN, "No permission"),
     "/suspect": (HTTPStatus.BAD_REQUEST, "Bad request"),
     "/crash": (HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong"),
 }
