@@ -52,7 +52,7 @@ def mail_reset(email: str, ip: str | None) -> None:
     token = default_token_generator.make_token(user)
     link = mailed_url(reverse("password_reset_confirm", args=[name, token]))
     context = {"link": link, "ip": ip or ""}
-    send_text(email, "Set a new password", "account/mail/reset.txt", context)
+    send_text(email, "Choose a new password", "account/mail/reset.txt", context)
 
 
 def mail_invitation(issued: IssuedInvitation) -> None:
@@ -79,7 +79,8 @@ def mail_joined(membership: Membership) -> None:
         "members": mailed_url(reverse("dashboard:members")),
     }
     email = membership.account.email
-    send_text(email, "A new member", "account/mail/joined.txt", context)
+    subject = "A new member has joined your account"
+    send_text(email, subject, "account/mail/joined.txt", context)
 
 
 def mail_password_changed(user: User, ip: str | None) -> None:

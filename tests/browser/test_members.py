@@ -137,7 +137,7 @@ def test_owner_withdraws_and_sends_again(
     visitor = browser.new_page(base_url=live.base_url)
     visitor.goto(first)
     expect(visitor.get_by_role("heading", level=1)).to_have_text(
-        "This invitation has expired"
+        "This invitation is no longer valid"
     )
     page.get_by_role("button", name="Withdraw the invitation of").click()
     expect(page.get_by_role("heading", name="Invitations")).to_have_count(0)

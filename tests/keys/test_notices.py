@@ -491,7 +491,7 @@ def test_users_choose_their_mails(
     assert page.count(" checked") == len(NoticeKind)
     wanted = [NoticeKind.QUOTA, NoticeKind.TRACING]
     answer = browser.post("/account/", {"wanted": wanted}, follow=True)
-    assert "Saved." in answer.content.decode()
+    assert "Your choice of emails is saved." in answer.content.decode()
     assert answer.content.decode().count(" checked") == 2
     revoke_version(version=issued.version, reason="leaked", actor=staff)
     send_waiting()
