@@ -112,7 +112,7 @@ def test_declining_requires_a_reason_and_mails_it(
     decline_access(request=asked, answer="Only on <paid> plans.", actor=Actor(staff))
     assert not Entitlement.objects.exists()
     send_waiting()
-    assert "The request is declined." in mail.outbox[0].body
+    assert "Your request is declined." in mail.outbox[0].body
     assert "Only on <paid> plans." in mail.outbox[0].body
     event = KeyEvent.objects.latest("id")
     assert event.type == EventType.ACCESS_DECLINED

@@ -232,7 +232,7 @@ def test_what_staff_do_to_secrets_is_reported(issued: IssuedKey, staff: Actor) -
     body = mail.outbox[0].body
     assert rolled.version.hint in body
     assert issued.version.hint in body
-    assert "will be valid until" in body
+    assert "remains valid until" in body
     assert rolled.secret not in body
     revoke_version(version=rolled.version, reason="leaked on a forum", actor=staff)
     send_waiting()
