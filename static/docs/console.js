@@ -361,7 +361,7 @@ async function start() {
   const response = await fetch(form.dataset.document, { credentials: "omit" });
   if (!response.ok) throw new Error(`status ${response.status}`);
   api = await response.json();
-  if (!api.servers) throw new Error("no network is served yet");
+  if (!api.servers) throw new Error("no networks are available yet");
   fillPickers();
   const wanted = new URLSearchParams(location.search);
   choose(part("network"), wanted.get("network") ?? kept.network, api.servers[0].name);

@@ -45,7 +45,7 @@ def see(client: Client | None = None, path: str = "/") -> str:
 
 def test_empty_installation_says_that_nothing_is_served() -> None:
     page = see()
-    assert "No network is served yet." in page
+    assert "No networks are available yet." in page
     assert "Make a call" not in page and "Trace a transaction" not in page
     assert "live.js" not in page
 
