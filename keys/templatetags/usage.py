@@ -1,4 +1,4 @@
-"""Template tags that show usage in the admin."""
+"""Template tags that show usage and limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from django import template
 from django.template import Context
 from django.utils import timezone
 
-from keys.models import ApiKey
+from keys.agreements import terms_of
+from keys.models import ApiKey, Plan
+from keys.plans import Terms, effective_limits
 from keys.staff_facts import sums_of_today
 from keys.usage.daily import quota_of
 from keys.usage.panel import Chosen, UnknownChoice, panel
@@ -20,6 +22,15 @@ register = template.Library()
 def grouped(count: int) -> str:
     """Format a count with separated thousands."""
     return f"{count:,}"
+
+
+@register.filter
+def burst(plan: Plan) -> int | None:
+    """Return the burst of a plan, None without any. It can follow from the rate."""
+    if plan.burst is None and plan.credits_per_second is None:
+        return None
+    limits = effective_limits(Terms(), terms_of(plan))
+    return None if limits is None else limits.burst
 
 
 @register.inclusion_tag("usage/key.html", takes_context=True)

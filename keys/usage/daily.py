@@ -49,7 +49,7 @@ class Quota:
     def words(self) -> str:
         """The quota as text."""
         if self.limit is None:
-            return f"{self.spent:,} credits, not limited"
+            return f"{self.spent:,} credits, no daily quota"
         part = share(self.spent, self.limit)
         return f"{self.spent:,} of {self.limit:,} credits ({part})"
 

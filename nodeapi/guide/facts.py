@@ -33,7 +33,7 @@ def _of_requests() -> Iterator[Bound]:
     yield Bound("Calls in a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS")
     size = _bytes(conf.max_batch_response_bytes())
     yield Bound("Size of a batch's results", size, "MAX_BATCH_RESPONSE_BYTES")
-    yield Bound("Logs of a search in several blocks", f"{conf.max_logs()}", "MAX_LOGS")
+    yield Bound("Logs that a search in several blocks can return", f"{conf.max_logs()}", "MAX_LOGS")
     time = f"{conf.request_timeout():g} s"
     yield Bound("Timeout of a request", time, "REQUEST_TIMEOUT")
     what = "Requests with invalid keys per minute, from one IP address"

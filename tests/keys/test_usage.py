@@ -248,7 +248,7 @@ def test_without_a_plan_nothing_ends(api_key):
     spend(api_key, 12_000)
     quota = daily.quota_of(api_key)
     assert (quota.left, quota.is_over) == (None, False)
-    assert quota.words == "12,000 credits, not limited"
+    assert quota.words == "12,000 credits, no daily quota"
 
 
 def test_today_is_read_for_several_keys(api_key):

@@ -142,6 +142,7 @@ def test_plans_have_their_limits() -> None:
     )
     page = see()
     assert "Large" in page and "1,234" in page and "98,765" in page
+    assert ">2,468<" in page, "a burst of two seconds of the rate"
 
 
 def test_one_of_many_threads_computes() -> None:
