@@ -58,7 +58,7 @@ class AccessRequestView(ManagementView):
 
 
 class _DecisionView(ManagementView):
-    """Base class: decides a request and sends mail to the customer."""
+    """Base class: decides a request and sends an email to the customer."""
 
     needs = {"POST": GRANT}
 
@@ -82,7 +82,7 @@ class ApproveAccessView(_DecisionView):
 
     @extend_schema(request=ApprovalForm, responses=AccessRequestDocument)
     def post(self, request: Request, number: int) -> Response:
-        """Grant the requested access, or a part of it. The customer gets mail."""
+        """Grant the requested access, or a part of it. The customer gets an email."""
         return self.decide(request, number, ApprovalForm, approve_access)
 
 
@@ -91,8 +91,5 @@ class DeclineAccessView(_DecisionView):
 
     @extend_schema(request=DeclineForm, responses=AccessRequestDocument)
     def post(self, request: Request, number: int) -> Response:
-        """Decline a request, with a message for the customer.
-
-        The customer gets mail.
-        """
+        """Decline a request. The customer gets an email with the message."""
         return self.decide(request, number, DeclineForm, decline_access)

@@ -20,8 +20,8 @@ class EventsView(ManagementView):
         "key": whole("api_key", "Id of a key."),
         "customer": whole("api_key__owner", "Id of a customer."),
         "type": one_of("type", list(EventType.values), "Type of the event."),
-        "from": moment("at__gte", "Earliest time."),
-        "to": moment("at__lt", "Time before which the events occurred."),
+        "from": moment("at__gte", "Start of the time span."),
+        "to": moment("at__lt", "End of the time span, exclusive."),
         "after": whole(
             "pk__gt", "Id of an event. Returns later events, the oldest first."
         ),
@@ -31,8 +31,8 @@ class EventsView(ManagementView):
     def get(self, request: Request) -> Response:
         """List events, the newest first.
 
-        A program that follows the log asks for the events `after` the last number that
-        it has received. It receives each event exactly once. An event is withheld while
+        A program that follows the log requests the events `after` the last id that it
+        has received, and receives each event exactly once. An event is withheld while
         a change that began earlier is still being written.
         """
         wanted = read_filters(request, self.filters)

@@ -71,7 +71,7 @@ def one_of(look_up: str, choices: list[str], description: str) -> Filter:
 
     def read(text: str) -> str:
         if text not in choices:
-            raise ValueError(f"One of {', '.join(choices)}.")
+            raise ValueError(f"Must be one of {', '.join(choices)}.")
         return text
 
     return Filter(look_up, read, str, description, tuple(choices))
@@ -120,7 +120,7 @@ def read_moment(text: str) -> datetime:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None or found.year not in _YEARS:
-        raise ValueError("A date and time such as 2026-11-21T00:00:00Z.")
+        raise ValueError("Must be a date and time such as 2026-11-21T00:00:00Z.")
     return found
 
 
@@ -129,7 +129,7 @@ def read_number(text: str) -> int:
     digits = text.lstrip("0") or "0"
     is_number = text.isascii() and text.isdecimal()
     if not is_number or len(digits) > 19 or int(digits) > MAX_NUMBER:
-        raise ValueError("A number, such as an id.")
+        raise ValueError("Must be a number, such as an id.")
     return int(digits)
 
 
@@ -141,5 +141,5 @@ def _text(text: str) -> str:
 
 def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
-        raise ValueError("true or false.")
+        raise ValueError("Must be true or false.")
     return text == "true"

@@ -50,7 +50,9 @@ class _BySlug(serializers.SlugRelatedField[_M]):
     def to_internal_value(self, data: Any) -> _M:
         """Return the row. Raises: ValidationError if there is none."""
         if not (isinstance(data, str) and slug_re.match(data)):
-            raise serializers.ValidationError("This is not a slug.")
+            raise serializers.ValidationError(
+                "Must be a slug: letters, digits, hyphens and underscores."
+            )
         return super().to_internal_value(data)
 
 

@@ -30,12 +30,18 @@ class Problem(NamedTuple):
 
 
 PROBLEMS = [
-    Problem("malformed", 400, "Malformed request", "The body is not JSON."),
+    Problem("malformed", 400, "Malformed request", "The body is not valid JSON."),
     Problem(
-        "invalid", 400, "Invalid request", "A field is invalid. `errors` names it."
+        "invalid",
+        400,
+        "Invalid request",
+        "A field or parameter is invalid. The member errors names it, with the reason.",
     ),
     Problem(
-        "unauthenticated", 401, "No valid token", "The token is missing or invalid."
+        "unauthenticated",
+        401,
+        "No valid token",
+        "The token is missing, invalid, revoked or expired.",
     ),
     Problem(
         "forbidden",
@@ -44,7 +50,13 @@ PROBLEMS = [
         "The token lacks the scope, or its owner lacks the permission.",
     ),
     Problem("not_found", 404, "Not found", "The object does not exist."),
-    Problem("method_not_allowed", 405, "Method not allowed", "See `Allow`."),
+    Problem(
+        "method_not_allowed",
+        405,
+        "Method not allowed",
+        "The path does not support the HTTP method. The header Allow names those that "
+        "it supports.",
+    ),
     Problem(
         "not_acceptable",
         406,
@@ -57,19 +69,29 @@ PROBLEMS = [
         "Conflict",
         "The request is valid, but the state of the object does not allow it.",
     ),
-    Problem("unsupported_media_type", 415, "Unsupported media type", "Send JSON."),
+    Problem(
+        "unsupported_media_type",
+        415,
+        "Unsupported media type",
+        "The body is not JSON. Send it with Content-Type: application/json.",
+    ),
     Problem(
         "key_reused",
         422,
         "Idempotency key reused",
-        "The `Idempotency-Key` was used for another request.",
+        "The Idempotency-Key was used for another request. Use a new one.",
     ),
-    Problem("throttled", 429, "Too many requests", "See `Retry-After`."),
+    Problem(
+        "throttled",
+        429,
+        "Too many requests",
+        "The limit of requests is exceeded. Retry after the seconds in Retry-After.",
+    ),
     Problem(
         "too_costly",
         503,
         "Took too long",
-        "Request a shorter time span, or less detail.",
+        "The query was ended. Request a shorter time span, or less detail.",
     ),
 ]
 """All types of errors."""
@@ -89,14 +111,16 @@ class KeyReused(exceptions.APIException):
     """Raised when an idempotency key was already used with a different request."""
 
     status_code = 422
-    default_detail = "This Idempotency-Key was used for another request."
+    default_detail = "This Idempotency-Key was used for another request. Use a new one."
 
 
 class TooCostly(exceptions.APIException):
     """Raised when a database query exceeds its time limit."""
 
     status_code = 503
-    default_detail = "This takes too long: request a shorter time span, or less detail."
+    default_detail = (
+        "The query took too long. Request a shorter time span, or less detail."
+    )
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:

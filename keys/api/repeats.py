@@ -49,7 +49,9 @@ def repeatable(handler: _Handler) -> _Handler:
         if key is None:
             return handler(view, request, *args, **kwargs)
         if not _SHAPE.fullmatch(key):
-            raise ValidationError({HEADER: "1 to 255 visible ASCII characters."})
+            raise ValidationError(
+                {HEADER: "Must be 1 to 255 visible ASCII characters."}
+            )
         fingerprint = _fingerprint(request)
         with transaction.atomic():
             _sweep()

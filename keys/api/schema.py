@@ -16,7 +16,7 @@ from keys.api.filters import described
 from keys.api.views import ManagementView
 
 _REFUSED = {
-    "description": "Refused",
+    "description": "An error",
     "content": {
         "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
     },

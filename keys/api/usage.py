@@ -98,7 +98,9 @@ class CsvRenderer(BaseRenderer):
 def _groups(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if not set(names) <= set(GROUPS) or len(set(names)) < len(names):
-        raise ValueError(f"One or more of {', '.join(GROUPS)}, separated by commas.")
+        raise ValueError(
+            f"Must be one or more of {', '.join(GROUPS)}, separated by commas."
+        )
     return names
 
 
@@ -112,9 +114,16 @@ class UsageView(ManagementView):
         "from": moment("since", "Start. By default, one day before `to`."),
         "to": moment("until", "End, exclusive. By default, now."),
         "group_by": Filter(
-            "groups", _groups, str, f"{', '.join(GROUPS)}, separated by commas."
+            "groups",
+            _groups,
+            str,
+            f"One or more of {', '.join(GROUPS)}, separated by commas.",
         ),
-        "interval": one_of("interval", list(INTERVALS), "One total for each, in UTC."),
+        "interval": one_of(
+            "interval",
+            list(INTERVALS),
+            "Returns one total for each interval of this length, in UTC.",
+        ),
         "resolution": one_of(
             "resolution",
             list(RESOLUTIONS),
@@ -125,9 +134,15 @@ class UsageView(ManagementView):
         "network": words("network", "Slug of a network."),
         "method": words("method", "Name of a method."),
         "outcome": one_of("outcome", list(Outcome.values), "Outcome of the calls."),
-        "page_size": whole("size", f"{USUAL_PAGE}, or up to {MAX_PAGE}."),
-        "cursor": words("cursor", "The cursor in `next`."),
-        "format": one_of("format", ["json", "csv"], "Like `Accept`."),
+        "page_size": whole(
+            "size", f"Rows of a page: {USUAL_PAGE} by default, at most {MAX_PAGE}."
+        ),
+        "cursor": words(
+            "cursor", "Where the page begins. The URL in `next` contains it."
+        ),
+        "format": one_of(
+            "format", ["json", "csv"], "Format of the response, like `Accept`."
+        ),
     }
 
     @extend_schema(
@@ -173,9 +188,11 @@ def _question(wanted: dict[str, Any]) -> Question:
     until = wanted.pop("until", None) or timezone.now()
     since = wanted.pop("since", None) or until - USUAL_RANGE
     if not since < until:
-        raise ValidationError({"from": "It must be before `to`."})
+        raise ValidationError({"from": "Must be before `to`."})
     if until - since > MAX_RANGE:
-        raise ValidationError({"from": f"At most {MAX_RANGE.days} days before `to`."})
+        raise ValidationError(
+            {"from": f"Must be at most {MAX_RANGE.days} days before `to`."}
+        )
     groups = wanted.pop("groups", ())
     interval = wanted.pop("interval", "")
     cursor = wanted.pop("cursor", "")
@@ -200,11 +217,11 @@ def _span(since: datetime, until: datetime, interval: str, resolution: str) -> S
         return span_of(since, until, longest, now)
     span = RESOLUTIONS[resolution]
     if span > longest:
-        raise ValidationError({"resolution": "It must not be longer than `interval`."})
+        raise ValidationError({"resolution": "Must not be longer than `interval`."})
     if not is_kept(span, since, now):
         first = (now - KEEP[span]).isoformat(timespec="seconds")
         raise ValidationError(
-            {"resolution": f"Usage by the {resolution} is kept since {first}."}
+            {"resolution": f"Usage per {resolution} is only available since {first}."}
         )
     return span
 

@@ -54,7 +54,7 @@ class Permitted(BasePermission):
         token = request.auth
         if not isinstance(token, ApiToken):
             raise NotAuthenticated(
-                "The header Authorization: Bearer with a token is required."
+                "Send a token in the header Authorization: Bearer <token>."
             )
         assert isinstance(view, ManagementView)
         need = view.needs.get(request.method or "")
