@@ -66,7 +66,7 @@ def wallet_errors() -> Section:
     """Return the errors of the wallet for `/docs/errors`, sorted by code."""
     text = (
         "Dapps get these errors over the WebSocket of the wallet. Calls made with "
-        "wallet_invokeMethod, can also fail with the errors above."
+        "wallet_invokeMethod can also fail with the errors above."
     )
     found = sorted(
         CodedError(kind.code, kind.text, raised_when(kind), kind.remedy)

@@ -15,12 +15,12 @@ class Page(NamedTuple):
 PAGES = [
     Page("index", "Quickstart"),
     Page("authentication", "Authentication"),
-    Page("networks", "Networks, methods, tracers"),
-    Page("console", "Try-it console"),
+    Page("networks", "Networks and methods"),
+    Page("console", "Console"),
     Page("limits", "Limits and credits"),
     Page("errors", "Errors"),
-    Page("rotation", "Rotate a key"),
-    Page("wallet", "The wallet"),
+    Page("rotation", "Roll a key"),
+    Page("wallet", "Wallet API"),
     Page("management", "Management API"),
     Page("changelog", "Changelog"),
 ]

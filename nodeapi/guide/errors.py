@@ -71,7 +71,7 @@ EXECUTION_ERRORS = [
     ),
     CodedError(
         -32015,
-        "of the EVM",
+        "<error of the EVM>",
         "For a call in the result of eth_simulateV1 that fails during its execution.",
         "Correct the call. The other calls of the simulation have their own results.",
     ),
@@ -103,7 +103,7 @@ EXECUTION_ERRORS = [
         -38014,
         "insufficient funds for gas * price + value",
         "When the sender of a simulated call can't pay for it.",
-        "Override the balance of the sender, or turn validation off.",
+        "Override the balance of the sender, or set validation to false.",
     ),
     CodedError(
         -38015,

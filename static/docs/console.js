@@ -331,7 +331,7 @@ async function run() {
     part("state").textContent = "";
   } catch (error) {
     const stopped = error.name === "AbortError";
-    part("state").textContent = stopped ? "Stopped." : `No response: ${error.message}.`;
+    part("state").textContent = stopped ? "Stopped." : `No response: ${error.message}. Check your connection, and run the call again.`;
   } finally {
     running = undefined;
     part("run").textContent = "Run";
@@ -386,6 +386,6 @@ async function start() {
 }
 
 start().catch((error) => {
-  part("fault").textContent = `The console could not start: ${error.message}.`;
+  part("fault").textContent = `The console could not start: ${error.message}. Reload the page to try again.`;
   part("fault").hidden = false;
 });

@@ -28,7 +28,7 @@ async function call() {
     const cost = credits === null ? "" : `, ${credits} credit${credits === "1" ? "" : "s"}`;
     state.textContent = `${response.status}, ${Math.round(performance.now() - started)} ms${cost}`;
   } catch (error) {
-    state.textContent = `No response: ${error.message}.`;
+    state.textContent = `No response: ${error.message}. Check your connection, and run the call again.`;
   }
 }
 
