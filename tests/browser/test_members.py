@@ -62,7 +62,7 @@ def test_new_person_joins_works_and_is_removed(
 
     page.get_by_role("link", name="Keys").first.click()
     page.get_by_role("link", name="Indexer").click()
-    page.get_by_role("link", name="Activity").click()
+    page.get_by_role("link", name="History").click()
     newest = page.get_by_role("row").nth(1)
     expect(newest).to_contain_text("rolled")
     expect(newest).to_contain_text("dev@example.org developer")
