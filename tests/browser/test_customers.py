@@ -157,10 +157,12 @@ def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(
     page = context.new_page()
     page.goto("/dashboard/")
     page.get_by_role("link", name="Indexer").click()
-    page.get_by_role("link", name="Roll…").click()
+    page.get_by_role("link", name="Roll the key…").click()
     page.get_by_role("radio", name="in 1 hour").check()
     page.get_by_role("button", name="Roll the key").click()
-    expect(page.get_by_role("main")).to_contain_text(f"{old.version.hint} works until")
+    expect(page.get_by_role("main")).to_contain_text(
+        f"{old.version.hint} remains valid until"
+    )
     new = secret_on(page, live)
     for secret in (old.secret, new):
         assert ask(live, secret, "eth_chainId").status_code == 200

@@ -21,7 +21,7 @@ def invite(page: Page, email: str, role: str) -> None:
     """Send an invitation, as an owner in front of the dashboard."""
     page.goto("/dashboard/")
     page.get_by_role("link", name="Members").click()
-    page.get_by_role("link", name="Invite", exact=True).click()
+    page.get_by_role("link", name="Invite a member").click()
     page.get_by_label("Email address").fill(email)
     page.get_by_role("radio", name=re.compile(f"^{role}")).check()
     page.get_by_role("button", name="Send the invitation").click()
@@ -52,7 +52,7 @@ def test_new_person_joins_works_and_is_removed(
     expect(other.get_by_role("status")).to_contain_text("You have joined the account")
 
     other.get_by_role("link", name="Indexer").click()
-    other.get_by_role("link", name="Roll…").click()
+    other.get_by_role("link", name="Roll the key…").click()
     other.get_by_role("radio", name="immediately").check()
     other.get_by_role("button", name="Roll the key").click()
     secret = copied(other, "the key")
@@ -73,7 +73,7 @@ def test_new_person_joins_works_and_is_removed(
     expect(page.get_by_role("status")).to_contain_text("has the role viewer")
     other.get_by_role("link", name="I have saved it").click()
     other.get_by_role("link", name="Overview").click()
-    expect(other.get_by_role("link", name="Roll…")).to_have_count(0)
+    expect(other.get_by_role("link", name="Roll the key…")).to_have_count(0)
 
     page.get_by_role("link", name="Remove… dev@example.org").click()
     page.get_by_role("button", name="Remove").click()

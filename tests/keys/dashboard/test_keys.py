@@ -176,7 +176,7 @@ def test_roll_names_the_hour_and_the_old_secret_ends_then(customer: Customer) ->
     old = customer.issued.version
     old.refresh_from_db()
     assert timedelta(minutes=59) < old.expires_at - timezone.now() <= timedelta(hours=1)
-    assert f"works until {old.expires_at:%Y-%m-%d %H:%M} UTC" in text(shown)
+    assert f"remains valid until {old.expires_at:%Y-%m-%d %H:%M} UTC" in text(shown)
     assert secret != customer.issued.secret
     assert "no-store" in shown["Cache-Control"]
 

@@ -222,7 +222,7 @@ def test_last_owner_can_not_leave(customer: Customer) -> None:
     for method in (customer.client.get, customer.client.post):
         refused = method(f"{MEMBERS}/leave", follow=True)
         assert refused.redirect_chain[-1][0] == MEMBERS
-        assert "This is your own account" in text(refused)
+        assert "leave your own account" in text(refused)
     assert role_in(customer.user, customer.user) == Role.OWNER
     assert not MemberEvent.objects.exists()
     with pytest.raises(IntegrityError, match="member_of_another"), transaction.atomic():
@@ -297,9 +297,9 @@ def test_members_page_says_who_is_who(customer: Customer) -> None:
     page = text(client.get(MEMBERS))
     assert 'member@example.org <span class="quiet">you</span>' in page
     assert "Leave…" in page
-    for words in ("Invite</a>", "Remove…", "Change</button>"):
+    for words in ("Invite a member</a>", "Remove…", "Change role</button>"):
         assert words not in page
     owners = text(customer.client.get(MEMBERS))
-    for words in ("Invite</a>", "Remove…", "Change</button>"):
+    for words in ("Invite a member</a>", "Remove…", "Change role</button>"):
         assert words in owners
     assert Client().get(MEMBERS).status_code == 302

@@ -135,7 +135,7 @@ def test_role_changes_take_effect_with_the_next_request(customer: Customer) -> N
     refused = client.get(customer.path("roll"))
     assert refused.status_code == 403
     assert "You are a viewer" in text(refused)
-    assert "needs the role developer" in text(refused)
+    assert "requires the role developer" in text(refused)
 
 
 def test_viewers_are_offered_no_changes(customer: Customer) -> None:
@@ -147,7 +147,13 @@ def test_viewers_are_offered_no_changes(customer: Customer) -> None:
     assert customer.issued.version.hint in offered[""]
     for page in (*offered.values(), text(client.get("/dashboard/"))):
         main = page.partition("<main")[2]
-        for words in ("<button", "Roll…", "Revoke…", "Delete…", "Request access"):
+        for words in (
+            "<button",
+            "Roll the key…",
+            "Revoke…",
+            "Delete…",
+            "Request access",
+        ):
             assert words not in main
     assert "Create a key" not in text(client.get("/dashboard/"))
 
