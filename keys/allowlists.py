@@ -102,19 +102,17 @@ def normalise(kind: str, value: str) -> str:
     value = value.strip()
     if not (0 < len(value) <= MAX_LENGTH and value.isprintable()):
         raise ValueError(
-            f"An entry has 1 to {MAX_LENGTH} characters, all of them printable."
+            f"An entry must have 1 to {MAX_LENGTH} characters, all of them printable."
         )
     if kind == USER_AGENT:
         return value
-    fault, example, parse, correct = _FORMS[kind]
+    noun, advice, parse, correct = _FORMS[kind]
     try:
         return parse(value)
     except ValueError:
         suggestion = _first_valid(parse, correct(value))
-        hint = (
-            f". Did you mean {suggestion}?" if suggestion else f", such as {example}."
-        )
-        raise ValueError(f"{value!r} is not {fault}{hint}") from None
+        hint = f"Did you mean {suggestion}?" if suggestion else advice
+        raise ValueError(f"{value!r} is not {noun}. {hint}") from None
 
 
 def _first_valid(parse: Callable[[str], str], texts: Iterable[str]) -> str:
@@ -222,31 +220,31 @@ _FORMS: dict[
 ] = {
     ORIGIN: (
         "an origin",
-        "https://dapp.example, *.dapp.example or localhost:*",
+        "Enter an origin such as https://dapp.example, *.dapp.example or localhost:*.",
         lambda value: str(parse_origin(value)),
         corrections.origin_corrections,
     ),
     IP: (
         "an IP address or network",
-        "192.0.2.7 or 2001:db8::/32",
+        "Enter an address such as 192.0.2.7, or a network such as 2001:db8::/32.",
         lambda value: str(_network(value)),
         corrections.network_corrections,
     ),
     METHOD: (
         "a method",
-        "eth_getStorageAt",
+        "Enter the name of a method, such as eth_getStorageAt.",
         _parse_method,
         corrections.method_corrections,
     ),
     CONTRACT: (
         "an address",
-        "0x and 40 hexadecimal digits",
+        "Enter 0x and 40 hexadecimal digits.",
         _parse_contract,
         corrections.contract_corrections,
     ),
 }
-"""By kind: a noun for an entry, an example, a function that returns the stored form or
-raises ValueError, and a function that yields corrections."""
+"""By kind: a noun for an entry, a sentence that says what to enter, a function that
+returns the stored form or raises ValueError, and a function that yields corrections."""
 
 
 @lru_cache(maxsize=1024)

@@ -30,7 +30,8 @@ _WORDS = {
     ),
     AllowlistKind.USER_AGENT: (
         "User agents",
-        "A part of the User-Agent header. Case is ignored. One per line.",
+        "The User-Agent header has to contain one of these texts. Case is ignored. One per "
+        "line.",
     ),
     AllowlistKind.IP: (
         "IP addresses",
@@ -39,7 +40,8 @@ _WORDS = {
     AllowlistKind.METHOD: ("Methods", "The JSON-RPC methods that can be called."),
     AllowlistKind.CONTRACT: (
         "Contract addresses",
-        "Checked in calls with an address among their parameters. One per line.",
+        "Contracts that can be read and called, and whose logs and traces can be searched. "
+        "Calls with another address among their parameters are rejected. One per line.",
     ),
 }
 

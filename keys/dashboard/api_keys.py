@@ -87,7 +87,7 @@ class TypedForm(forms.Form):
         """Return the word. Raises: ValidationError if it is not the expected one."""
         typed = str(self.cleaned_data["typed"])
         if typed != self.word:
-            raise ValidationError(f"This is not {self.word}.")
+            raise ValidationError(f"This is not {self.word}. Type it exactly as shown.")
         return typed
 
 
@@ -156,7 +156,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
     form = NameForm(request.POST)
     if form.is_valid():
         update_key(api_key=key, name=form.cleaned_data["name"], actor=actor_of(request))
-        messages.success(request, "Renamed.")
+        messages.success(request, "The key is renamed.")
     else:
         messages.error(request, f"Name: {' '.join(map(str, form.errors['name']))}")
     return redirect("dashboard:key", pk)
@@ -167,7 +167,9 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 def disable(request: HttpRequest, pk: int) -> HttpResponse:
     """Disable a key until it is enabled again."""
     disable_key(api_key=own_key(request, pk), actor=actor_of(request))
-    messages.success(request, "Disabled. Calls with this key are rejected from now on.")
+    messages.success(
+        request, "The key is disabled. Calls with it are rejected from now on."
+    )
     return redirect("dashboard:key", pk)
 
 
@@ -180,7 +182,7 @@ def enable(request: HttpRequest, pk: int) -> HttpResponse:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, "Enabled.")
+        messages.success(request, "The key is enabled.")
     return redirect("dashboard:key", pk)
 
 

@@ -69,7 +69,7 @@ class AccessForm(forms.Form):
         label="What do you need tracing for?",
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Support decides on the request and answers by email.",
+        help_text="Support decides on the request. You get an email with the decision.",
     )
 
     def __init__(self, network: Network, *args: Any, **kwargs: Any) -> None:
@@ -115,7 +115,7 @@ def ask(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
             form.add_error(None, error.messages)
         else:
             messages.success(
-                request, "Request sent. You will get an email with the decision."
+                request, "The request is sent. You will get an email with the decision."
             )
             return redirect("dashboard:tracing", pk)
     context = {"key": key, "offer": offer, "form": form}
@@ -133,7 +133,7 @@ def withdraw(request: HttpRequest, pk: int, request_pk: int) -> HttpResponse:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, "Withdrawn.")
+        messages.success(request, "The request is withdrawn.")
     return redirect("dashboard:tracing", pk)
 
 

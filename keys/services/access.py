@@ -42,14 +42,16 @@ def request_access(
     wanted = list(dict.fromkeys(tracers))
     lacking = [tracer for tracer in wanted if tracer not in network.tracers]
     if lacking or not network.tracers:
-        raise ValidationError(
-            f"{network} does not offer {', '.join(lacking) or 'any'}."
-        )
+        offer = f"does not offer {', '.join(lacking)}" if lacking else "has no tracers"
+        raise ValidationError(f"{network} {offer}.")
     since = timezone.now() - timedelta(days=1)
     if api_key.access_requests.filter(requested_at__gt=since).count() >= (
         MAX_REQUESTS_A_DAY
     ):
-        raise ValidationError("The limit of requests per day is reached.")
+        raise ValidationError(
+            f"You can send {MAX_REQUESTS_A_DAY} requests for a key in 24 hours. Try "
+            "again later."
+        )
     request = AccessRequest(
         api_key=api_key,
         network=network,

@@ -74,7 +74,8 @@ def invite(
     account.invitations.filter(email=email).delete()
     if account.members.count() + account.invitations.count() >= MAX_MEMBERS:
         raise ValidationError(
-            f"An account has at most {MAX_MEMBERS} members and invitations."
+            f"An account has at most {MAX_MEMBERS} members and invitations. Remove a "
+            "member, or withdraw an invitation."
         )
     token = secrets.token_urlsafe(32)
     invitation = Invitation(
@@ -139,7 +140,7 @@ def accept_invitation(*, token: str, user: User, actor: Actor) -> Membership:
         raise ValidationError("You are a member of this account already.")
     if user.memberships.count() >= MAX_ACCOUNTS:
         raise ValidationError(
-            f"You can be a member of {MAX_ACCOUNTS} accounts. Leave one first."
+            f"You can be a member of at most {MAX_ACCOUNTS} accounts. Leave one first."
         )
     role = Role(invitation.role)
     invitation.delete()
@@ -197,9 +198,7 @@ def leave_account(*, account: User, user: User, actor: Actor) -> None:
         owner, and if they are not a member.
     """
     if account.pk == user.pk:
-        raise ValidationError(
-            "This is your own account, and you are always an owner of it."
-        )
+        raise ValidationError("You can't leave your own account.")
     User.objects.select_for_update(no_key=True).get(pk=account.pk)
     found = Membership.objects.select_related("account", "member")
     membership = found.filter(account=account, member=user).first()

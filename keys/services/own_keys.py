@@ -39,9 +39,12 @@ def create_own_key(
     # Of two at once the later one counts the other's.
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not may_create_key(owner):
+        most = conf.keys_per_customer()
         raise ValidationError(
-            f"You can create {conf.keys_per_customer()} keys. Delete one first, or ask "
-            "support for more."
+            f"You can create at most {most} keys. Delete one first, or ask support for "
+            "more."
+            if most
+            else "Only support can create keys. Ask them for one."
         )
     return create_key(
         owner=owner,
@@ -62,7 +65,7 @@ def create_first_key(*, owner: User, name: str, actor: Actor) -> IssuedKey:
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if ApiKey.objects.kept().filter(owner=owner).exists():
         raise ValidationError(
-            "There is a key already. Its secret was shown once: roll the key to get "
+            "The account has a key already. Its secret was shown once: roll the key to get "
             "a new one."
         )
     key = create_own_key(owner=owner, name=name, networks=[], actor=actor)

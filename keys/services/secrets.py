@@ -114,7 +114,9 @@ def roll_key(
         exceed MAX_LIVE_VERSIONS during the overlap.
     """
     if overlap not in OVERLAPS:
-        raise ValidationError("This overlap is not available.")
+        raise ValidationError(
+            f"Choose one of these overlaps: {', '.join(OVERLAP_WORDS)}."
+        )
     api_key = lock(api_key)
     if not api_key.versions.exists():
         raise ValidationError("This key has no secret yet. Reveal it first.")

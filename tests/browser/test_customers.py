@@ -117,7 +117,7 @@ def test_request_is_approved_and_the_trace_works(
         page.get_by_role("checkbox", name=name).uncheck()
     page.get_by_label("What do you need tracing for?").fill("To look into reverts")
     page.get_by_role("button", name="Send the request").click()
-    expect(page.get_by_role("status").first).to_contain_text("Request sent")
+    expect(page.get_by_role("status").first).to_contain_text("The request is sent")
 
     staff = browser.new_context(base_url=live.base_url)
     sign_in(staff, live, boss)

@@ -165,7 +165,7 @@ def test_number_of_requests_a_day_is_limited(api_key: ApiKey, alpha: Network) ->
     wish: dict[str, Any] = {"api_key": api_key, "network": alpha, "reason": "x"}
     for _ in range(MAX_REQUESTS_A_DAY):
         withdraw_request(request=request_access(**wish))
-    with pytest.raises(ValidationError, match="limit of requests per day"):
+    with pytest.raises(ValidationError, match="requests for a key in 24 hours"):
         request_access(**wish)
     AccessRequest.objects.update(requested_at=timezone.now() - timedelta(days=1))
     assert request_access(**wish).status == AccessStatus.PENDING

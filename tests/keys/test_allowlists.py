@@ -154,7 +154,7 @@ def test_kinds_are_joined_and_empty_ones_allow_everything() -> None:
     ],
 )
 def test_entry_that_makes_no_sense_is_refused(kind: str, value: str) -> None:
-    with pytest.raises(ValueError, match=r"is not an? |An entry has"):
+    with pytest.raises(ValueError, match=r"is not an? |An entry must have"):
         normalise(kind, value)
 
 
@@ -190,8 +190,8 @@ def test_malformed_entry_is_rejected_with_a_suggestion(
 def test_entry_without_a_likely_correction_is_rejected_with_an_example() -> None:
     for kind, value, example in (
         (ORIGIN, "*", "such as https://dapp.example,"),
-        (IP, "300.1.1.1", "such as 192.0.2.7 or"),
-        (CONTRACT, "0x12", "such as 0x and 40 hexadecimal digits."),
+        (IP, "300.1.1.1", "such as 192.0.2.7, or"),
+        (CONTRACT, "0x12", "Enter 0x and 40 hexadecimal digits."),
     ):
         with pytest.raises(ValueError, match=example):
             normalise(kind, value)

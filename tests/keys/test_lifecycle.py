@@ -116,7 +116,7 @@ def test_key_has_three_live_secrets_at_most(issued: IssuedKey) -> None:
 def test_overlap_that_is_not_offered_and_key_without_secret_are_not_rolled(
     owner: User, issued: IssuedKey
 ) -> None:
-    with pytest.raises(ValidationError, match="overlap is not available"):
+    with pytest.raises(ValidationError, match="Choose one of these overlaps"):
         roll_key(api_key=issued.api_key, overlap=timedelta(days=365))
     with pytest.raises(ValidationError, match="Reveal it first"):
         roll_key(api_key=create_key(owner=owner))

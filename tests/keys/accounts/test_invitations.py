@@ -317,7 +317,7 @@ def test_members_and_invitations_are_limited(
     monkeypatch.setattr("keys.services.members.MAX_ACCOUNTS", 0)
     two = User.objects.create_user("two@example.org")
     refused = logged_in(two).post(link_in(the_mail()))
-    assert "You can be a member of 0 accounts" in page(refused)
+    assert "You can be a member of at most 0 accounts" in page(refused)
     assert Invitation.objects.count() == 2
 
 

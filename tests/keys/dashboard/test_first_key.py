@@ -33,7 +33,7 @@ def test_key_is_revealed_in_the_response_alone(client: Client) -> None:
 def test_page_that_is_reloaded_creates_no_other_key(client: Client) -> None:
     client.post("/dashboard/keys/first")
     again = client.post("/dashboard/keys/first", follow=True)
-    assert "There is a key already." in again.content.decode()
+    assert "The account has a key already." in again.content.decode()
     assert ApiKey.objects.get().versions.count() == 1
 
 

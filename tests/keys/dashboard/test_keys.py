@@ -105,7 +105,7 @@ def test_customer_makes_so_many_keys_and_no_more(customer: Customer, settings) -
     for _ in range(2):  # beside the key that staff have issued
         assert customer.client.post("/dashboard/keys/new", form).status_code == 302
     refused = customer.client.post("/dashboard/keys/new", form)
-    assert "You can create 2 keys" in text(refused)
+    assert "You can create at most 2 keys" in text(refused)
     assert "Create a key" not in text(customer.client.get(KEYS))
     customer.post("delete", typed="First")
     assert "Create a key" not in text(customer.client.get(KEYS))
@@ -223,7 +223,7 @@ def test_key_is_deleted_when_its_name_is_typed(customer: Customer) -> None:
 
 def test_owner_enables_a_key_that_they_disabled(customer: Customer) -> None:
     customer.post("disable")
-    assert "until you enable it" in customer.page()
+    assert "until it is enabled again" in customer.page()
     customer.post("enable")
     assert "Disable" in customer.page()
     assert customer.events()[-2:] == ["key.disabled", "key.enabled"]

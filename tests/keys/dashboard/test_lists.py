@@ -86,7 +86,11 @@ def test_list_that_was_not_changed_is_not_written(customer: Customer) -> None:
 @pytest.mark.parametrize(
     ("kind", "entries", "fault"),
     [
-        ("origin", "*", "'*' is not an origin, such as https://dapp.example"),
+        (
+            "origin",
+            "*",
+            "'*' is not an origin. Enter an origin such as https://dapp.example",
+        ),
         ("origin", "https://a.example/x", "Did you mean https://a.example?"),
         ("ip", "300.1.1.1", "'300.1.1.1' is not an IP address or network"),
         ("method", "eth", "'eth' is not a method"),
