@@ -168,11 +168,11 @@ def bars(name: str, title: str, window: Window, series: Sequence[Series]) -> Plo
         Entry(one.css, one.label, f"{sum(heights):,.0f}")
         for one, heights in zip(series, values, strict=True)
     ]
-    peak = f"the highest bar {words.short(max(sums))}"
+    peak = f"highest bar {words.short(max(sums))}"
     return _plot(
         name=name,
         title=title,
-        summary=f"{_stretch(window)}; in all {total:,.0f}, {peak}.",
+        summary=f"{_stretch(window)}; total {total:,.0f}, {peak}.",
         window=window,
         series=series,
         shapes=shapes,
@@ -201,7 +201,7 @@ def lines(
         Entry(one.css, one.label, figure)
         for one, figure in zip(series, figures, strict=True)
     ]
-    peak = f"the longest {words.duration(max(known, default=None))}"
+    peak = f"longest {words.duration(max(known, default=None))}"
     shapes = [Shape(one.css, _line(scale, one.values)) for one in series]
     columns = [
         list(column) for column in zip(*(one.values for one in series), strict=True)

@@ -136,13 +136,13 @@ def _facts(found: Usage) -> list[Fact]:
         Fact(
             "Error rate",
             words.share(total.failed, total.calls),
-            f"{total.failed:,} calls",
+            f"{total.failed:,} failed calls",
         ),
         *(
-            Fact(f"p{share * 100:.0f}", words.duration(found.latency(share)))
+            Fact(f"p{share * 100:.0f} latency", words.duration(found.latency(share)))
             for share in _SHARES
         ),
-        Fact("Sent", words.size(total.bytes_out)),
+        Fact("Data returned", words.size(total.bytes_out)),
     ]
 
 

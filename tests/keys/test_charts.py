@@ -148,7 +148,7 @@ def test_table_has_the_figures_of_the_bars():
     assert plot.table[0].title == "2026-11-21 11:00–12:00 UTC\nok: 1,200"
     assert plot.table[1].title.endswith("nothing")
     assert plot.legend[0].figure == "1,200"
-    assert "in all 1,200" in plot.summary
+    assert "total 1,200" in plot.summary
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=60))
