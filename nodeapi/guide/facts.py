@@ -142,7 +142,12 @@ def _changes(section: str) -> Changes:
     """Parse a section of CHANGELOG.md: its kind, and a list, perhaps in groups."""
     kind, _, rest = section.partition("\n")
     entries = re.findall(r"^- (.*(?:\n  .*)*)", rest, re.MULTILINE)
-    links = re.compile(r"\[([^\]]+)\]\([^)]+\)")
-    return Changes(
-        kind, [links.sub(r"\1", " ".join(e.split())).split("`") for e in entries]
-    )
+    return Changes(kind, [_plain(" ".join(entry.split())) for entry in entries])
+
+
+def _plain(entry: str) -> list[str]:
+    """Return the pieces of an entry, without links, and with names in quotation marks."""
+    linkless = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", entry)
+    pieces = linkless.split("`")
+    pieces[::2] = [re.sub(r"\*(\w[^*]*)\*", r"“\1”", words) for words in pieces[::2]]
+    return pieces

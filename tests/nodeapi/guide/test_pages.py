@@ -63,6 +63,12 @@ def test_changelog_shows_code_as_code() -> None:
     assert "`" not in text
 
 
+def test_changelog_shows_names_in_quotation_marks() -> None:
+    text = page("changelog")
+    assert "“Roll a key”" in text
+    assert "*Roll a key*" not in text
+
+
 def test_changelog_shows_every_entry_under_its_version_and_kind() -> None:
     text = page("changelog")
     source = (django_settings.BASE_DIR / "CHANGELOG.md").read_text()
