@@ -44,7 +44,7 @@ class NameForm(forms.Form):
 
     name = forms.CharField(
         max_length=100,
-        help_text="For example, the program that uses the key.",
+        help_text="Such as the name of the program that uses the key.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 

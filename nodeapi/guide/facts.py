@@ -32,8 +32,13 @@ def _of_requests() -> Iterator[Bound]:
     )
     yield Bound("Calls in a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS")
     size = _bytes(conf.max_batch_response_bytes())
-    yield Bound("Size of a batch's results", size, "MAX_BATCH_RESPONSE_BYTES")
-    yield Bound("Logs that a search in several blocks can return", f"{conf.max_logs()}", "MAX_LOGS")
+    what = "Size of a batch's results, beyond which its other calls are rejected"
+    yield Bound(what, size, "MAX_BATCH_RESPONSE_BYTES")
+    yield Bound(
+        "Logs that a search in several blocks can return",
+        f"{conf.max_logs()}",
+        "MAX_LOGS",
+    )
     time = f"{conf.request_timeout():g} s"
     yield Bound("Timeout of a request", time, "REQUEST_TIMEOUT")
     what = "Requests with invalid keys per minute, from one IP address"
@@ -61,9 +66,8 @@ def _of_traces() -> Iterator[Bound]:
     yield Bound(what, f"{limits.per_key}", "TRACE_CONCURRENCY")
     yield Bound("Size of a trace", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES")
     size = _bytes(conf.record_limit_bytes())
-    yield Bound(
-        "Call data of one transaction in its trace record", size, "RECORD_LIMIT_BYTES"
-    )
+    what = "Call data of a transaction, beyond which it has no traces"
+    yield Bound(what, size, "RECORD_LIMIT_BYTES")
 
 
 def _bytes(size: int) -> str:
