@@ -67,7 +67,13 @@ class Network(models.Model):
 
     slug = models.SlugField(
         unique=True,
-        validators=[RegexValidator(r"^[a-z0-9][a-z0-9-]*\Z", "lower case, digits, -")],
+        validators=[
+            RegexValidator(
+                r"^[a-z0-9][a-z0-9-]*\Z",
+                "Use lower-case letters, digits and hyphens, without a hyphen at the "
+                "beginning.",
+            )
+        ],
         help_text="Part of the endpoint URL: /SLUG/v3/API_KEY.",
     )
     name = NameField(max_length=100, help_text="Name of the network on pages.")
@@ -77,8 +83,8 @@ class Network(models.Model):
         default=NetworkState.PREPARING,
         db_default=NetworkState.VISIBLE,
         editable=False,
-        help_text="preparing: becomes visible with its first imported block, or when "
-        "its follower has reached its upstreams.",
+        help_text="A preparing network becomes visible to customers with its first "
+        "imported block, or when its follower has connected to its upstreams.",
     )
     chain_id = models.PositiveBigIntegerField(help_text="EIP-155 chain id.")
     genesis = models.JSONField(
@@ -90,41 +96,44 @@ class Network(models.Model):
         models.CharField(max_length=32, choices=Tracer.choices),
         default=all_tracers,
         blank=True,
-        help_text="Tracers offered to customers who may trace.",
+        help_text="Tracers that keys with an entitlement for tracing can use on this "
+        "network.",
     )
     emit_total_difficulty = models.BooleanField(
         default=True,
-        help_text="Whether block objects carry totalDifficulty; geth dropped it "
-        "in 1.14.12, many clients still read it.",
+        help_text="Whether block objects contain totalDifficulty. geth removed it in "
+        "version 1.14.12, but many clients still read it.",
     )
     agree = models.PositiveSmallIntegerField(
         default=1,
         db_default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_UPSTREAMS)],
-        help_text="Number of upstreams that have to agree on the head and the "
-        "finalized block. 1: one upstream is enough.",
+        help_text="Number of upstreams that have to report a head or finalized block "
+        "before the follower accepts it.",
     )
     keep_side_blocks = models.PositiveIntegerField(
         null=True,
         blank=True,
         help_text="Side blocks are deleted when they are this many blocks below the "
-        "finalized block. Empty: they are kept for ever.",
+        "finalized block. Empty: they are never deleted.",
     )
     keep_proofs = models.PositiveIntegerField(
         null=True,
         blank=True,
         default=0,
         db_default=0,
-        help_text="Number of blocks below the head whose trie nodes are kept, so that "
-        "their state is proven at once. 0: none, proofs of older states are computed. "
-        "Empty: all blocks from now on.",
+        help_text="Number of blocks below the head for which trie nodes are kept, so "
+        "that eth_getProof only has to read them. 0: none are kept, and proofs at older "
+        "blocks are computed for each request. Empty: they are kept for all blocks from "
+        "now on.",
     )
     public_explorer = models.BooleanField(
         "public explorer",
         default=False,
         db_default=False,
-        help_text="Whether anyone sees blocks, transactions and addresses under "
-        "/explore/. Calls and state changes always need a key that may trace.",
+        help_text="Whether blocks, transactions and addresses under /explore/ are shown "
+        "to everyone. Calls and state changes are only shown to customers with an "
+        "entitlement for tracing, and to staff.",
     )
     head_number = models.BigIntegerField(
         null=True, editable=False, help_text="Number of the newest canonical block."
@@ -180,7 +189,7 @@ class NetworkDeletion(models.Model):
         max_length=254,
         blank=True,
         editable=False,
-        help_text="The email address of the user. Empty: the command line.",
+        help_text="Email address of the user. Empty: the command line.",
     )
     requested_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(
@@ -211,9 +220,12 @@ class HostName(models.Model):
         unique=True,
         validators=[
             RegexValidator(
-                r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z", "a lower-case host, without port"
+                r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z",
+                "Enter a host name in lower case, without scheme and port, such as "
+                "mainnet.example.org.",
             )
         ],
+        help_text="The network answers requests to /v3/API_KEY on this host.",
     )
 
     class Meta:
@@ -238,8 +250,8 @@ class Upstream(models.Model):
         "URL",
         max_length=500,
         validators=[validate_upstream_url],
-        help_text="JSON-RPC address: http, https, ws or wss. It may contain a secret; "
-        "only staff who edit it see it.",
+        help_text="JSON-RPC URL with the scheme http, https, ws or wss. It may contain "
+        "a secret, so it is only shown to staff who may change it.",
     )
     headers = models.JSONField(
         default=dict,

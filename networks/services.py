@@ -226,7 +226,8 @@ def check_agreement(agree: int, enabled: int) -> None:
     if 0 < enabled < agree:
         raise ValidationError(
             f"{agree} upstreams have to agree, but only {enabled} "
-            f"{'is' if enabled == 1 else 'are'} enabled."
+            f"{'is' if enabled == 1 else 'are'} enabled. Enable more of them, or lower "
+            "the agreement."
         )
 
 
@@ -244,7 +245,10 @@ def _enable_upstreams(network: Network, enabled: Mapping[int, bool]) -> None:
     known = {upstream.pk: upstream for upstream in _locked_upstreams(network)}
     for number, is_enabled in enabled.items():
         if number not in known:
-            raise ValidationError(f"{network.slug} has no upstream {number}.")
+            raise ValidationError(
+                f"{network.slug} has no upstream {number}. network_status lists the "
+                "upstreams with their numbers."
+            )
         known[number].is_enabled = is_enabled
         known[number].save(update_fields=["is_enabled"])
 

@@ -41,8 +41,9 @@ class UpstreamForm(_UpstreamForm):
     headers = HeadersField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
-        help_text="One header per line, such as Authorization: Bearer …. Stored values "
-        f"are shown as {HIDDEN}; a line that stays like this keeps its value.",
+        help_text="HTTP headers of each request, one per line, such as Authorization: "
+        f"Bearer …. Stored values are shown as {HIDDEN}. Leave a line unchanged to keep "
+        "its value.",
     )
 
     class Meta:
@@ -70,7 +71,9 @@ class UpstreamForm(_UpstreamForm):
         for name, value in headers.items():
             if value == HIDDEN:
                 if name not in self._stored:
-                    raise ValidationError(f"The header {name} has no stored value.")
+                    raise ValidationError(
+                        f"The header {name} is new. Enter its value in place of {HIDDEN}."
+                    )
                 headers[name] = self._stored[name]
         validate_headers(headers)
         return headers

@@ -47,7 +47,7 @@ def validate_upstream_url(value: str) -> None:
     except ValueError:
         raise _bad_url("its host or port is malformed") from None
     if not _VISIBLE.fullmatch(value):
-        raise _bad_url("it has a blank or a character that is not ASCII")
+        raise _bad_url("it has a space or a character that is not ASCII")
     if parts.scheme not in URL_SCHEMES or not value.startswith(f"{parts.scheme}://"):
         raise _bad_url("it has to begin with http://, https://, ws:// or wss://")
     if not _HOST.fullmatch(host) or port == 0:
@@ -67,7 +67,7 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
             raise ValidationError(
-                f"Header {number} has no colon: NAME: VALUE is expected."
+                f"Header {number} has no colon. Write it as NAME: VALUE."
             )
         if name in headers:
             raise ValidationError(f"The header {name} occurs twice.")
@@ -87,15 +87,18 @@ def validate_headers(value: Any) -> None:
     seen = set()
     for name, content in value.items():
         if not _HEADER_NAME.fullmatch(name) or len(name) > MAX_HEADER_NAME:
-            raise ValidationError("A header has an invalid name.")
+            raise ValidationError(
+                "A header has an invalid name. Use letters, digits and hyphens, at most "
+                f"{MAX_HEADER_NAME} characters."
+            )
         if name.lower() in OWN_HEADERS:
-            raise ValidationError(f"The header {name} is set automatically.")
+            raise ValidationError(f"The header {name} is set automatically. Remove it.")
         if name.lower() in seen:
             raise ValidationError(f"The header {name} occurs twice.")
         seen.add(name.lower())
         if not isinstance(content, str) or not _HEADER_VALUE.fullmatch(content):
             raise ValidationError(
-                f"The value of the header {name} is not visible ASCII text."
+                f"The value of the header {name} has to be visible ASCII text."
             )
         if len(content) > MAX_HEADER_VALUE:
             raise ValidationError(

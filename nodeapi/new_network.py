@@ -82,7 +82,7 @@ def parse_genesis(text: bytes | str) -> dict[str, Any]:
     orjson.loads(text)
     genesis = json.loads(text)
     if not isinstance(genesis, dict):
-        raise ValueError("a genesis.json has to be a JSON object")
+        raise ValueError("a genesis.json must be a JSON object")
     return genesis
 
 
@@ -126,7 +126,9 @@ def check_values(addition: Addition) -> None:
     Raises: ValidationError.
     """
     if Network.objects.filter(slug=addition.slug).exists():
-        raise ValidationError(f"The slug {addition.slug} is in use.")
+        raise ValidationError(
+            f"The slug {addition.slug} is in use. Choose another one."
+        )
     network = Network(slug=addition.slug, name=addition.name, agree=addition.agree)
     network.clean_fields(exclude=["chain_id", "genesis", "genesis_hash"])
     network.clean()
@@ -142,8 +144,8 @@ def _require_hash(addition: Addition, block_0: Header) -> None:
     expected = addition.genesis_hash
     if expected and block_0.hash != expected:
         raise NotAdded(
-            f"block 0 of the genesis is 0x{block_0.hash.hex()}, that of the network is "
-            f"0x{expected.hex()}"
+            f"block 0 of the genesis has the hash 0x{block_0.hash.hex()}, but block 0 of "
+            f"the network has the hash 0x{expected.hex()}"
         )
 
 

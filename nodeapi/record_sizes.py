@@ -31,9 +31,9 @@ class RecordSizes:
         if not self.transactions:
             return "no transactions yet"
         return (
-            f"{self.total / self.transactions:,.0f} bytes a transaction, "
-            f"{self.total / self.blocks:,.0f} a block "
-            f"(of the newest {self.blocks} blocks)"
+            f"{self.total / self.transactions:,.0f} bytes per transaction, "
+            f"{self.total / self.blocks:,.0f} bytes per block "
+            f"(newest {self.blocks} blocks)"
         )
 
 

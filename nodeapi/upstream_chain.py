@@ -21,14 +21,17 @@ async def require_chain(
     """
     found = _quantity(await client.call("eth_chainId"))
     if found != chain_id:
-        raise WrongChain(f"has the chain id {found}, the genesis {chain_id}")
+        raise WrongChain(
+            f"has the chain id {found}, but the genesis has the chain id {chain_id}"
+        )
     block = await client.call("eth_getBlockByNumber", "0x0", False)
     if block is None:
         raise WrongChain("has no block 0")
     found_hash = _hash(block)
     if found_hash != genesis_hash:
         raise WrongChain(
-            f"has the block 0 0x{found_hash.hex()}, the genesis 0x{genesis_hash.hex()}"
+            f"has another block 0: its hash is 0x{found_hash.hex()}, but that of the "
+            f"genesis is 0x{genesis_hash.hex()}"
         )
 
 

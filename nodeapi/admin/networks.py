@@ -52,7 +52,7 @@ class DeletionForm(ConfirmForm):
         """Return the slug. Raises: ValidationError for another text."""
         typed: str = self.cleaned_data["typed"]
         if typed != self._slug:
-            raise ValidationError("This is not the slug of the network.")
+            raise ValidationError(f"This is not the slug {self._slug}.")
         return typed
 
 
@@ -175,7 +175,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         found = list(queryset[:2])
         if len(found) == 1:
             return found[0]
-        self.message_user(request, "Select one network.", messages.ERROR)
+        self.message_user(request, "Select exactly one network.", messages.ERROR)
         return None
 
     def _ask(
@@ -200,7 +200,7 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         }
         return TemplateResponse(request, "admin/networks/network/state.html", context)
 
-    @admin.display(description="records of transactions")
+    @admin.display(description="size of the trace records")
     def records(self, network: Network) -> str:
         return str(newest_record_sizes(network))
 

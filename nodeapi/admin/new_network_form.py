@@ -29,7 +29,9 @@ class NewNetworkForm(forms.Form):
     name = forms.CharField(max_length=100, validators=[validate_name])
     public = forms.ChoiceField(label="Built-in network", required=False)
     genesis = forms.FileField(
-        label="genesis.json", required=False, help_text="geth's, at most 1 MB."
+        label="genesis.json",
+        required=False,
+        help_text="A genesis file in geth's format, at most 1 MB.",
     )
     upstreams = forms.CharField(
         label="URLs of upstreams",
@@ -38,7 +40,7 @@ class NewNetworkForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text="One per line: http, https, ws or wss.",
+        help_text="One per line, with the scheme http, https, ws or wss.",
     )
     headers = HeadersField(
         required=False,
@@ -46,17 +48,21 @@ class NewNetworkForm(forms.Form):
         widget=forms.Textarea(
             attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}
         ),
-        help_text="Sent with each request to these upstreams. One per line, such as "
-        "Authorization: Bearer ….",
+        help_text="HTTP headers of each request to these upstreams, one per line, such "
+        "as Authorization: Bearer ….",
     )
     agree = forms.IntegerField(
-        label="Upstreams that have to agree on the head", initial=1, required=False
+        label="Agreement",
+        initial=1,
+        required=False,
+        help_text=Network._meta.get_field("agree").help_text,
     )
     host_names = forms.CharField(
         required=False,
         max_length=10_000,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
-        help_text="One per line. /v3 on these hosts serves this network.",
+        help_text="One per line. The network answers requests to /v3/API_KEY on these "
+        "hosts.",
     )
     may_repeat = forms.BooleanField(
         label="Add a second network with the same chain id and genesis", required=False
@@ -76,7 +82,7 @@ class NewNetworkForm(forms.Form):
         """Return the slug. Raises: ValidationError if it is in use."""
         slug: str = self.cleaned_data["slug"]
         if Network.objects.filter(slug=slug).exists():
-            raise ValidationError("Another network has this slug.")
+            raise ValidationError("This slug is in use. Choose another one.")
         return slug
 
     def clean_headers(self) -> dict[str, str]:
@@ -96,11 +102,14 @@ class NewNetworkForm(forms.Form):
         file = cleaned.get("genesis")
         if bool(cleaned.get("public")) == bool(file):
             raise ValidationError(
-                "Select a built-in network, or upload a genesis.json of at most 1 MB. "
-                "Use manage.py add_network for larger files."
+                "Either select a built-in network, or upload a genesis.json of at most "
+                "1 MB. Use manage.py add_network for larger files."
             )
         if file and file.size > MAX_GENESIS_BYTES:
-            self.add_error("genesis", "The file is larger than 1 MB.")
+            self.add_error(
+                "genesis",
+                "The file is larger than 1 MB. Use manage.py add_network for it.",
+            )
         return cleaned
 
     def save(self) -> Added | None:
@@ -138,7 +147,10 @@ class NewNetworkForm(forms.Form):
         except ValidationError as error:
             self.add_error(None, error.messages)
         except SameChain as error:
-            self.add_error("may_repeat", f"Confirm a second network: {error}.")
+            self.add_error(
+                "may_repeat",
+                f"Tick this box if you want a second network: {error}.",
+            )
         except NotAdded as error:
-            self.add_error(None, f"Not added: {error}.")
+            self.add_error(None, f"The network was not added: {error}.")
         return None

@@ -59,16 +59,16 @@ def single_network_keys(network: Network) -> tuple[int, bool]:
 def reason_against(network: Network) -> str:
     """Return a sentence why a network can't be deleted now, "" if it can."""
     if NetworkDeletion.objects.filter(network=network).exists():
-        return f"{network.slug} is being deleted already."
+        return f"{network.slug} is already being deleted."
     if network.state != NetworkState.RETIRED:
-        return "Retire the network first, so that no request reads it."
+        return "The network is still served. Retire it first."
     try:
         with importer_connection() as connection, import_lock(connection, network.pk):
             return ""
     except ImportRunning:
         return (
-            "A follower or an import holds the network. A follower stops a few seconds "
-            "after the network was retired."
+            "A follower or an import is still writing to the network. Try again when it "
+            "has ended. A follower ends a few seconds after the network is retired."
         )
 
 
@@ -87,7 +87,7 @@ def request_deletion(network: Network, *, requested_by: str = "") -> NetworkDele
     with transaction.atomic():
         locked = Network.objects.select_for_update().get(pk=network.pk)
         if locked.state != NetworkState.RETIRED or hasattr(locked, "deletion"):
-            raise ValidationError("The network was changed in the meantime.")
+            raise ValidationError("The network has just been changed. Try again.")
         deletion = NetworkDeletion.objects.create(
             network=locked,
             slug=locked.slug,

@@ -127,12 +127,12 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
         (["gamma"], "there is no network 'gamma'"),
         (["alpha", "--tracers", "callTracer,magic"], "there is no tracer 'magic'"),
         (["alpha", "--host", "beta.example"], "already exists"),
-        (["alpha", "--host", "a.example:80"], "without port"),
+        (["alpha", "--host", "a.example:80"], "without scheme and port"),
         (["alpha", "--name", ""], "cannot be blank"),
         (["alpha", "--upstream", "ftp://node/SECRET"], "begin with http://"),
         (["alpha", "--upstream", "https:///SECRET"], "it has no host"),
         (["alpha", "--upstream", "http://a", "--upstream", "http://a"], "twice"),
-        (["alpha", "--header", "X: 1"], "needs --upstream"),
+        (["alpha", "--header", "X: 1"], "requires --upstream"),
         (["alpha", "--upstream", "http://a", "--header", "SECRET"], "has no colon"),
         (
             ["alpha", "--upstream", "http://a", "--header", "Host: b"],
@@ -142,9 +142,9 @@ def test_upstreams_are_replaced_switched_and_removed() -> None:
         (["alpha", "--agree", "0"], "greater than or equal to 1"),
         (["alpha", "--agree", "two"], "invalid int value"),
         (["alpha", "--enable", "0"], "alpha has no upstream 0"),
-        (["alpha", "--keep-side-blocks", "-1"], "neither a number of blocks nor all"),
+        (["alpha", "--keep-side-blocks", "-1"], "must be a number of blocks, or all"),
         (["alpha", "--keep-side-blocks", "9" * 12], "less than or equal to"),
-        (["alpha", "--proofs", "many"], "neither a number of blocks nor all"),
+        (["alpha", "--proofs", "many"], "must be a number of blocks, or all"),
     ],
 )
 def test_invalid_argument_is_reported_in_one_line_and_changes_nothing(

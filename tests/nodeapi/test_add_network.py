@@ -146,7 +146,7 @@ def test_other_fork_schedule_of_an_upstream_is_reported(node: UpstreamNode) -> N
         (["--upstream", UNUSED, "--header", "SECRET"], "has no colon"),
         (["--upstream", UNUSED, "--header", "Host: SECRET"], "set automatically"),
         (["--upstream", UNUSED], "http://127.0.0.1:9/… does not respond: ConnectError"),
-        (["--host", "a.example:80"], "without port"),
+        (["--host", "a.example:80"], "without scheme and port"),
         (["--public", "mainnet"], "not allowed with argument --genesis"),
     ],
 )
@@ -173,7 +173,9 @@ def test_genesis_or_a_public_name_is_needed() -> None:
 
 def test_slug_has_to_be_new_and_valid() -> None:
     make_network("dev")
-    assert refusal() == "the slug 'dev' is in use: configure_network changes it"
+    assert refusal() == (
+        "the slug 'dev' is in use; configure_network changes that network"
+    )
     for slug in ("v3", "Dev", "a b"):
         with pytest.raises(CommandError):
             call_command("add_network", slug, "--genesis", str(sample.GENESIS_FILE))
@@ -185,12 +187,15 @@ def test_slug_has_to_be_new_and_valid() -> None:
     [
         (None, "No such file"),
         ("{", "line 1 column"),
-        ("[]", "has to be a JSON object"),
+        ("[]", "must be a JSON object"),
         ("{}", "the genesis has no config"),
         ('{"config": {}}', "has no chainId"),
         ('{"config": {"chainId": 1, "clique": {}}}', "clique consensus"),
-        ('{"config": {"chainId": 1}}', "alloc: a mapping"),
-        ('{"config": {"chainId": 1}, "alloc": {"0x12": {}}}', "alloc.0x12: no address"),
+        ('{"config": {"chainId": 1}}', "alloc: expected an object"),
+        (
+            '{"config": {"chainId": 1}, "alloc": {"0x12": {}}}',
+            "alloc.0x12: not an address",
+        ),
     ],
 )
 def test_unreadable_genesis_is_reported(
@@ -207,14 +212,16 @@ def test_upstream_of_another_chain_is_refused(node: UpstreamNode, block_0: str) 
     other = "0x" + "11" * 32
     node.answers["eth_getBlockByNumber"] = {"hash": other}
     assert refusal("--upstream", node.url) == (
-        f"{shown} has the block 0 {other}, the genesis {block_0}"
+        f"{shown} has another block 0: its hash is {other}, but that of the genesis is "
+        f"{block_0}"
     )
     node.answers["eth_getBlockByNumber"] = None
     assert node.answers["eth_getBlockByNumber"] is None
     assert refusal("--upstream", node.url) == f"{shown} has no block 0"
     node.chain_id = 5
     assert refusal("--upstream", node.url) == (
-        f"{shown} has the chain id 5, the genesis {sample.genesis()['config']['chainId']}"
+        f"{shown} has the chain id 5, but the genesis has the chain id "
+        f"{sample.genesis()['config']['chainId']}"
     )
 
 

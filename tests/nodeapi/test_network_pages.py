@@ -61,11 +61,11 @@ def test_deletion_states_what_it_deletes_and_asks_for_the_slug(staff: Client) ->
     assert re.search(r'row">blocks</th><td class="number">\s*1</td>', question)
     assert "1 API key for this network only will be disabled" in question
     wrong = do(staff, network, "delete_network", typed="beta", **CONFIRMED)
-    assert "This is not the slug of the network." in wrong
+    assert "This is not the slug alpha." in wrong
     assert not NetworkDeletion.objects.exists()
     with importer_connection() as other, import_lock(other, network.pk):
         held = do(staff, network, "delete_network", typed="alpha", **CONFIRMED)
-    assert "A follower or an import holds the network" in held
+    assert "A follower or an import is still writing" in held
     assert not NetworkDeletion.objects.exists()
     begun = do(staff, network, "delete_network", typed="alpha", **CONFIRMED)
     deletion = NetworkDeletion.objects.get()

@@ -80,9 +80,9 @@ def test_network_is_added_with_hosts_upstreams_headers_and_agreement(
 def test_mistakes_are_shown_and_nothing_is_stored(
     staff: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Select a built-in network, or upload" in post(staff)
+    assert "Either select a built-in network, or upload" in post(staff)
     assert "The file is invalid: " in post(staff, b"{")
-    assert "has to be a JSON object" in post(staff, b"[]")
+    assert "must be a JSON object" in post(staff, b"[]")
     url = "http://127.0.0.1:9/SECRET"
     refused = post(staff, sample.genesis(), upstreams=url)
     assert "http://127.0.0.1:9/… does not respond" in refused
@@ -91,7 +91,7 @@ def test_mistakes_are_shown_and_nothing_is_stored(
         ({"headers": "Host: SECRET"}, "set automatically"),
         ({"upstreams": url, "agree": "2"}, "only 1 is enabled"),
         ({"agree": "0"}, "greater than or equal to 1"),
-        ({"host_names": "a.example:80"}, "without port"),
+        ({"host_names": "a.example:80"}, "without scheme and port"),
     ):
         refused = post(staff, sample.genesis(), **fields)
         assert message in refused

@@ -37,8 +37,8 @@ def test_sizes_are_those_of_the_newest_canonical_blocks() -> None:
     sizes = newest_record_sizes(network)
     assert sizes == RecordSizes(2, 2, stored)
     assert str(sizes) == (
-        f"{stored / 2:,.0f} bytes a transaction, {stored / 2:,.0f} a block "
-        "(of the newest 2 blocks)"
+        f"{stored / 2:,.0f} bytes per transaction, {stored / 2:,.0f} bytes per block "
+        "(newest 2 blocks)"
     )
 
 

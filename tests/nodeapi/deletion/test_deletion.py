@@ -279,17 +279,19 @@ def test_deletion_is_refused_while_the_network_is_in_use(
     networks: tuple[Network, Network],
 ) -> None:
     kept, gone = networks
-    with pytest.raises(ValidationError, match="Retire the network first"):
+    with pytest.raises(ValidationError, match="Retire it first"):
         request_deletion(kept)
     with (
         importer_connection() as other,
         import_lock(other, gone.pk),
-        pytest.raises(ValidationError, match="A follower or an import holds"),
+        pytest.raises(
+            ValidationError, match="A follower or an import is still writing"
+        ),
     ):
         request_deletion(gone)
     assert not NetworkDeletion.objects.exists()
     request_deletion(gone)
-    with pytest.raises(ValidationError, match="is being deleted already"):
+    with pytest.raises(ValidationError, match="is already being deleted"):
         request_deletion(gone)
     with pytest.raises(NetworkMismatch, match="is being deleted"):
         chains.import_blocks("gone", sample.genesis(), [])
@@ -327,7 +329,7 @@ def test_command_states_asks_and_deletes(
         call_command("delete_network", *options, stdout=stdout)
         return stdout.getvalue()
 
-    with pytest.raises(CommandError, match="Retire the network first"):
+    with pytest.raises(CommandError, match="Retire it first"):
         run("kept", "--noinput")
     with pytest.raises(CommandError, match="there is no network 'other'"):
         run("other", "--noinput")
