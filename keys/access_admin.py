@@ -26,17 +26,20 @@ class DeclineForm(forms.Form):
     """The reason for declining a request. The customer receives it by email."""
 
     confirmed = forms.BooleanField(widget=forms.HiddenInput, initial=True)
-    answer = forms.CharField(max_length=500, widget=forms.Textarea)
+    answer = forms.CharField(label="Reason", max_length=500, widget=forms.Textarea)
 
 
 class ApproveForm(DeclineForm):
     """Form for the expiry and a message to the customer."""
 
-    answer = forms.CharField(max_length=500, required=False, widget=forms.Textarea)
+    answer = forms.CharField(
+        label="Message", max_length=500, required=False, widget=forms.Textarea
+    )
     expires_at = forms.SplitDateTimeField(
-        label="Expires (UTC; empty for never)",
+        label="Expires (UTC)",
         required=False,
         widget=AdminSplitDateTime,
+        help_text="Empty: it does not expire.",
     )
 
 

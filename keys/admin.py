@@ -74,6 +74,8 @@ _FIELDS = ["owner", "name", "is_enabled", "networks", "expires_at", "staff_note"
 
 
 class KeyVersionInline(_KeyVersionInline):
+    verbose_name = "secret"
+    verbose_name_plural = "secrets"
     model = KeyVersion
     fk_name = "api_key"
     extra = 0
@@ -193,7 +195,7 @@ class ApiKeyForm(_ApiKeyForm):
 
     show_secret = forms.BooleanField(
         required=False,
-        help_text="Show the secret once on the next page, for use by a program. "
+        help_text="The secret is shown once on the next page, so that you can pass it on. "
         "Otherwise the customer reveals it in the dashboard.",
     )
 
@@ -249,9 +251,7 @@ class ApiKeyAdmin(LongList, KeyActions):
     ]
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "versions__hint"]
-    search_help_text = (
-        "Beginning of an owner's email address, part of a name, a hint, or a key."
-    )
+    search_help_text = "Beginning of an owner's email address, part of a key's name, a hint, or a secret."
     autocomplete_fields = ["owner"]
     filter_horizontal = ["networks"]
 
@@ -282,7 +282,7 @@ class ApiKeyAdmin(LongList, KeyActions):
         """Return the label of a key in the selection fields of other pages."""
         return key_label(obj)
 
-    @admin.display(description="live secrets")
+    @admin.display(description="valid secrets")
     def hints(self, api_key: ApiKey) -> str:
         return ", ".join(version.hint for version in live_versions(api_key)) or "-"
 
@@ -343,7 +343,7 @@ class ApiKeyAdmin(LongList, KeyActions):
         digest = key_format.digest(pasted)
         version = KeyVersion.objects.filter(digest=digest).first()
         if version is None:
-            self.message_user(request, "This key does not exist.", messages.WARNING)
+            self.message_user(request, "No API key has this secret.", messages.WARNING)
             return HttpResponseRedirect(request.path)
         return HttpResponseRedirect(f"{request.path}?{urlencode({'q': version.hint})}")
 

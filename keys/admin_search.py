@@ -49,7 +49,7 @@ class SearchByKey:
     """Mixin for admins of objects that belong to a key: search by number or owner."""
 
     search_fields: Any = ["api_key"]
-    search_help_text: Any = "Id of a key, or the full email address of its owner."
+    search_help_text: Any = "Id of a key, or full email address of its owner."
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

@@ -32,7 +32,7 @@ class EntitlementForm(_EntitlementForm):
     """
 
     tracers = forms.MultipleChoiceField(
-        label="Tracers (select none for all)",
+        label="Tracers",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,

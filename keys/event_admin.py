@@ -31,9 +31,7 @@ class KeyEventAdmin(ReadOnly, _KeyEventAdmin):
     list_select_related = ["api_key__owner", "actor", "token"]
     fields = ["at", "sentence", "type", "actor", "token", "actor_ip", "data"]
     search_fields = ["api_key", "actor"]
-    search_help_text = (
-        "Id of a key, or the full email address of its owner or an actor."
-    )
+    search_help_text = "Id of a key, or full email address of its owner or of an actor."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[KeyEvent]:
         found: QuerySet[KeyEvent] = super().get_queryset(request)

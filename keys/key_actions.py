@@ -12,13 +12,14 @@ from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.utils.cache import add_never_cache_headers
 
 from keys.actors import actor_of
 from keys.addresses import base_url, network_url
 from keys.dashboard.snippets import snippets
-from keys.models import ApiKey, KeyLimits, KeyVersion
+from keys.models import ApiKey, Entitlement, KeyLimits, KeyVersion
 from keys.object_actions import ObjectActions
 from keys.services import (
     DEFAULT_OVERLAP,
@@ -53,13 +54,16 @@ class ConfirmForm(forms.Form):
 class ReasonForm(ConfirmForm):
     """The reason for an action. The key's owner can read it."""
 
-    reason = forms.CharField(max_length=200)
+    reason = forms.CharField(
+        max_length=200, help_text="The customer can read the reason."
+    )
 
 
 class RollForm(ConfirmForm):
     """The time for which the old secrets stay valid."""
 
     overlap = forms.TypedChoiceField(
+        help_text="Time for which the former secrets remain valid.",
         choices=list(zip(_SECONDS, OVERLAP_WORDS, strict=True)),
         coerce=lambda seconds: timedelta(seconds=int(seconds)),
         initial=f"{DEFAULT_OVERLAP.total_seconds():.0f}",
@@ -71,17 +75,22 @@ class GrantForm(ConfirmForm):
 
     network = forms.ModelChoiceField(Network.objects.all())
     tracers = forms.MultipleChoiceField(
-        label="Tracers (select none for all)",
         choices=Tracer.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
+        help_text=Entitlement._meta.get_field("tracers").help_text,
     )
     expires_at = forms.SplitDateTimeField(
-        label="Expires (UTC; empty for never)",
+        label="Expires (UTC)",
         required=False,
         widget=AdminSplitDateTime,
+        help_text=Entitlement._meta.get_field("expires_at").help_text,
     )
-    note = forms.CharField(max_length=200, required=False)
+    note = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text=Entitlement._meta.get_field("note").help_text,
+    )
 
 
 class LimitsForm(_LimitsForm):
@@ -187,7 +196,9 @@ class KeyActions(ObjectActions):
     ) -> HttpResponse | None:
         """Show a form for the overlap. When it is submitted, roll the selected key."""
         if queryset.count() != 1:
-            self.message_user(request, "Select one key to roll.", messages.ERROR)
+            self.message_user(
+                request, "Select exactly one key to roll.", messages.ERROR
+            )
             return None
         form = self._answered(request, RollForm)
         if not form.is_valid():
@@ -328,7 +339,8 @@ class KeyActions(ObjectActions):
                 fault = f"{api_key}: {' '.join(error.messages)}"
                 self.message_user(request, fault, messages.ERROR)
         if done:
-            self.message_user(request, f"Done: {done}.", messages.SUCCESS)
+            changed = f"Changed {done} key{pluralize(done)}."
+            self.message_user(request, changed, messages.SUCCESS)
 
 
 def _initial(limits: KeyLimits | None) -> dict[str, Any]:

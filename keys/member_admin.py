@@ -57,7 +57,7 @@ class MembershipAdmin(SearchByUsers, ReadOnly, _MembershipAdmin):
     list_filter = ["role"]
     list_select_related = ["account", "member"]
     by_user = ("account", "member")
-    search_help_text = "The full email address of an account or a member."
+    search_help_text = "Full email address of the owner of an account, or of a member."
 
 
 @admin.register(Invitation)
@@ -68,7 +68,9 @@ class InvitationAdmin(SearchByUsers, ReadOnly, _InvitationAdmin):
     list_select_related = ["account", "invited_by"]
     by_user = ("account",)
     by_text = ("email",)
-    search_help_text = "The full email address of an account or an invited person."
+    search_help_text = (
+        "Full email address of the owner of an account, or of an invited person."
+    )
 
 
 @admin.register(MemberEvent)
@@ -79,7 +81,7 @@ class MemberEventAdmin(SearchByUsers, ReadOnly, _MemberEventAdmin):
     list_filter = ["type"]
     list_select_related = ["account", "actor", "member"]
     by_user = ("account", "actor")
-    search_help_text = "The full email address of an account or an actor."
+    search_help_text = "Full email address of the owner of an account, or of an actor."
 
 
 class ShowsMembers:

@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import pluralize
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
@@ -34,7 +35,7 @@ class ApiTokenForm(_ApiTokenForm):
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, f"{scope.value}: {scope.label}") for scope in Scope],
         widget=forms.CheckboxSelectMultiple,
-        help_text="A token never permits more than its owner is permitted.",
+        help_text="A token never permits more than its owner's own permissions.",
     )
 
     class Meta:
@@ -106,9 +107,11 @@ class ApiTokenAdmin(LongList, _ApiTokenAdmin):
     @admin.action(description="Revoke permanently", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         """Revoke the selected tokens."""
-        for token in queryset:
+        tokens = list(queryset)
+        for token in tokens:
             revoke_token(token=token)
-        self.message_user(request, "Revoked.", messages.SUCCESS)
+        revoked = f"Revoked {len(tokens)} token{pluralize(len(tokens))}."
+        self.message_user(request, revoked, messages.SUCCESS)
 
     def save_model(
         self, request: HttpRequest, obj: ApiToken, form: Any, change: bool

@@ -34,11 +34,11 @@ class AccessRequest(models.Model):
         models.CharField(max_length=32, choices=Tracer.choices),
         default=list,
         blank=True,
-        help_text="None chosen: all tracers that the network offers.",
+        help_text="Empty: all tracers that the network offers.",
     )
     reason = NoteField(
         validators=[MaxLengthValidator(1000)],
-        help_text="What the customer needs it for.",
+        help_text="What the customer needs tracing for.",
     )
     requested_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
@@ -57,7 +57,7 @@ class AccessRequest(models.Model):
     expires_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Expiry of the grant. Empty: it does not expire.",
+        help_text="Expiry of the entitlement. Empty: it does not expire.",
     )
 
     class Meta:
@@ -67,7 +67,7 @@ class AccessRequest(models.Model):
                 fields=["api_key", "network"],
                 condition=Q(status="pending"),
                 name="access_asked_once",
-                violation_error_message="There is a pending request already.",
+                violation_error_message="The key already has a pending request for this network.",
             )
         ]
         indexes = [models.Index(fields=["status", "-id"], name="access_by_status")]

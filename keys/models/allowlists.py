@@ -34,7 +34,7 @@ class AllowlistEntry(models.Model):
             models.UniqueConstraint(
                 fields=["api_key", "kind", "value"],
                 name="allowlist_entry_once",
-                violation_error_message="The entry is on the list already.",
+                violation_error_message="The allowlist already has this entry.",
             )
         ]
 

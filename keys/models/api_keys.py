@@ -38,12 +38,12 @@ class ApiKey(models.Model):
         Network,
         blank=True,
         related_name="api_keys",
-        help_text="Select none for all networks.",
+        help_text="Networks for which the key is valid. Select none for all networks.",
     )
     expires_at = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="Expiry of all secrets of the key. Empty for never.",
+        help_text="Expiry of all secrets of the key. Empty: they do not expire.",
     )
     staff_note = NoteField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -54,7 +54,7 @@ class ApiKey(models.Model):
         default=False,
         db_default=False,
         editable=False,
-        help_text="Does not count against the keys that a customer can create.",
+        help_text="Whether the key does not count towards KEYS_PER_CUSTOMER.",
     )
     deleted_at = models.DateTimeField(
         null=True,
@@ -107,7 +107,10 @@ class KeyVersion(models.Model):
         ApiKey, on_delete=models.CASCADE, related_name="versions"
     )
     digest = models.CharField(
-        max_length=64, unique=True, editable=False, help_text="Hex SHA-256 of the key."
+        max_length=64,
+        unique=True,
+        editable=False,
+        help_text="Hex SHA-256 of the secret.",
     )
     hint = models.CharField(
         max_length=12, editable=False, help_text="First seven and last four characters."
@@ -151,5 +154,5 @@ class KeyVersion(models.Model):
         """
         revoked = KeyVersion.objects.filter(pk=self.pk).exclude(revoked_at=None)
         if self.pk and revoked.exclude(revoked_at=self.revoked_at).exists():
-            raise ValidationError("A revocation is final.")
+            raise ValidationError("A revoked secret can't be made valid again.")
         super().save(*args, **kwargs)

@@ -41,9 +41,11 @@ class Entitlement(models.Model):
         models.CharField(max_length=32, choices=Tracer.choices),
         default=list,
         blank=True,
-        help_text="None chosen: all tracers that the network offers.",
+        help_text="Select none for all tracers that the network offers.",
     )
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="Empty: it does not expire."
+    )
     note = NameField(
         max_length=200,
         blank=True,
@@ -56,7 +58,7 @@ class Entitlement(models.Model):
         editable=False,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="The user who set these terms. None: the command line.",
+        help_text="The user who set these terms. Empty: the command line.",
     )
     granted_at = models.DateTimeField(
         editable=False, help_text="When these terms were set."
@@ -71,7 +73,7 @@ class Entitlement(models.Model):
             models.UniqueConstraint(
                 fields=["api_key", "network", "capability"],
                 name="entitlement_once",
-                violation_error_message="The key has this entitlement already.",
+                violation_error_message="The key already has an entitlement for this network.",
             )
         ]
 

@@ -88,7 +88,7 @@ class KeyEvent(AppendOnly):
         blank=True,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="None: the command line, or the service itself.",
+        help_text="Empty: the command line, or the service itself.",
     )
     token = models.ForeignKey(
         ApiToken,
@@ -97,7 +97,7 @@ class KeyEvent(AppendOnly):
         db_index=False,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="The token with which the change was made. None: made without a token.",
+        help_text="The API token with which the change was made. Empty: made without a token.",
     )
     actor_ip = models.GenericIPAddressField(null=True, blank=True)
     actor_role = models.CharField(
@@ -110,7 +110,7 @@ class KeyEvent(AppendOnly):
         "another user. Empty: their own account, or not a member.",
     )
     data = models.JSONField(
-        default=dict, blank=True, help_text="What was changed; without any secret."
+        default=dict, blank=True, help_text="The changed values, without secrets."
     )
 
     objects = KeyEventQuerySet.as_manager()

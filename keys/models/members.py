@@ -66,7 +66,7 @@ class Invitation(models.Model):
         max_length=64,
         unique=True,
         editable=False,
-        help_text="Hex SHA-256 of the token in the mailed link.",
+        help_text="Hex SHA-256 of the token in the emailed link.",
     )
     invited_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
@@ -117,7 +117,7 @@ class MemberEvent(AppendOnly):
         blank=True,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="None: the command line, or the service itself.",
+        help_text="Empty: the command line, or the service itself.",
     )
     actor_ip = models.GenericIPAddressField(null=True, blank=True)
     member = models.ForeignKey(
@@ -127,10 +127,10 @@ class MemberEvent(AppendOnly):
         db_index=False,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="The member that was changed. None: an invited address.",
+        help_text="The member who was changed. Empty: an invited person without an account.",
     )
     email = models.CharField(
-        max_length=254, blank=True, help_text="The invited address."
+        max_length=254, blank=True, help_text="The invited email address."
     )
     role = models.CharField(max_length=16, choices=Role.choices)
     former_role = models.CharField(max_length=16, choices=Role.choices, blank=True)

@@ -20,8 +20,8 @@ class Notice(models.Model):
     kind = models.CharField(max_length=16, choices=NoticeKind.choices)
     mark = models.CharField(
         max_length=100,
-        help_text="The occasion, such as a day and a percentage. Mails about the same"
-        " occasion are sent once.",
+        help_text="The occasion, such as a day and a percentage. There is one email for each"
+        " occasion.",
     )
     subject = models.CharField(max_length=200)
     text = models.TextField()

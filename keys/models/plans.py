@@ -26,7 +26,7 @@ class LimitFields(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(MIN_BURST), MaxValueValidator(MAX_BURST)],
-        help_text="Credits in a burst; empty: two seconds of the rate.",
+        help_text="Credits that can be spent at once. Empty: twice the credits per second.",
     )
     credits_per_day = models.PositiveBigIntegerField(
         null=True,
@@ -72,7 +72,7 @@ class Plan(LimitFields):
                 fields=["is_default"],
                 condition=Q(is_default=True),
                 name="plan_one_default",
-                violation_error_message="Another plan is the default one.",
+                violation_error_message="Another plan is the default. Unset it there first.",
             ),
         ]
 
@@ -92,7 +92,7 @@ class KeyLimits(LimitFields):
         blank=True,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="None: the default one.",
+        help_text="Empty: the default plan.",
     )
 
     class Meta(LimitFields.Meta):

@@ -19,13 +19,13 @@ class Refusal(models.Model):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text="None: the key itself was refused, on any network.",
+        help_text="None: the key itself was rejected, on all networks.",
     )
     reason = models.CharField(max_length=64, help_text="As in `data.reason`.")
     method = models.CharField(
         max_length=100,
         blank=True,
-        help_text="The method of the last call. Empty: all methods are refused.",
+        help_text="The method of the last call. Empty: all methods are rejected.",
     )
     last_at = models.DateTimeField()
     calls = models.BigIntegerField(
@@ -33,6 +33,7 @@ class Refusal(models.Model):
     )
 
     class Meta:
+        verbose_name = "rejection"
         ordering = ["-last_at"]
         constraints = [
             models.UniqueConstraint(

@@ -21,16 +21,16 @@ class Scope(models.TextChoices):
     )
     KEYS_READ = (
         "keys:read",
-        "read keys and their secrets' hints, allowlists, entitlements, limits and requests",
+        "read keys with hints, allowlists, entitlements and limits, and requests for access",
     )
     KEYS_WRITE = "keys:write", "issue, change, roll, revoke and delete keys"
-    LIMITS_WRITE = "limits:write", "change plans and limits of keys"
+    LIMITS_WRITE = "limits:write", "change plans, and the limits of keys"
     ENTITLEMENTS_WRITE = (
         "entitlements:write",
-        "grant tracing, decide requests for access",
+        "grant and withdraw tracing, decide requests for access",
     )
     USAGE_READ = "usage:read", "read usage"
-    EVENTS_READ = "events:read", "read events"
+    EVENTS_READ = "events:read", "read the audit log of keys"
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -55,7 +55,10 @@ class ApiToken(models.Model):
     name = NameField(max_length=100, help_text="The program that uses the token.")
     scopes = ArrayField(models.CharField(max_length=32, choices=Scope.choices))
     digest = models.CharField(
-        max_length=64, unique=True, editable=False, help_text="Hex SHA-256."
+        max_length=64,
+        unique=True,
+        editable=False,
+        help_text="Hex SHA-256 of the token.",
     )
     hint = models.CharField(
         max_length=12, editable=False, help_text="First seven and last four characters."
@@ -69,7 +72,9 @@ class ApiToken(models.Model):
         on_delete=models.SET_NULL,
         related_name="+",
     )
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="None: never.")
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="Empty: it does not expire."
+    )
     revoked_at = models.DateTimeField(null=True, editable=False)
     last_used_at = models.DateTimeField(
         null=True, editable=False, help_text="Accurate to a minute."

@@ -47,11 +47,15 @@ class UsageFields(models.Model):
     start = models.DateTimeField()
     calls = models.BigIntegerField()
     credits = models.BigIntegerField()
-    duration_us = models.BigIntegerField(help_text="Microseconds of all calls.")
-    bytes_out = models.BigIntegerField(help_text="Total size of all answers.")
+    duration_us = models.BigIntegerField(
+        help_text="Total duration of the calls in microseconds."
+    )
+    bytes_out = models.BigIntegerField(
+        help_text="Total size of the responses in bytes."
+    )
     latencies = ArrayField(
         models.BigIntegerField(),
-        help_text="Calls of less than 1, 2, 4, 8 … µs; see keys.latencies.",
+        help_text="Number of calls that took less than 1, 2, 4, 8 … µs.",
     )
 
     class Meta:
@@ -72,6 +76,7 @@ class UsageBucket(UsageFields):
     )
 
     class Meta:
+        verbose_name = "usage row"
         constraints = [
             models.UniqueConstraint(
                 fields=["api_key", "span", "start", "network", "method", "outcome"],
@@ -101,7 +106,9 @@ class DailyUse(models.Model):
         ApiKey, db_index=False, on_delete=models.CASCADE, related_name="+"
     )
     calls = models.BigIntegerField()
-    failed = models.BigIntegerField(help_text="Calls that were not answered.")
+    failed = models.BigIntegerField(
+        help_text="Calls with another outcome than success."
+    )
     credits = models.BigIntegerField()
 
     class Meta:

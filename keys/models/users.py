@@ -57,7 +57,7 @@ class User(AbstractUser):
         db_default=[],
         blank=True,
         editable=False,
-        help_text="Mails about keys that the user has switched off.",
+        help_text="Kinds of emails about keys that the user does not want.",
     )
 
     _password: str | None

@@ -21,7 +21,8 @@ class ContractAbi(models.Model):
         blank=True,
         on_delete=models.CASCADE,
         related_name="contract_abis",
-        help_text="Only this user and members of their account see the names. Empty: everyone.",
+        help_text="The names are only shown to this user and the members of their account. "
+        "Empty: they are shown to everyone.",
     )
     address = models.BinaryField(
         max_length=20, help_text="Address of the contract. Empty: all contracts."

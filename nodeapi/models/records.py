@@ -39,7 +39,7 @@ class TransactionRecord(models.Model):
     )
 
     class Meta:
-        verbose_name = "transaction record"
+        verbose_name = "trace record"
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(

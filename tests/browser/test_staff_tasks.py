@@ -42,7 +42,7 @@ def test_request_is_approved_from_the_first_page(
     page.locator("#requests").get_by_role("link", name="Indexer").click()
     expect(page.get_by_text("to debug")).to_be_visible()
     page.get_by_role("link", name="Approve").click()
-    page.get_by_label("Answer").fill("Have fun")
+    page.get_by_label("Message").fill("Have fun")
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".messagelist")).to_contain_text("approved")
     expect(page.get_by_role("link", name="Decline")).to_have_count(0)

@@ -138,7 +138,7 @@ def test_same_is_asked_once_at_a_time(asked: AccessRequest) -> None:
         "network": asked.network,
         "reason": "still",
     }
-    with pytest.raises(ValidationError, match="a pending request already"):
+    with pytest.raises(ValidationError, match="already has a pending request"):
         request_access(**again)
     decline_access(request=asked, answer="no")
     assert request_access(**again).status == AccessStatus.PENDING

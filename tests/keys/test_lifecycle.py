@@ -149,7 +149,7 @@ def test_revocation_is_final_in_python_and_in_the_database(issued: IssuedKey) ->
     version.save()
     for moment in (None, timezone.now()):
         version.revoked_at = moment
-        with pytest.raises(ValidationError, match="A revocation is final"):
+        with pytest.raises(ValidationError, match="A revoked secret"):
             version.save()
         with pytest.raises(IntegrityError, match="final"), transaction.atomic():
             KeyVersion.objects.filter(pk=version.pk).update(revoked_at=moment)

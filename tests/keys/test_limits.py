@@ -104,7 +104,7 @@ def test_limits_that_mean_nothing_are_refused(issued, wrong):
 
 
 def test_there_is_one_default_plan(free):
-    with pytest.raises(ValidationError, match="Another plan is the default one"):
+    with pytest.raises(ValidationError, match="Another plan is the default"):
         Plan(slug="b", name="B", is_default=True).full_clean()
 
 

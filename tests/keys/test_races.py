@@ -118,7 +118,7 @@ def test_one_of_two_plans_becomes_the_default_one() -> None:
         waiting = held_up(lambda: set_default("pro"))
     error = outcome(waiting)
     assert isinstance(error, ValidationError)
-    assert error.messages == ["Another plan is the default one."]
+    assert error.messages == ["Another plan is the default. Unset it there first."]
     assert Plan.objects.get().slug == "free"
 
 

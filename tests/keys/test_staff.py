@@ -206,7 +206,7 @@ def test_pasted_key_is_found_and_stays_in_no_address_and_no_log(
     assert list(shown.context["cl"].result_list) == [issued.api_key]
     assert issued.secret[7:-4] not in shown.content.decode() + caplog.text
     nobodys = client.get(API_KEYS, {"q": make_key()}, follow=True)
-    assert "This key does not exist" in nobodys.content.decode()
+    assert "No API key has this secret" in nobodys.content.decode()
 
 
 def test_secrets_of_an_expired_key_are_revoked_for_good(

@@ -189,7 +189,7 @@ def test_access_is_asked_for_once_and_can_be_withdrawn(
     assert (asked.tracers, asked.requested_by) == (["callTracer"], customer.user)
     assert "; pending." in customer.page("tracing")
     again = customer.post("tracing/alpha", **form)
-    assert "a pending request already" in text(again)
+    assert "already has a pending request" in text(again)
     assert AccessRequest.objects.count() == 1
     withdrawal = f"tracing/requests/{asked.pk}/withdraw"
     assert customer.post(withdrawal).status_code == 302
