@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Func, IntegerField, Model, OuterRef, Q, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from keys.long_lists import LongList
@@ -116,15 +117,17 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
 
     @admin.action(description="Disconnect for its user", permissions=["end"])
     def disconnect(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
-        for dapp in queryset.order_by("pk"):
+        dapps = queryset.order_by("pk")
+        for dapp in dapps:
             disconnect_dapp(dapp=dapp, cause=_cause(request))
-        self.message_user(request, "Disconnected.", messages.SUCCESS)
+        _report(self, request, "Disconnected {} dapp{}.", len(dapps))
 
     @admin.action(description="Block for its user", permissions=["end"])
     def block(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
-        for dapp in queryset.order_by("pk"):
+        dapps = queryset.order_by("pk")
+        for dapp in dapps:
             block_dapp(dapp=dapp, cause=_cause(request))
-        self.message_user(request, "Blocked.", messages.SUCCESS)
+        _report(self, request, "Blocked {} dapp{}.", len(dapps))
 
     def has_ban_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("wallets.add_blockeddapp")
@@ -144,11 +147,12 @@ class DappAdmin(Search, ReadOnly, _DappAdmin):
         text = f"Dapps blocked for all users: {banned}."
         self.message_user(request, text, messages.SUCCESS)
 
-    @admin.action(description="Unblock", permissions=["end"])
+    @admin.action(description="Unblock for its user", permissions=["end"])
     def unblock(self, request: HttpRequest, queryset: QuerySet[Dapp]) -> None:
-        for dapp in queryset.order_by("pk"):
+        dapps = queryset.order_by("pk")
+        for dapp in dapps:
             unblock_dapp(dapp=dapp, cause=_cause(request))
-        self.message_user(request, "Unblocked.", messages.SUCCESS)
+        _report(self, request, "Unblocked {} dapp{}.", len(dapps))
 
 
 @admin.register(Session)
@@ -175,9 +179,10 @@ class SessionAdmin(SearchByDapp, ReadOnly, _SessionAdmin):
 
     @admin.action(description="End the session", permissions=["end"])
     def end(self, request: HttpRequest, queryset: QuerySet[Session]) -> None:
-        for session in queryset.order_by("pk"):
+        sessions = queryset.order_by("pk")
+        for session in sessions:
             revoke_session(dapp_id=session.dapp_id, cause=_cause(request))
-        self.message_user(request, "Ended.", messages.SUCCESS)
+        _report(self, request, "Ended {} session{}.", len(sessions))
 
 
 @admin.register(BlockedDapp)
@@ -242,7 +247,7 @@ class ConsentRequestAdmin(SearchByDapp, ReadOnly, _AnyAdmin):
     list_select_related = ["dapp__user"]
     fields = ["dapp", "method", "state", "created_at", "expires_at", "decided_at"]
 
-    @admin.display(boolean=True, description="waiting")
+    @admin.display(boolean=True, description="pending")
     def is_waiting(self, request: ConsentRequest) -> bool:
         return request.state == "pending" and request.expires_at > timezone.now()
 
@@ -315,6 +320,14 @@ class ActivityAdmin(Search, ReadOnly, _AnyAdmin):
     ]
 
     condition = staticmethod(activities_named)
+
+
+def _report(
+    shown_by: admin.ModelAdmin[Any], request: HttpRequest, text: str, count: int
+) -> None:
+    """Show a message. text: with placeholders for the number and the plural's s."""
+    done = text.format(count, pluralize(count))
+    shown_by.message_user(request, done, messages.SUCCESS)
 
 
 def _cause(request: HttpRequest) -> Cause:

@@ -30,8 +30,9 @@ class Dapp(models.Model):
     )
     kind = models.CharField(max_length=3, choices=DappKind.choices)
     ident = models.CharField(
+        "identity",
         max_length=300,
-        help_text="The origin of a page as sent by the browser, or a random id of a program.",
+        help_text="The origin of a web page as sent by the browser, or the random id of a program.",
     )
     label = NameField(
         max_length=60, blank=True, help_text="The name that the user gave to a program."
@@ -51,7 +52,7 @@ class Dapp(models.Model):
     muted_until = models.DateTimeField(
         null=True,
         blank=True,
-        help_text="After too many rejections, requests are rejected until this time.",
+        help_text="Requests are rejected automatically until this time, after too many rejections.",
     )
 
     class Meta:
@@ -85,7 +86,11 @@ class BlockedDapp(models.Model):
     kind = models.CharField(
         max_length=3, choices=DappKind.choices, default=DappKind.WEB
     )
-    ident = models.CharField(max_length=300, help_text="https://dapp.example")
+    ident = models.CharField(
+        "identity",
+        max_length=300,
+        help_text="The origin of a web page, such as https://dapp.example, or the id of a program.",
+    )
     reason = NameField(max_length=200, blank=True)
     blocked_by = models.ForeignKey(
         User, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
@@ -114,7 +119,9 @@ class BlockedDapp(models.Model):
             try:
                 self.ident = parse_origin(self.ident.strip().rstrip("/").lower())
             except ValueError as error:
-                fault = f"This is {error}, such as https://dapp.example."
+                fault = (
+                    f"This is {error}. Enter an origin such as https://dapp.example."
+                )
                 raise ValidationError({"ident": fault}) from error
 
 
@@ -177,7 +184,7 @@ class Pairing(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=3, choices=DappKind.choices)
-    ident = models.CharField(max_length=300)
+    ident = models.CharField("identity", max_length=300)
     label = NameField(max_length=60, blank=True)
     digest = models.CharField(
         max_length=64, unique=True, editable=False, help_text="Hex SHA-256 of the code."

@@ -20,9 +20,10 @@ class Session(models.Model):
 
     dapp = models.OneToOneField(Dapp, on_delete=models.CASCADE, related_name="session")
     stored_scopes = models.JSONField(
+        "scopes",
         default=list,
         db_column="scopes",
-        help_text="In the form of wallets.scopes.StoredScope. Empty: there is no session.",
+        help_text="The granted scopes. Empty: there is no session.",
     )
     version = models.PositiveBigIntegerField(
         default=0, help_text="Number of changes, by which stale copies are detected."
