@@ -89,7 +89,10 @@ def follow_upstreams(urls: Sequence[str], genesis: Path | None) -> None:
     network = Network.objects.filter(slug=LIVE_NETWORK).first()
     if network is None:
         if genesis is None:
-            raise CommandError("the first start with an upstream needs a genesis.json")
+            raise CommandError(
+                f"the first start with --upstream adds the network {LIVE_NETWORK!r}, "
+                "for which --genesis FILE is required"
+            )
         # The upstreams may serve the sample chain itself.
         options = ["--second", *(f"--upstream={url}" for url in urls)]
         call_command("add_network", LIVE_NETWORK, f"--genesis={genesis}", *options)

@@ -135,10 +135,10 @@ def main(arguments: Sequence[str]) -> int:
         print(f"can't run {command[0]} as user {uid}: {error}", file=sys.stderr)
         return EXIT_UNREACHABLE
     print(
-        f"user {uid} can't reach {command[0]} or {folder}, and this process holds no "
-        "capability to hand on that would open the way. Put the project and VAR_DIR "
-        "where every user may enter, start as an ordinary user, or set DATABASE_URL "
-        "and REDIS_URL.",
+        f"user {uid} can't access {command[0]} or {folder}, and this process has no "
+        "capability that would permit it. Move the project and VAR_DIR to folders that "
+        "all users can enter, start as an ordinary user, or set DATABASE_URL and "
+        "REDIS_URL.",
         file=sys.stderr,
     )
     return EXIT_UNREACHABLE

@@ -138,7 +138,11 @@ class _Networks:
         self.followed = found & self._slugs if self._slugs else found
         self.deleted = set() if self._slugs else deleted
         idle = ", ".join(sorted(self._slugs - found))
-        self._report(f"no enabled upstream: {idle}" if idle else "")
+        self._report(
+            f"not followed, because unknown, retired or without upstream: {idle}"
+            if idle
+            else ""
+        )
 
     def _report(self, problem: str) -> None:
         """Log a problem once, until it changes. problem: "" for none."""

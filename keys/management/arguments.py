@@ -18,9 +18,11 @@ def read_key(text: str) -> KeyVersion:
     try:
         return get_key_version(text)
     except KeyVersion.DoesNotExist:
-        raise CommandError("the key does not exist") from None
+        raise CommandError("no API key has this secret or hint") from None
     except KeyVersion.MultipleObjectsReturned:
-        raise CommandError("several keys have this hint: use the key") from None
+        raise CommandError(
+            "several secrets have this hint: pass the whole secret"
+        ) from None
 
 
 def read_plan(slug: str | None) -> Plan | None:
@@ -32,7 +34,9 @@ def read_plan(slug: str | None) -> Plan | None:
         return None
     plans = {plan.slug: plan for plan in Plan.objects.order_by("slug")}
     if slug not in plans:
-        known = f"there are {', '.join(plans)}" if plans else "there are no plans yet"
+        known = (
+            f"the plans are {', '.join(plans)}" if plans else "there are no plans yet"
+        )
         raise CommandError(f"there is no plan {slug!r}; {known}")
     return plans[slug]
 
@@ -47,5 +51,7 @@ def read_moment(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise CommandError(f"{text!r} is not an ISO 8601 date or time") from None
+        raise CommandError(
+            f"{text!r} is not an ISO 8601 date or time, such as 2026-12-31T12:00Z"
+        ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -46,5 +46,5 @@ def read_tracers(text: str) -> list[str]:
     for name in names:
         if name not in all_tracers():
             known = ", ".join(all_tracers())
-            raise CommandError(f"there is no tracer {name!r}; there are {known}")
+            raise CommandError(f"there is no tracer {name!r}; the tracers are {known}")
     return names

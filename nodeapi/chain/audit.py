@@ -56,8 +56,8 @@ def audit_block(
             root = build_root(leaves)
     if root != row[0]:
         raise AuditFailure(
-            f"block {number}: the rows give the state root 0x{root.hex()}, "
-            f"the header says 0x{row[0].hex()}"
+            f"block {number}: the rows have the state root 0x{root.hex()}, but the "
+            f"header has 0x{row[0].hex()}"
         )
     return slots + accounts
 
@@ -164,8 +164,8 @@ def _account_leaves(
                 owner, root = next(roots, (None, EMPTY_ROOT))
             if found != (storage_root or EMPTY_ROOT):
                 raise AuditFailure(
-                    f"block {number}: storage of 0x{address.hex()}: its rows give the "
-                    f"root 0x{found.hex()}, its account says "
+                    f"block {number}: the storage rows of 0x{address.hex()} have the "
+                    f"root 0x{found.hex()}, but the account has "
                     f"0x{(storage_root or EMPTY_ROOT).hex()}"
                 )
             account = AccountValue(

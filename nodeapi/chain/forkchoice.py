@@ -88,10 +88,10 @@ def parse_forkchoice(text: str) -> Forkchoice:
         ]
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise ValueError(
-            "a forkchoice has headBlockHash, safeBlockHash and finalizedBlockHash"
+            "a forkchoice must have headBlockHash, safeBlockHash and finalizedBlockHash"
         ) from error
     if any(len(block_hash) != 32 for block_hash in hashes):
-        raise ValueError("a block hash has 32 bytes")
+        raise ValueError("a block hash must have 32 bytes")
     head, safe, finalized = hashes
     return Forkchoice(
         head,

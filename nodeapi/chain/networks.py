@@ -55,7 +55,9 @@ def network_to_import(
         raise NetworkMismatch(f"network {slug} is being deleted")
     if genesis is None:
         if network is None or network.head_hash is None:
-            raise NetworkMismatch(f"network {slug} has no blocks: --genesis is needed")
+            raise NetworkMismatch(
+                f"network {slug} has no blocks: --genesis or --public is required"
+            )
         yield network.pk
         return
     config = ChainConfig.from_genesis(genesis)
@@ -84,7 +86,8 @@ def _require_genesis(network: Network, genesis_hash: bytes) -> None:
     if bytes(network.genesis_hash) != genesis_hash:
         raise NetworkMismatch(
             f"network {network.slug} has the genesis "
-            f"0x{bytes(network.genesis_hash).hex()}, this one is 0x{genesis_hash.hex()}"
+            f"0x{bytes(network.genesis_hash).hex()}, but the given one is "
+            f"0x{genesis_hash.hex()}"
         )
 
 
@@ -134,7 +137,8 @@ def _change_config(
         past = head.number, head.timestamp
         if old.until(*past) != config.until(*past):
             raise NetworkMismatch(
-                f"network {network.slug} has executed its blocks with another config"
+                f"network {network.slug} has executed its blocks with another genesis "
+                "config; only forks after its head can be changed"
             )
         network.genesis = genesis
         network.save(update_fields=["genesis"])

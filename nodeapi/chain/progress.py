@@ -40,7 +40,9 @@ class Progress:
     def finish(self, number: int) -> None:
         """Show the final totals."""
         elapsed = max(time.monotonic() - self._started, 1e-9)
-        known = f", {self.known_blocks} were there already" if self.known_blocks else ""
+        known = (
+            f", {self.known_blocks} were already stored" if self.known_blocks else ""
+        )
         line = (
             f"imported {self.blocks} blocks in {elapsed:.1f} s "
             f"({self._rates(elapsed)}){known}; the head is {number}"

@@ -46,7 +46,7 @@ class BackfillCommand(BaseCommand, ABC):
         if slug is not None:
             networks = networks.filter(slug=slug)
             if not networks:
-                raise CommandError(f"no network {slug}")
+                raise CommandError(f"there is no network {slug!r}")
         for network in networks:
             row = self.remaining.objects.filter(network=network).first()
             if row is not None:

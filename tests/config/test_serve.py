@@ -271,7 +271,8 @@ def test_the_first_start_with_an_upstream_needs_a_genesis(tmp_path):
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert lines[-1] == (
-        "CommandError: the first start with an upstream needs a genesis.json"
+        "CommandError: the first start with --upstream adds the network 'live', for "
+        "which --genesis FILE is required"
     )
     assert runs_nothing(tmp_path)
 

@@ -63,7 +63,7 @@ def test_plan_limits_the_key() -> None:
 
 @pytest.mark.parametrize(
     ("slugs", "known"),
-    [([], "there are no plans yet"), (["scale", "growth"], "there are growth, scale")],
+    [([], "there are no plans yet"), (["scale", "growth"], "the plans are growth, scale")],
 )
 def test_unknown_plan_is_refused_with_the_plans_there_are(
     slugs: list[str], known: str
@@ -110,7 +110,7 @@ def test_key_is_revoked_by_itself_or_by_its_hint() -> None:
 
 
 def test_key_that_cannot_be_revoked_is_named_as_the_reason() -> None:
-    with pytest.raises(CommandError, match="the key does not exist"):
+    with pytest.raises(CommandError, match="no API key has this"):
         output("revoke_key", "nk_none", "--reason", "x")
     key = issue().strip()
     output("revoke_key", key, "--reason", "x")
@@ -122,7 +122,7 @@ def test_hint_of_several_keys_is_not_enough() -> None:
     issue()
     issue()
     KeyVersion.objects.update(hint="nk_same…same")
-    with pytest.raises(CommandError, match="several keys"):
+    with pytest.raises(CommandError, match="several secrets"):
         output("revoke_key", "nk_same...same", "--reason", "x")
 
 
@@ -157,7 +157,7 @@ def test_tracing_is_withdrawn_where_it_was_granted() -> None:
     assert Entitlement.objects.count() == 2
     output("grant", key, "--network", "alpha", "--withdraw")
     assert Entitlement.objects.get().network.slug == "beta"
-    with pytest.raises(CommandError, match="was not granted tracing on alpha"):
+    with pytest.raises(CommandError, match="no entitlement for tracing on alpha"):
         output("grant", key, "--network", "beta", "--network", "alpha", "--withdraw")
     assert Entitlement.objects.get().network.slug == "beta"
 
@@ -169,7 +169,7 @@ def test_tracing_is_withdrawn_where_it_was_granted() -> None:
         (["--network", "beta"], "has no access to beta"),
         (["--network", "alpha", "--expires", "soon"], "'soon' is not an ISO 8601 date"),
         (["--network", "alpha", "--expires", "2020-01-01"], "in the past"),
-        (["--network", "alpha", "--tracers", "x"], "there is no tracer 'x'; there are"),
+        (["--network", "alpha", "--tracers", "x"], "there is no tracer 'x'; the tracers are"),
         (["--network", "alpha", "--tracers", "none"], "use --withdraw to withdraw"),
     ],
 )

@@ -103,4 +103,4 @@ def test_command_says_what_it_did(
 ) -> None:
     add_ages(api_key, network, timedelta(days=300))
     call_command("rollup_usage")
-    assert capsys.readouterr().out.strip() == "4 rows removed."
+    assert capsys.readouterr().out.strip() == "Deleted 4 rows."

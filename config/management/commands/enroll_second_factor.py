@@ -22,13 +22,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.STAFF_SECOND_FACTOR:
-            raise CommandError("STAFF_SECOND_FACTOR is off")
+            raise CommandError(
+                "STAFF_SECOND_FACTOR is off; turn it on before you run this command"
+            )
         from django_otp.plugins.otp_totp.models import TOTPDevice  # optional
 
         email = User.objects.normalize_email(options["email"])
         user = User.objects.filter(email=email, is_staff=True).first()
         if user is None:
-            raise CommandError(f"{email} is not a member of staff")
+            raise CommandError(f"no staff user has the email address {email}")
         TOTPDevice.objects.filter(user=user).delete()
         device = TOTPDevice.objects.create(user=user, name="authenticator")
         self.stdout.write(device.config_url)

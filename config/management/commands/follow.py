@@ -40,7 +40,7 @@ class Command(BaseCommand):
             help="slug of a network; default: all networks with enabled upstreams",
         )
         parser.add_argument(
-            "--one", metavar="SLUG", help="follow the network in this process"
+            "--one", metavar="SLUG", help="follow only this network, in this process"
         )
         parser.add_argument("--lifeline", action="store_true", help=SUPPRESS)
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         slug, slugs = options["one"], options["slug"]
         if slug is not None:
             if slugs:
-                raise CommandError("--one needs exactly one network")
+                raise CommandError("--one SLUG can't be combined with other slugs")
             self._follow(slug, has_lifeline=options["lifeline"])
             return
         serving.leave_on_signals()

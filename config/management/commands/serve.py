@@ -56,7 +56,7 @@ class Command(BaseCommand):
             "--genesis",
             type=Path,
             metavar="FILE",
-            help="genesis.json of that network; required for its first start",
+            help="geth's genesis.json of that network; required for its first start",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -17,10 +17,15 @@ from networks.models import Network
 
 
 class Command(BaseCommand):
-    help = "Grant tracing on networks to a key. Replaces its earlier grants on these networks."
+    help = (
+        "Grant an API key tracing on networks. This replaces its entitlements on these "
+        "networks."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("key", help="the key, or its hint: nk_4fGh…Z91k")
+        parser.add_argument(
+            "key", help="a secret of the key, or its hint: nk_4fGh…Z91k"
+        )
         parser.add_argument(
             "--network",
             action="append",
@@ -33,14 +38,16 @@ class Command(BaseCommand):
             "--tracers",
             default="all",
             metavar="A,B",
-            help="tracers; default: all that the network offers",
+            help="names of tracers; default: all that the network offers",
         )
         terms.add_argument(
             "--expires",
             metavar="ISO",
             help="expiry in ISO 8601; UTC if it has no offset",
         )
-        terms.add_argument("--note", default="", help="reason, for the log")
+        terms.add_argument(
+            "--note", default="", help="why it is granted; visible to staff only"
+        )
         parser.add_argument(
             "--withdraw", action="store_true", help="withdraw the entitlements instead"
         )
@@ -86,6 +93,6 @@ def _withdraw(version: KeyVersion, network: Network) -> None:
         )
     except Entitlement.DoesNotExist:
         raise CommandError(
-            f"{version.hint} was not granted tracing on {network}"
+            f"{version.hint} has no entitlement for tracing on {network}"
         ) from None
     withdraw_entitlement(entitlement=entitlement)

@@ -38,12 +38,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--plan",
             metavar="SLUG",
-            help="plan of the key; default: the default plan",
+            help="slug of the key's plan; default: the default plan",
         )
         parser.add_argument(
             "--debug",
             action="store_true",
-            help="grant tracing on these networks; default: all networks that exist now",
+            help="grant tracing on the networks of --network, or on all that exist now",
         )
         parser.add_argument(
             "--expires",
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(_as_json(issued, plan)))
         else:
             self.stdout.write(issued.secret)
-            self.stderr.write("This is the only time that the key is shown.")
+            self.stderr.write("This is the only time that the secret is shown.")
 
 
 def _as_json(issued: IssuedKey, plan: Plan | None) -> dict[str, Any]:

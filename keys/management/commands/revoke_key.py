@@ -13,11 +13,13 @@ from keys.services import revoke_version
 
 
 class Command(BaseCommand):
-    help = "Revoke an API key permanently. The next request with it is rejected."
+    help = "Revoke a secret of an API key permanently. Requests with it are rejected."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("key", help="the key, or its hint: nk_4fGh…Z91k")
-        parser.add_argument("--reason", required=True, help="reason, for the log")
+        parser.add_argument("key", help="the secret, or its hint: nk_4fGh…Z91k")
+        parser.add_argument(
+            "--reason", required=True, help="reason, which the customer can read"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         version = read_key(options["key"])

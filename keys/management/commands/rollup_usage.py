@@ -17,10 +17,10 @@ _HOURS = KEEP[Span.MINUTE] // timedelta(hours=1)
 
 class Command(BaseCommand):
     help = (
-        f"Delete old usage: by the minute after {_HOURS} hours, by the hour after"
-        f" {KEEP[Span.HOUR].days} days. Usage by the day is kept."
+        f"Delete usage per minute after {_HOURS} hours, and usage per hour after"
+        f" {KEEP[Span.HOUR].days} days. Usage per day is kept."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
         removed = expire(timezone.now())
-        self.stdout.write(self.style.SUCCESS(f"{removed} rows removed."))
+        self.stdout.write(self.style.SUCCESS(f"Deleted {removed} rows."))

@@ -24,37 +24,39 @@ class Command(BaseCommand):
         parser.add_argument(
             "--state",
             choices=["visible", "hidden", "retired"],
-            help="visible: customers see it; hidden: they do not, requests are answered; "
-            "retired: it is not followed, requests are rejected",
+            help="visible: customers see it; hidden: they do not, but requests are answered; "
+            "retired: it is not followed, and requests are rejected",
         )
         parser.add_argument(
             "--host",
             action="append",
             metavar="NAME",
-            help="a host name of the network; replaces all earlier ones, can be "
-            "repeated; an empty one removes them",
+            help="a host name of the network; can be repeated; replaces all earlier ones; "
+            "'' removes them",
         )
         parser.add_argument(
-            "--tracers", metavar="A,B", help="tracers that are offered, `all` or `none`"
+            "--tracers",
+            metavar="A,B",
+            help="names of the tracers that are offered, or all, or none",
         )
         parser.add_argument(
             "--total-difficulty",
             action=BooleanOptionalAction,
             default=None,
-            help="whether block objects carry totalDifficulty",
+            help="whether block objects contain totalDifficulty",
         )
         parser.add_argument(
             "--upstream",
             action="append",
             metavar="URL",
-            help="URL of a node of the chain (http, https, ws, wss); replaces all "
-            "earlier ones, can be repeated; an empty one removes them",
+            help="URL of a node of the chain (http, https, ws, wss); can be repeated; "
+            "replaces all earlier ones; '' removes them",
         )
         parser.add_argument(
             "--header",
             action="append",
             metavar="'NAME: VALUE'",
-            help="an HTTP header for all requests to the given upstreams",
+            help="an HTTP header of all requests to the given upstreams; can be repeated",
         )
         parser.add_argument(
             "--enable",
@@ -62,7 +64,7 @@ class Command(BaseCommand):
             type=int,
             default=[],
             metavar="ID",
-            help="enable the upstream with this number in network_status",
+            help="enable the upstream with this number, which network_status shows",
         )
         parser.add_argument(
             "--disable",
@@ -76,7 +78,7 @@ class Command(BaseCommand):
             "--agree",
             type=int,
             metavar="K",
-            help="the number of upstreams that have to agree on the head",
+            help="number of upstreams that have to agree on the head",
         )
         parser.add_argument(
             "--keep-side-blocks",
@@ -89,13 +91,13 @@ class Command(BaseCommand):
             type=_blocks,
             metavar="BLOCKS",
             help="keep the trie nodes of this many blocks below the head, for proofs; "
-            "all: of all blocks from now on; 0: of none",
+            "all: of all blocks from now on; 0: of no blocks",
         )
         parser.add_argument(
             "--public-explorer",
             action=BooleanOptionalAction,
             default=None,
-            help="whether anyone sees blocks, transactions and addresses in the explorer",
+            help="whether the explorer shows blocks, transactions and addresses to everyone",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -107,7 +109,7 @@ class Command(BaseCommand):
         hosts, tracers = options["host"], options["tracers"]
         urls, headers = options["upstream"], options["header"]
         if headers is not None and not urls:
-            raise CommandError("--header needs --upstream")
+            raise CommandError("--header requires --upstream URL")
         try:
             configure_network(
                 network=network,
@@ -138,5 +140,5 @@ def _blocks(text: str) -> int | Literal["all"]:
     if text == "all":
         return "all"
     if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is neither a number of blocks nor all")
+        raise ArgumentTypeError(f"must be a number of blocks, or all, not {text!r}")
     return int(text)

@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "slug", help="part of the URLs: lower-case letters, digits and -"
+            "slug", help="slug, a part of URLs: lower-case letters, digits and hyphens"
         )
         source = parser.add_mutually_exclusive_group(required=True)
         source.add_argument(
@@ -47,14 +47,14 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="'NAME: VALUE'",
-            help="an HTTP header for all requests to these upstreams",
+            help="an HTTP header of all requests to these upstreams; can be repeated",
         )
         parser.add_argument(
             "--agree",
             type=int,
             default=1,
             metavar="K",
-            help="the number of upstreams that have to agree on the head (default: 1)",
+            help="number of upstreams that have to agree on the head (default: 1)",
         )
         parser.add_argument("--name", help="name shown on pages")
         parser.add_argument(
@@ -79,7 +79,7 @@ class Command(BaseCommand):
         slug, urls = options["slug"], options["upstream"]
         if Network.objects.filter(slug=slug).exists():
             raise CommandError(
-                f"the slug {slug!r} is in use: configure_network changes it"
+                f"the slug {slug!r} is in use; configure_network changes that network"
             )
         public = PUBLIC_NETWORKS.get(options["public"] or "")
         addition = Addition(
@@ -101,7 +101,7 @@ class Command(BaseCommand):
         except SameChain as error:
             raise CommandError(f"{error}; --second adds another one") from error
         except NoAnswer as error:
-            raise CommandError(f"{error}; --no-check skips this") from error
+            raise CommandError(f"{error}; --no-check skips this check") from error
         except NotAdded as error:
             raise CommandError(str(error)) from error
         except (psycopg.Error, DjangoDatabaseError) as error:

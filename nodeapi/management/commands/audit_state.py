@@ -17,7 +17,9 @@ class Command(BaseCommand):
     help = "Compute state roots from the stored rows and compare them with the headers."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--network", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--network", required=True, metavar="SLUG", help="slug of the network"
+        )
         which = parser.add_mutually_exclusive_group()
         which.add_argument(
             "--block", type=int, metavar="N", help="audit only this block"
@@ -30,7 +32,7 @@ class Command(BaseCommand):
         slug = options["network"]
         network = Network.objects.filter(slug=slug).first()
         if network is None or network.head_number is None:
-            raise CommandError(f"no network {slug} with blocks")
+            raise CommandError(f"there is no network {slug!r} with blocks")
         numbers = _numbers(network.head_number, options["block"], options["sample"])
         with importer_connection() as connection:
             for number in numbers:
@@ -38,17 +40,20 @@ class Command(BaseCommand):
                     rows = audit_block(connection, network.pk, number)
                 except (AuditFailure, LookupError) as error:
                     raise CommandError(str(error)) from error
-                self.stdout.write(f"block {number}: {rows} rows give its state root")
+                self.stdout.write(
+                    f"block {number}: the state root is correct ({rows} rows)"
+                )
         self.stdout.write(
-            self.style.SUCCESS(f"{len(numbers)} blocks of {slug} audited, all agree")
+            self.style.SUCCESS(
+                f"{len(numbers)} blocks of {slug} audited, all state roots are correct"
+            )
         )
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ArgumentTypeError(f"{number} blocks prove nothing")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"must be 1 or more, not {text!r}")
+    return int(text)
 
 
 def _numbers(head: int, block: int | None, sample: int | None) -> list[int]:

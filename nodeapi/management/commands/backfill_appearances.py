@@ -16,7 +16,7 @@ class Command(BackfillCommand):
     help = (
         "Index the addresses in call frames of blocks that were imported before "
         "trace_filter existed. The newest blocks come first. The service and "
-        "imports can run at the same time. Repeat it after an interruption."
+        "imports can run at the same time. After an interruption, run it again."
     )
     remaining = AppearanceBackfill
     content = "the addresses in all blocks"

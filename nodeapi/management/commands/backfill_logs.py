@@ -16,7 +16,7 @@ class Command(BackfillCommand):
     help = (
         "Index the logs of blocks that were imported before eth_getLogs existed. "
         "The newest blocks come first. The service and imports can run at the same time. "
-        "Repeat it after an interruption."
+        "After an interruption, run it again."
     )
     remaining = LogBackfill
     content = "the logs of all blocks"

@@ -30,7 +30,7 @@ earlier would be restarted."""
 
 
 class Command(BaseCommand):
-    help = "Delete a retired network with its blocks, state, usage and grants."
+    help = "Delete a retired network with its blocks, state, usage and entitlements."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="slug of the network")
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--resume",
             action="store_true",
-            help="continue a deletion that was confirmed before",
+            help="continue a deletion that was interrupted",
         )
         parser.add_argument("--lifeline", action="store_true", help=SUPPRESS)
 
@@ -61,8 +61,8 @@ class Command(BaseCommand):
             except (DeletionFailed, psycopg.Error) as error:
                 reason = (str(error) or type(error).__name__).splitlines()[0]
                 raise CommandError(
-                    f"{reason}; what was deleted stays deleted, and "
-                    f"`manage.py delete_network {slug} --resume` continues"
+                    f"{reason}; the deletion is incomplete, and "
+                    f"`manage.py delete_network {slug} --resume` continues it"
                 ) from error
             self.stdout.write(self.style.SUCCESS(f"{slug}: deleted"))
         elif options["resume"]:
@@ -83,7 +83,9 @@ class Command(BaseCommand):
         keys, is_complete = single_network_keys(network)
         self.stdout.write(_description(network, tables_of(network)))
         more = "" if is_complete else "at least "
-        self.stdout.write(f"Keys without another network, disabled: {more}{keys:,}")
+        self.stdout.write(
+            f"Keys that are valid for no other network will be disabled: {more}{keys:,}"
+        )
         if is_asking and not _confirmed(slug):
             raise CommandError("cancelled, nothing was deleted")
         try:

@@ -55,10 +55,10 @@ def _description(data: ChainData) -> str:
     return "\n".join(
         [
             "This deletes the chain data of these networks:",
-            *(networks or ["  none has a head"]),
+            *(networks or ["  none has blocks"]),
             "All rows of these tables are deleted:",
             *(tables or ["  none has rows"]),
-            "Customers, keys, grants, usage, wallets and networks are kept.",
+            "Customers, keys, entitlements, usage, wallets and networks are kept.",
         ]
     )
 

@@ -47,10 +47,17 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--network", required=True, metavar="SLUG")
+        parser.add_argument(
+            "--network",
+            required=True,
+            metavar="SLUG",
+            help="slug of the network, which is created if necessary",
+        )
         source = parser.add_mutually_exclusive_group()
         source.add_argument(
-            "--genesis", type=Path, help="geth's genesis.json; needed for a new network"
+            "--genesis",
+            type=Path,
+            help="geth's genesis.json; required for a new network",
         )
         source.add_argument(
             "--public",
@@ -62,16 +69,22 @@ class Command(BaseCommand):
             "--forkchoice",
             type=Path,
             metavar="FILE",
-            help="an engine_forkchoiceUpdated request: head, safe and finalized block",
+            help="an engine_forkchoiceUpdated request with head, safe and finalized block",
         )
         parser.add_argument(
             "--batch",
             type=int,
             default=BULK_BATCH_BLOCKS,
             metavar="BLOCKS",
-            help="blocks per commit (default: %(default)s); blocks become visible with the commit",
+            help="blocks per commit, which makes them visible (default: %(default)s)",
         )
-        parser.add_argument("chain", nargs="*", type=Path)
+        parser.add_argument(
+            "chain",
+            nargs="*",
+            type=Path,
+            metavar="FILE",
+            help="a file with blocks as RLP, or the same compressed (.rlp.gz)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         files = [_block_file(path) for path in options["chain"]]
@@ -116,8 +129,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except (psycopg.Error, DjangoDatabaseError) as error:
             raise CommandError(
-                f"the database failed: {_first_line(error)}; what was committed is "
-                "kept, and the same command continues from there"
+                f"the database failed: {_first_line(error)}; committed blocks are kept, "
+                "and the same command continues after them"
             ) from error
 
     def _import(
@@ -152,7 +165,10 @@ class Command(BaseCommand):
         head = importer.head.header
         progress.finish(head.number)
         if forkchoice is not None and head.hash != forkchoice.head:
-            message = f"the forkchoice was not set: the head is 0x{head.hash.hex()}"
+            message = (
+                "the forkchoice was not set, because its head was not imported: the "
+                f"head is 0x{head.hash.hex()}"
+            )
             self.stderr.write(message)
 
 

@@ -16,7 +16,7 @@ _TITLES = (
 
 
 class Command(BaseCommand):
-    help = "List the networks that are served."
+    help = "List all networks."
 
     def handle(self, *args: Any, **options: Any) -> None:
         rows: list[tuple[str, ...]] = [_TITLES]

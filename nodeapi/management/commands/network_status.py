@@ -27,7 +27,7 @@ class Command(BaseCommand):
             "--wait",
             type=int,
             metavar="NUMBER",
-            help="wait until the head has this number",
+            help="wait until the head has at least this number",
         )
         parser.add_argument(
             "--timeout",
@@ -109,7 +109,8 @@ def _upstream(upstream: dict[str, Any]) -> str:
     status = upstream["status"]
     if status is not None:
         latency = status["latency_ms"]
-        words.append(f"head {status['head_number']},")
+        head = status["head_number"]
+        words.append(f"head {'unknown' if head is None else head},")
         words.append("" if latency is None else f"{latency:.0f} ms,")
         words.append(f"{status['errors']} of {status['requests']} requests failed")
         if status["last_error"]:

@@ -18,18 +18,18 @@ _TIMEOUT_SECONDS = 60
 
 class Command(BaseCommand):
     help = (
-        "Verify a response of a node against a trusted block hash. It may be a "
-        "balance, nonce, code, storage value, proof, transaction or receipt. The "
-        "node also sends the proof, so that it need not be trusted."
+        "Verify a response of a node against a trusted block hash. The response may be a "
+        "balance, nonce, code, storage value, proof, transaction or receipt. The node "
+        "itself need not be trusted, because it has to prove the response."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("url", type=_url, help="URL of the node, with the API key")
-        parser.add_argument("method", help="such as eth_getBalance")
-        parser.add_argument("params", type=_array, help="JSON array of the parameters")
+        parser.add_argument("method", help="name of the method, such as eth_getBalance")
+        parser.add_argument("params", type=_array, help="parameters as a JSON array")
         parser.add_argument(
-            "--block-hash", required=True, type=_hash, help="the trusted block"
+            "--block-hash", required=True, type=_hash, help="hash of the trusted block"
         )
         parser.add_argument(
             "--answer",
@@ -80,19 +80,25 @@ def _result(url: str, method: str, params: list[Any]) -> Any:
 
 def _url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
-        raise ArgumentTypeError("an http or https URL is required")
+        raise ArgumentTypeError("must be an http or https URL")
     return text
 
 
 def _array(text: str) -> list[Any]:
-    found = json.loads(text)
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
     if not isinstance(found, list):
-        raise ArgumentTypeError("an array is required")
+        raise ArgumentTypeError(f"must be a JSON array, not {text!r}")
     return found
 
 
 def _hash(text: str) -> bytes:
-    found = bytes.fromhex(text.removeprefix("0x"))
+    try:
+        found = bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        found = b""
     if len(found) != 32:
-        raise ArgumentTypeError("32 bytes are required")
+        raise ArgumentTypeError(f"must be 32 bytes in hexadecimal, not {text!r}")
     return found

@@ -19,11 +19,11 @@ class Command(BaseCommand):
             type=float,
             default=KEEP.total_seconds(),
             metavar="SECONDS",
-            help="Age from which entries are deleted. Default: %(default)g.",
+            help="age from which entries are deleted (default: %(default)g)",
         )
 
     def handle(self, *args: Any, keep: float, **options: Any) -> None:
         if keep < 0:
-            raise CommandError("--keep must not be negative.")
+            raise CommandError(f"--keep must be 0 or more, not {keep:g}")
         count = prune(timedelta(seconds=keep))
         self.stdout.write(self.style.SUCCESS(f"Deleted {count} entries."))

@@ -131,7 +131,7 @@ def test_an_import_whose_database_restarts_says_so_and_goes_on(
         text=True,
         check=False,
     )
-    assert "101 blocks of net audited, all agree" in audit.stdout
+    assert "101 blocks of net audited, all state roots are correct" in audit.stdout
 
 
 def open_if_read(pipe: Path) -> int | None:

@@ -66,7 +66,7 @@ def test_it_imports_files_and_says_how_fast(write: Any) -> None:
     assert " blocks/s " in lines
     assert " Mgas/s" in lines
     assert lines.endswith("the head is 100\n")
-    assert import_chain(first).endswith("40 were there already; the head is 100\n")
+    assert import_chain(first).endswith("40 were already stored; the head is 100\n")
 
 
 def test_it_reads_what_gzip_has_compressed(write: Any) -> None:
@@ -183,7 +183,7 @@ def test_a_network_with_blocks_is_kept_by_a_failed_first_import(write: Any) -> N
 
 
 def test_a_new_network_needs_a_genesis() -> None:
-    with pytest.raises(CommandError, match="--genesis is needed"):
+    with pytest.raises(CommandError, match="--genesis or --public is required"):
         call_command("import_chain", network="nowhere")
 
 
@@ -191,7 +191,7 @@ def test_a_genesis_that_is_none_is_refused(write: Any) -> None:
     for name, text, reason in (
         ("text", "no json", "line 1 column 1"),
         ("deep", "[" * 100_000, "depth limit exceeded"),
-        ("list", "[]", "a genesis.json has to be a JSON object"),
+        ("list", "[]", "a genesis.json must be a JSON object"),
         ("empty", "{}", "no config"),
         (
             "clique",
@@ -299,7 +299,7 @@ def test_a_forkchoice_whose_head_is_not_reached_is_left_alone(write: Any) -> Non
     }
     request = write("fcu.json", json.dumps(state).encode())
     said = import_chain(write("some.rlp", b"".join(raw[:5])), forkchoice=request)
-    assert said.endswith(f"the forkchoice was not set: the head is {hashes[4]}\n")
+    assert said.endswith(f"its head was not imported: the head is {hashes[4]}\n")
     assert Network.objects.get(slug="net").safe_hash is None
     said = import_chain(sample.CHAIN_FILE, forkchoice=request)
     assert said.endswith("the head is 51\n")
@@ -332,7 +332,7 @@ def test_a_forkchoice_names_blocks_of_its_own_chain(write: Any) -> None:
 def test_a_forkchoice_that_is_none_is_refused(write: Any) -> None:
     for text in ("[" * 100_000, "{}", "[]", "null", '{"headBlockHash": 1}'):
         request = write("fcu.json", text.encode())
-        assert "a forkchoice has headBlockHash" in refusal(forkchoice=request)
+        assert "a forkchoice must have headBlockHash" in refusal(forkchoice=request)
 
 
 def test_a_network_that_no_path_leads_to_is_not_made() -> None:
@@ -345,12 +345,12 @@ def test_the_audit_reports_every_block(capsys: pytest.CaptureFixture[str]) -> No
     call_command("audit_state", network="net", sample=5)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6
-    assert lines[-1] == "5 blocks of net audited, all agree"
+    assert lines[-1] == "5 blocks of net audited, all state roots are correct"
     call_command("audit_state", network="net", block=100)
     assert "block 100: " in capsys.readouterr().out
     with pytest.raises(CommandError, match="no block 101"):
         call_command("audit_state", network="net", block=101)
-    with pytest.raises(CommandError, match="0 blocks prove nothing"):
+    with pytest.raises(CommandError, match="must be 1 or more, not '0'"):
         call_command("audit_state", "--network=net", "--sample=0")
 
 
