@@ -125,7 +125,7 @@ def decode_body(header: Header, body: bytes) -> Block:
 def _decode_parts(header: Header, parts: Sequence[bytes]) -> Block:
     uncles = rlp.decode(parts[1])
     if not isinstance(uncles, list):
-        raise RlpError("uncles: a string where a list is due")
+        raise RlpError("uncles: expected a list, found a string")
     withdrawals = None
     if len(parts) == 3:
         withdrawals = _decode_withdrawals(rlp.decode(parts[2]))
@@ -155,7 +155,7 @@ def _decode_transactions(data: bytes) -> tuple[Transaction, ...]:
 
 def _decode_withdrawals(items: Any) -> tuple[Withdrawal, ...]:
     if not isinstance(items, list):
-        raise RlpError("withdrawals: a string where a list is due")
+        raise RlpError("withdrawals: expected a list, found a string")
     withdrawals = []
     for item in items:
         if not isinstance(item, list) or len(item) != 4:

@@ -195,7 +195,9 @@ class ChainConfig:
         if not is_merged:
             return by_number
         if not by_number.has_base_fee:
-            raise InvalidChainConfig(f"block {number} is merged, but before London")
+            raise InvalidChainConfig(
+                f"block {number} follows the merge, but is before London"
+            )
         return _active(self.time_forks, timestamp) or LADDER["paris"]
 
     def has_base_fee(self, number: int) -> bool:
@@ -308,7 +310,7 @@ def _lacks_blob_parameters(key: str, config: Mapping[str, Any]) -> bool:
 def _blob_schedules(config: Mapping[str, Any]) -> Mapping[str, Any]:
     schedules = config.get("blobSchedule") or {}
     if not isinstance(schedules, Mapping):
-        raise InvalidChainConfig("blobSchedule is no object")
+        raise InvalidChainConfig("blobSchedule is not an object")
     return schedules
 
 
@@ -375,12 +377,15 @@ def _with_blob_schedule(fork: Fork, config: Mapping[str, Any]) -> Fork:
             return fork
         return replace(fork, blob_parameters=BLOB_PARAMETER_FORKS[fork.name])
     if not isinstance(schedule, Mapping):
-        raise InvalidChainConfig(f"blobSchedule of {fork.name} is no object")
+        raise InvalidChainConfig(f"blobSchedule of {fork.name} is not an object")
     numbers = [_number(schedule, key) for key in ("target", "max")]
     fraction = _number(schedule, "baseFeeUpdateFraction")
     target, maximum = numbers
     if target is None or maximum is None or not fraction or target > maximum:
-        raise InvalidChainConfig(f"blobSchedule of {fork.name} is incomplete or wrong")
+        raise InvalidChainConfig(
+            f"blobSchedule of {fork.name} needs target, max and baseFeeUpdateFraction, "
+            "with a target up to max"
+        )
     return replace(fork, blob_parameters=BlobParameters(target, maximum, fraction))
 
 
@@ -393,5 +398,5 @@ def _deposit_contract(config: Mapping[str, Any]) -> Address:
     except ValueError:
         address = b""
     if len(address) != 20:
-        raise InvalidChainConfig(f"depositContractAddress is {text!r}")
+        raise InvalidChainConfig(f"depositContractAddress is {text!r}, not an address")
     return Address(address)

@@ -109,17 +109,17 @@ def genesis_accounts(genesis: Mapping[str, Any]) -> dict[Address, GenesisAccount
     """
     alloc = genesis.get("alloc")
     if not isinstance(alloc, Mapping):
-        raise GenesisError("alloc: a mapping from addresses to accounts is due")
+        raise GenesisError("alloc: expected an object of accounts by address")
     accounts: dict[Address, GenesisAccount] = {}
     for key, entry in alloc.items():
         where = f"alloc.{key}"
         address = Address(_data(key, where))
         if len(address) != 20:
-            raise GenesisError(f"{where}: no address")
+            raise GenesisError(f"{where}: not an address of 20 bytes")
         if address in accounts:
             raise GenesisError(f"{where}: occurs twice")
         if not isinstance(entry, Mapping):
-            raise GenesisError(f"{where}: an account is due")
+            raise GenesisError(f"{where}: expected an account object")
         accounts[address] = _account(entry, where)
     return accounts
 
@@ -127,7 +127,7 @@ def genesis_accounts(genesis: Mapping[str, Any]) -> dict[Address, GenesisAccount
 def _account(entry: Mapping[str, Any], where: str) -> GenesisAccount:
     storage = entry.get("storage") or {}
     if not isinstance(storage, Mapping):
-        raise GenesisError(f"{where}.storage: a mapping from slots to values is due")
+        raise GenesisError(f"{where}.storage: expected an object of values by slot")
     words = {
         _word(slot, f"{where}.storage"): _word(value, f"{where}.storage.{slot}")
         for slot, value in storage.items()
@@ -164,7 +164,7 @@ def _number(
                 number = -1
     if not 0 <= number < 2**bits:
         place = f"{where}.{name}" if where else name
-        raise GenesisError(f"{place}: {value!r} is no number below 2**{bits}")
+        raise GenesisError(f"{place}: {value!r} is not a number below 2**{bits}")
     return number
 
 
@@ -177,7 +177,7 @@ def _blob_number(
 def _data(value: Any, where: str) -> bytes:
     match = _HEX_DIGITS.fullmatch(value) if isinstance(value, str) else None
     if match is None or len(match[1]) % 2:
-        raise GenesisError(f"{where}: {value!r} is no hex data")
+        raise GenesisError(f"{where}: {value!r} is not hexadecimal data")
     return bytes.fromhex(match[1])
 
 
@@ -188,7 +188,7 @@ def _fixed(genesis: Mapping[str, Any], name: str, size: int) -> bytes:
         return bytes(size)
     data = _data(value, name)
     if len(data) != size:
-        raise GenesisError(f"{name}: {size} bytes are due, not {len(data)}")
+        raise GenesisError(f"{name}: expected {size} bytes, not {len(data)}")
     return data
 
 
@@ -196,5 +196,5 @@ def _word(value: Any, where: str) -> int:
     """Parse a storage slot or value: hex of at most 32 bytes, padded on the left."""
     match = _HEX_DIGITS.fullmatch(value) if isinstance(value, str) else None
     if match is None or len(match[1]) > 64:
-        raise GenesisError(f"{where}: {value!r} is no word of 32 bytes")
+        raise GenesisError(f"{where}: {value!r} is not a word of at most 32 bytes")
     return int(match[1] or "0", 16)

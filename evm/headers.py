@@ -125,10 +125,10 @@ def decode_header(raw: bytes) -> Header:
 def header_from_items(items: Any) -> Header:
     """Return a header from a decoded RLP list. Raises: RlpError if it is malformed."""
     if not isinstance(items, list) or len(items) not in _FIELD_COUNTS:
-        raise RlpError("a header is a list of 15, 16, 17, 20 or 21 fields")
+        raise RlpError("a header must be a list of 15, 16, 17, 20 or 21 fields")
     tail = items[15:] + [None] * (21 - len(items))
     if not isinstance(items[12], bytes):
-        raise RlpError("a list where extra data is due")
+        raise RlpError("expected extra data, found a list")
     return Header(
         parent_hash=Hash32(decode_bytes(items[0], 32)),
         uncles_hash=Hash32(decode_bytes(items[1], 32)),

@@ -77,7 +77,7 @@ def decode_int(data: Item, size: int = 32) -> int:
     Raises: RlpError if the item is a list, too long, or has leading zeros.
     """
     if not isinstance(data, bytes):
-        raise RlpError("a list where an integer is due")
+        raise RlpError("expected an integer, found a list")
     if len(data) > size:
         raise RlpError(f"integer of {len(data)} bytes, at most {size} are allowed")
     if data[:1] == b"\x00":
@@ -88,9 +88,9 @@ def decode_int(data: Item, size: int = 32) -> int:
 def decode_bytes(data: Item, size: int) -> bytes:
     """Return a decoded item that must be a string of exactly `size` bytes."""
     if not isinstance(data, bytes):
-        raise RlpError(f"a list where {size} bytes are due")
+        raise RlpError(f"expected {size} bytes, found a list")
     if len(data) != size:
-        raise RlpError(f"{len(data)} bytes where {size} are due")
+        raise RlpError(f"expected {size} bytes, found {len(data)}")
     return data
 
 
@@ -101,7 +101,7 @@ def decode(data: bytes) -> Any:
     """
     items = _decode_payload(data, 0, len(data), MAX_DEPTH)
     if len(items) != 1:
-        raise RlpError(f"{len(items)} items where one is due")
+        raise RlpError(f"expected one item, found {len(items)} items")
     return items[0]
 
 
@@ -113,7 +113,7 @@ def list_items(data: bytes) -> list[bytes]:
     """
     is_list, start, end = span(data, 0, len(data))
     if not is_list:
-        raise RlpError("a string where a list is due")
+        raise RlpError("expected a list, found a string")
     if end != len(data):
         raise RlpError(f"{len(data) - end} bytes after the list")
     items = []
@@ -130,7 +130,7 @@ def span(data: bytes, position: int, end: int) -> tuple[bool, int, int]:
     end: limit of the item.
     """
     if position >= end:
-        raise RlpError(f"nothing where an item is due, at byte {position}")
+        raise RlpError(f"expected an item at byte {position}, found the end")
     prefix = data[position]
     if prefix < _SHORT_STRING:
         return False, position, position + 1
@@ -214,8 +214,8 @@ def read_items(stream: BinaryIO, limit: int = MAX_ITEM_BYTES) -> Iterator[bytes]
         payload = _read(stream, length)
         if len(payload) < length:
             raise RlpError(
-                f"list at byte {offset} is cut short: {length} bytes are due, "
-                f"{len(payload)} are there"
+                f"list at byte {offset} is cut short: expected {length} bytes, "
+                f"found {len(payload)}"
             )
         yield head + payload
         offset += len(head) + length

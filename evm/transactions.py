@@ -310,7 +310,7 @@ def _decode_to(field: Any) -> Address:
 
 def _decode_data(field: Any) -> bytes:
     if not isinstance(field, bytes):
-        raise RlpError("a list where data is due")
+        raise RlpError("expected data, found a list")
     return field
 
 
@@ -323,7 +323,7 @@ def _decode_scalar(field: Any) -> int:
 
 def _list(field: Any) -> list[Any]:
     if not isinstance(field, list):
-        raise RlpError("a string where a list is due")
+        raise RlpError("expected a list, found a string")
     return field
 
 

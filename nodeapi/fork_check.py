@@ -190,7 +190,7 @@ def _scheduled(answer: Any) -> list[_Scheduled]:
     Shanghai.
     """
     if not isinstance(answer, Mapping):
-        raise InvalidForkConfig("eth_config is no object")
+        raise InvalidForkConfig("eth_config is not an object")
     if answer.get("current") is None:
         return []
     found: dict[int, _Scheduled] = {}

@@ -294,9 +294,9 @@ class Follower:
             if len(line) > MAX_LINE:
                 raise self._left_out(
                     target,
-                    f"the upstreams' head {target.number} (0x{target.hash.hex()}) leaves "
-                    f"our chain below block {oldest.number}, and following goes back by "
-                    f"at most {MAX_LINE} blocks",
+                    f"the upstreams' head {target.number} (0x{target.hash.hex()}) is on a "
+                    f"branch that begins below block {oldest.number}, but the follower "
+                    f"goes back by at most {MAX_LINE} blocks",
                 )
             parent = Point(oldest.number - 1, oldest.parent_hash)
             more = min(len(line), SEGMENT_BLOCKS, parent.number - lowest)
@@ -418,7 +418,8 @@ class Follower:
         if usable == 0:
             return "no upstream is usable"
         if usable < agree:
-            return f"{usable} of the {agree} upstreams that have to agree can be used"
+            verb = "is" if usable == 1 else "are"
+            return f"{agree} upstreams have to agree, but only {usable} {verb} usable"
         since = self._disagreeing_since
         if since is not None and time.monotonic() > since + PATIENCE_SECONDS:
             return "the upstreams do not agree on a head"

@@ -203,8 +203,8 @@ def test_a_genesis_with_a_fork_that_we_lack_is_refused():
         ({"depositContractAddress": "0x12"}, "depositContractAddress"),
         ({"blobSchedule": {"cancun": {"target": 3}}}, "blobSchedule of cancun"),
         ({"blobSchedule": {"cancun": {"target": 9, "max": 6}}}, "blobSchedule"),
-        ({"blobSchedule": {"cancun": 6}}, "blobSchedule of cancun is no object"),
-        ({"blobSchedule": ["cancun"]}, "blobSchedule is no object"),
+        ({"blobSchedule": {"cancun": 6}}, "blobSchedule of cancun is not an object"),
+        ({"blobSchedule": ["cancun"]}, "blobSchedule is not an object"),
     ],
 )
 def test_a_config_that_contradicts_itself_is_refused(changes, message):

@@ -84,7 +84,7 @@ def test_accounts_have_code_and_the_slots_that_are_not_zero():
         ({"storage": {"0x" + "1" * 65: "0x1"}}, "storage"),
         ({"storage": {"0x1": "zz"}}, "storage.0x1"),
         ({"storage": ["0x1"]}, "storage"),
-        ("0x1", "an account is due"),
+        ("0x1", "expected an account object"),
     ],
 )
 def test_faulty_account_is_refused_by_place(entry, reason):
@@ -93,11 +93,11 @@ def test_faulty_account_is_refused_by_place(entry, reason):
 
 
 def test_addresses_are_twenty_bytes_and_stand_there_once():
-    with pytest.raises(GenesisError, match="no address"):
+    with pytest.raises(GenesisError, match="not an address of 20 bytes"):
         alloc({}, "35" * 19)
     with pytest.raises(GenesisError, match="twice"):
         genesis_accounts({"alloc": {ADDRESS: {}, "0x" + ADDRESS: {}}})
-    with pytest.raises(GenesisError, match="mapping from addresses"):
+    with pytest.raises(GenesisError, match="object of accounts by address"):
         genesis_accounts({})
 
 

@@ -122,11 +122,11 @@ def test_strings_of_another_size_are_refused():
 
 
 def test_string_is_no_list():
-    with pytest.raises(RlpError, match="string where a list"):
+    with pytest.raises(RlpError, match="expected a list"):
         rlp.list_items(b"\x82ab")
     with pytest.raises(RlpError, match="after the list"):
         rlp.list_items(b"\xc0\x00")
-    with pytest.raises(RlpError, match="nothing where an item"):
+    with pytest.raises(RlpError, match="expected an item"):
         rlp.list_items(b"")
 
 

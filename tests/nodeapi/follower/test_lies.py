@@ -172,7 +172,7 @@ def test_22_fabricated_fork_against_k_of_n(start_node: StartNode) -> None:
         for node in honest:
             node.show(grow(chain.fork(), 3), notifies=False)
             node.server.fault = lambda reply: setattr(reply, "length", -1)
-        net.wait_for_alarm("1 of the 2 upstreams that have to agree")
+        net.wait_for_alarm("2 upstreams have to agree, but only 1 is usable")
         assert net.head()[0] == 8
     assert net.reorganisations() == []
 
