@@ -44,7 +44,11 @@ def check_default_network(
             continue  # `migrate` runs this check before it creates the table
         if not Network.objects.using(alias).filter(slug=slug).exists():
             found.append(
-                Warning(f"DEFAULT_NETWORK {slug} is not a network.", id="config.W002")
+                Warning(
+                    f"DEFAULT_NETWORK {slug} is not the slug of a network.",
+                    hint="manage.py list_networks shows the slugs of all networks.",
+                    id="config.W002",
+                )
             )
     return found
 

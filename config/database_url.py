@@ -34,7 +34,7 @@ def parse_database_url(url: str) -> dict[str, Any]:
     host, port = _split_location(location)
     options = dict(parse_qsl(query, keep_blank_values=True))
     if not name:
-        raise ValueError("must name a database: postgres://host/name")
+        raise ValueError("must name a database, such as postgres://host/name")
     _check_options(options)
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -62,7 +62,9 @@ def _split_location(location: str) -> tuple[str, str]:
         host, _, port = location.partition(":")
     if port and not port.isdecimal():
         # Not shown: it is part of a password that is not percent-encoded.
-        raise ValueError("must have a number as its port, and percent-encoded parts")
+        raise ValueError(
+            "must have a number as its port; user and password must be percent-encoded"
+        )
     return host, port
 
 
@@ -72,7 +74,7 @@ def _check_options(options: dict[str, str]) -> None:
         try:
             make_conninfo(**{name: value})
         except ProgrammingError:
-            raise ValueError(f"must not have the unknown option {name!r}") from None
+            raise ValueError(f"must have only options of libpq, not {name!r}") from None
     mode = options.get("sslmode", _SSL_MODES[0])
     if mode not in _SSL_MODES:
         modes = ", ".join(_SSL_MODES)

@@ -22,10 +22,12 @@ def mail_settings(url: str) -> dict[str, Any]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise ValueError("must be a URL with percent-encoded parts") from None
+        raise ValueError(
+            "must be a URL; user and password must be percent-encoded"
+        ) from None
     if parts.scheme not in _PORTS or not parts.hostname:
         known = ", ".join(f"{scheme}://host" for scheme in _PORTS)
-        raise ValueError(f"must be one of {known}")
+        raise ValueError(f"must be a URL of one of the forms {known}")
     return {
         "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
         "EMAIL_HOST": parts.hostname,

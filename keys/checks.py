@@ -20,7 +20,7 @@ def check_public_url(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            f"PUBLIC_URL is {url!r}.",
+            f"PUBLIC_URL {url!r} is not the URL of a host.",
             hint="Use http:// or https:// and a host, such as https://rpc.example.org.",
             id="keys.E001",
         )
@@ -32,7 +32,13 @@ def check_keys_per_customer(**_: Any) -> list[CheckMessage]:
     """Return an error if KEYS_PER_CUSTOMER is negative."""
     if conf.keys_per_customer() >= 0:
         return []
-    return [Error("KEYS_PER_CUSTOMER is negative.", id="keys.E002")]
+    return [
+        Error(
+            "KEYS_PER_CUSTOMER is negative.",
+            hint="Use 0 if staff create all keys.",
+            id="keys.E002",
+        )
+    ]
 
 
 @register(Tags.security, deploy=True)
@@ -42,7 +48,8 @@ def check_mailed_links(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "PUBLIC_URL is not set: links in emails lead to 127.0.0.1.",
+            "PUBLIC_URL is not set, so links in emails lead to 127.0.0.1.",
+            hint="Set it to the address for browsers, such as https://rpc.example.org.",
             id="keys.W001",
         )
     ]

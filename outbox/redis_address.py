@@ -67,7 +67,8 @@ def parse_sentinel_url(url: str) -> SentinelAddress | None:
     master, _, database = parts.path.removeprefix("/").partition("/")
     if not master or not (database or "0").isdecimal():
         raise ValueError(
-            f"must end in a master and the number of a database: {scheme}://…/m/0"
+            f"must end with the name of a master and the number of a database, such as"
+            f" {scheme}://host/mymaster/0"
         )
     options: dict[str, Any] = {"db": int(database or "0")}
     if SENTINEL_SCHEMES[scheme]:
@@ -75,7 +76,10 @@ def parse_sentinel_url(url: str) -> SentinelAddress | None:
     given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     unknown = given.keys() - {"sentinel_username", "sentinel_password"}
     if unknown:
-        raise ValueError(f"must not have the unknown option {min(unknown)!r}")
+        raise ValueError(
+            "must have only the options sentinel_username and sentinel_password, not"
+            f" {min(unknown)!r}"
+        )
     login = {"username": unquote(username), "password": unquote(password)}
     sentinel_login = {
         "username": given.get("sentinel_username"),
@@ -156,14 +160,16 @@ def _check_plain(url: str) -> None:
     except (RedisError, TypeError, ValueError):
         # The reason is not shown: it may contain a password that is not encoded.
         raise ValueError(
-            "must be the URL of a Redis, such as redis://:password@host:6379/0, with"
-            " percent-encoded parts and options of redis-py"
+            "must be a URL such as redis://:password@host:6379/0, with a percent-encoded"
+            " password, and only options of redis-py"
         ) from None
     path = urlsplit(url).path.removeprefix("/")
     if scheme == "unix" and not path:
-        raise ValueError("must name a socket: unix:///run/redis.sock")
+        raise ValueError("must name a socket, such as unix:///run/redis.sock")
     if scheme != "unix" and not (path or "0").isdecimal():
-        raise ValueError("must end in the number of a database: redis://host/0")
+        raise ValueError(
+            "must end with the number of a database, such as redis://host/0"
+        )
 
 
 def _place(host: str) -> tuple[str, int]:
@@ -173,5 +179,5 @@ def _place(host: str) -> tuple[str, int]:
         name, port = host, str(SENTINEL_PORT)
     name = name.removeprefix("[").removesuffix("]")
     if not name or not port.isdecimal():
-        raise ValueError("must name Sentinels: host:port,host:port")
+        raise ValueError("must name Sentinels as host:port,host:port")
     return name, int(port)

@@ -19,7 +19,7 @@ KEYS_PER_CUSTOMER = ACCOUNTS.variable(
     size,
     5,
     "Number of API keys that customers can create themselves. Keys issued by staff do not"
-    " count. Each key has the whole of its plan. 0: staff create all keys.",
+    " count. Each key has all limits of its plan. 0: staff create all keys.",
 )
 
 MAIL_URL = ACCOUNTS.variable(

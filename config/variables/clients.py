@@ -17,7 +17,7 @@ BUFFER_BYTES_PER_KEY = CLIENTS.variable(
     "BUFFER_BYTES_PER_KEY",
     count,
     None,
-    "The share of one API key.",
+    "Part of `BUFFER_BYTES` that one API key can use.",
     "a quarter of `BUFFER_BYTES`",
 )
 
@@ -25,7 +25,7 @@ BUFFER_BYTES_PER_ADDRESS = CLIENTS.variable(
     "BUFFER_BYTES_PER_ADDRESS",
     count,
     None,
-    "The share of one client address.",
+    "Part of `BUFFER_BYTES` that one client address can use.",
     "half of `BUFFER_BYTES`",
 )
 
@@ -33,14 +33,14 @@ CONNECTIONS_PER_KEY = CLIENTS.variable(
     "CONNECTIONS_PER_KEY",
     count,
     1000,
-    "HTTP connections of one API key, in each worker.",
+    "Maximum number of HTTP connections of one API key, in each worker.",
 )
 
 CONNECTIONS_PER_ADDRESS = CLIENTS.variable(
     "CONNECTIONS_PER_ADDRESS",
     count,
     1000,
-    "HTTP connections of one client address, in each worker.",
+    "Maximum number of HTTP connections of one client address, in each worker.",
 )
 
 STALL_SECONDS = CLIENTS.variable(

@@ -11,7 +11,7 @@ NODEAPI_RECORD_LIMIT_BYTES = TRACES.variable(
     size,
     64 * 2**20,
     "Maximum call data of one transaction that the import stores in its trace record."
-    " A transaction with more has no traces. The default is ten times the call data of"
+    " A transaction with more call data has no traces. The default is ten times that of"
     " an ordinary transaction that uses 30 million gas.",
 )
 
@@ -34,15 +34,15 @@ NODEAPI_TRACE_TIMEOUT = TRACES.variable(
     "NODEAPI_TRACE_TIMEOUT",
     duration,
     5.0,
-    "Seconds for each transaction, unless the caller passes `timeout`. The default is"
-    " geth's.",
+    "Seconds for the trace of each transaction, unless the caller passes `timeout`. The"
+    " default is geth's.",
 )
 
 NODEAPI_TRACE_SECONDS = TRACES.variable(
     "NODEAPI_TRACE_SECONDS",
     duration,
     60.0,
-    "Seconds for a whole trace, whatever the caller passes.",
+    "Seconds for a whole trace, even if the caller passes a longer `timeout`.",
 )
 
 NODEAPI_TRACE_MEMORY_BYTES = TRACES.variable(
@@ -53,22 +53,22 @@ NODEAPI_TRACE_MEMORY_BYTES = TRACES.variable(
 )
 
 NODEAPI_TRACE_RESULT_BYTES = TRACES.variable(
-    "NODEAPI_TRACE_RESULT_BYTES", count, 2**29, "Maximum size of one answer."
+    "NODEAPI_TRACE_RESULT_BYTES", count, 2**29, "Maximum size of one trace."
 )
 
 NODEAPI_TRACE_SPOOL_BYTES = TRACES.variable(
     "NODEAPI_TRACE_SPOOL_BYTES",
     count,
     2**32,
-    "Disk space of each worker for answers that have not been read yet.",
+    "Disk space of each worker for traces that clients have not read yet.",
 )
 
 NODEAPI_TRACE_OWNER_BYTES = TRACES.variable(
     "NODEAPI_TRACE_OWNER_BYTES",
     count,
     None,
-    "The share of one customer, over all their keys. With a single customer, set it to"
-    " `NODEAPI_TRACE_SPOOL_BYTES`.",
+    "Part of `NODEAPI_TRACE_SPOOL_BYTES` that all keys of one customer can use together."
+    " With a single customer, set it to the same value.",
     "a quarter of `NODEAPI_TRACE_SPOOL_BYTES`",
 )
 
@@ -78,7 +78,7 @@ NODEAPI_CALL_GAS = CALLS.variable(
     "NODEAPI_CALL_GAS",
     size,
     50_000_000,
-    "Most gas that one call can use; a higher limit of the caller is reduced to it. The"
+    "Maximum gas of one call. A higher gas limit of the caller is reduced to it. The"
     " default is geth's. 0: no limit.",
 )
 
@@ -93,6 +93,6 @@ NODEAPI_CALL_CONCURRENCY = CALLS.variable(
     "NODEAPI_CALL_CONCURRENCY",
     count,
     256,
-    "Calls of one API key that can wait for their execution at a time in each worker."
+    "Maximum number of calls of one API key that are queued or executed, in each worker."
     " The keys take turns.",
 )

@@ -68,5 +68,5 @@ def open_metrics() -> list[str]:
     if ip_address(address).is_loopback:
         return []
     return [
-        f"METRICS_TOKEN must be set, because METRICS_HOST {address} is not loopback"
+        f"METRICS_TOKEN must be set, because METRICS_HOST {address} is not a loopback address"
     ]

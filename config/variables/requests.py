@@ -24,7 +24,7 @@ NODEAPI_MAX_BATCH_RESPONSE_BYTES = REQUESTS.variable(
     "NODEAPI_MAX_BATCH_RESPONSE_BYTES",
     count,
     25_000_000,
-    "Size of a batch's results beyond which its other calls are refused. The default is"
+    "Size of a batch's results beyond which its other calls are rejected. The default is"
     " geth's limit.",
 )
 
@@ -47,8 +47,8 @@ NODEAPI_SLOW_REQUEST_TIMEOUT = REQUESTS.variable(
     "NODEAPI_SLOW_REQUEST_TIMEOUT",
     duration,
     120.0,
-    "The same for requests with slow methods such as traces, up to the first byte of"
-    " the response.",
+    "Seconds after which a request with slow methods, such as traces, times out. It"
+    " applies until the first byte of the response.",
 )
 
 NODEAPI_CACHE_BYTES = REQUESTS.variable(
@@ -88,7 +88,7 @@ NODEAPI_QUERY_TIMEOUT = REQUESTS.variable(
     duration,
     5.0,
     "Seconds after which a database query is cancelled and its requests are answered"
-    " 503.",
+    " with status 503.",
 )
 
 NODEAPI_FAILED_KEYS_PER_MINUTE = REQUESTS.variable(
@@ -103,8 +103,8 @@ NODEAPI_SUPPORT_CONTACT = REQUESTS.variable(
     "NODEAPI_SUPPORT_CONTACT",
     text,
     "the provider's support",
-    "Email address, URL or words. Errors name it to customers whose key lacks an"
-    " entitlement.",
+    "How customers reach support: an email address, a URL or other text. Errors show it"
+    " to customers whose key lacks an entitlement.",
 )
 
 NODEAPI_TESTING_METHODS = REQUESTS.variable(

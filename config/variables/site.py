@@ -30,7 +30,7 @@ HOME_API_KEY = SITE.variable(
     "",
     "An API key that the home page shows to everyone in its examples. Give it low limits"
     " and no tracing.",
-    "examples have a placeholder; `manage.py serve` makes a key",
+    "examples have a placeholder; `manage.py serve` creates a key",
 )
 
 HTTPS = SITE.variable(
@@ -38,21 +38,21 @@ HTTPS = SITE.variable(
     boolean,
     False,
     "Whether clients reach the service through a TLS proxy. Turns on secure cookies, HSTS,"
-    " and redirects of pages that were requested without TLS.",
+    " and redirects from HTTP to HTTPS for pages.",
 )
 
 HSTS_SECONDS = SITE.variable(
     "HSTS_SECONDS",
     size,
     31_536_000,
-    "With `HTTPS`: seconds for which browsers use TLS only.",
+    "With `HTTPS`: seconds for which browsers use HTTPS only (`max-age` of HSTS).",
 )
 
 HSTS_SUBDOMAINS = SITE.variable(
     "HSTS_SUBDOMAINS",
     boolean,
     False,
-    "With `HTTPS`: whether HSTS includes subdomains and the browsers' preload lists.",
+    "With `HTTPS`: whether HSTS has `includeSubDomains` and `preload`.",
 )
 
 ALLOWED_HOSTS = SITE.variable(

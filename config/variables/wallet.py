@@ -18,7 +18,7 @@ WALLETS_MAX_PENDING = WALLET.variable(
     "WALLETS_MAX_PENDING",
     count,
     5,
-    "Pending requests of one user, over all dapps.",
+    "Maximum number of pending requests of one user, over all dapps.",
 )
 
 WALLETS_TOKEN_DAYS = WALLET.variable(

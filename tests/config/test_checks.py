@@ -51,7 +51,7 @@ def test_default_network_that_does_not_exist_is_reported(monkeypatch) -> None:
     (found,) = check_default_network(["default"])
     assert (found.id, found.msg) == (
         "config.W002",
-        "DEFAULT_NETWORK mian is not a network.",
+        "DEFAULT_NETWORK mian is not the slug of a network.",
     )
     monkeypatch.setenv("DEFAULT_NETWORK", "main")
     assert check_default_network(["default"]) == []

@@ -89,7 +89,8 @@ def test_each_wrong_setting_is_one_line_with_its_name(command, tmp_path):
     [
         (
             {"METRICS_PORT": "9100", "METRICS_HOST": "0.0.0.0"},
-            "METRICS_TOKEN must be set, because METRICS_HOST 0.0.0.0 is not loopback",
+            "METRICS_TOKEN must be set, because METRICS_HOST 0.0.0.0 is not a "
+            "loopback address",
         ),
         (
             {"VAR_DIR": "/dev/null/var"},

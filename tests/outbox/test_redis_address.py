@@ -56,11 +56,11 @@ def test_address_with_sentinels_is_parsed() -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("redis+sentinel://u:secret@a:1", "must end in a master"),
-        ("redis+sentinel://u:secret@a:1/m/x", "must end in a master"),
+        ("redis+sentinel://u:secret@a:1", "must end with the name of a master"),
+        ("redis+sentinel://u:secret@a:1/m/x", "must end with the name of a master"),
         ("redis+sentinel://u:secret@a:port/m", "must name Sentinels"),
         ("redis+sentinel://u:secret@/m", "must name Sentinels"),
-        ("redis+sentinel://u:secret@a/m?color=red", "unknown option 'color'"),
+        ("redis+sentinel://u:secret@a/m?color=red", "sentinel_password, not 'color'"),
     ],
 )
 def test_wrong_address_is_explained_without_its_password(url: str, reason: str) -> None:
