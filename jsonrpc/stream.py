@@ -35,7 +35,7 @@ class ResultTooLarge(RpcError):
     def __init__(self, size: int, left: int, advice: str) -> None:
         super().__init__(
             f"response too large: the result has {size} bytes, "
-            f"there is room for {left}; {advice}",
+            f"but at most {left} are possible; {advice}",
             size=size,
             limit=left,
         )

@@ -57,7 +57,7 @@ class KeyInvalid(RpcError):
 
 
 class TooManyInvalidKeys(RpcError):
-    """Raised when an address keeps sending malformed or unknown keys.
+    """Raised when an address has sent too many malformed or unknown keys.
 
     wait_seconds: time after which another such key gets the usual error.
     """
@@ -109,7 +109,7 @@ class KeyExpired(OfKnownKey, RpcError):
 
 
 class KeyDisabled(OfKnownKey, RpcError):
-    """Raised when staff has disabled a key or its owner, for the time being."""
+    """Raised when a key, or the account of its owner, is disabled."""
 
     remedy = (
         "Enable the key in the dashboard. If staff have disabled it, contact support."
@@ -146,7 +146,7 @@ class _NotAllowed(OfKnownKey, RpcError):
 
 
 class OriginNotAllowed(_NotAllowed):
-    """Raised when the origin of the requesting page is not on the key's list."""
+    """Raised when the origin of the requesting page is not on the key's allowlist."""
 
     remedy = "Add the origin of the page to the allowlist of the key, in the dashboard."
     reason = "origin_not_allowed"
@@ -154,7 +154,7 @@ class OriginNotAllowed(_NotAllowed):
 
 
 class UserAgentNotAllowed(_NotAllowed):
-    """Raised when a request's User-Agent is not on the key's list."""
+    """Raised when a request's User-Agent is not on the key's allowlist."""
 
     remedy = (
         "Add the User-Agent of your program to the allowlist of the key, in the "
@@ -164,7 +164,7 @@ class UserAgentNotAllowed(_NotAllowed):
 
 
 class AddressNotAllowed(_NotAllowed):
-    """Raised when the IP address of a client is not on the key's list."""
+    """Raised when the IP address of a client is not on the key's allowlist."""
 
     remedy = (
         "Add the IP address of your server to the allowlist of the key, in the "
@@ -174,7 +174,7 @@ class AddressNotAllowed(_NotAllowed):
 
 
 class MethodNotAllowlisted(_NotAllowed):
-    """Raised when a method is not on the key's list."""
+    """Raised when a method is not on the key's allowlist."""
 
     remedy = "Add the method to the allowlist of the key, in the dashboard."
     reason = "method_not_allowed"
@@ -184,7 +184,7 @@ class MethodNotAllowlisted(_NotAllowed):
 
 
 class ContractNotAllowed(_NotAllowed):
-    """Raised when a call names an address that is not on the key's list.
+    """Raised when a call names an address that is not on the key's allowlist.
 
     address: None for a filter that names no address, and so means all of them.
     """

@@ -103,7 +103,9 @@ def read_filter(value: Any) -> LogFilter:
         raise InvalidParams("invalid argument 1: expected an object")
     for name in ("fromBlock", "toBlock", "blockHash"):
         if given.get(name) not in (None, "latest"):
-            raise InvalidParams(f"invalid argument 1: {name}: only new logs are sent")
+            raise InvalidParams(
+                f"invalid argument 1: {name}: a subscription only sends new logs"
+            )
     topics = given.get("topics") or []
     if not isinstance(topics, list) or len(topics) > MAX_TOPICS:
         raise InvalidParams(

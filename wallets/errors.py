@@ -100,7 +100,7 @@ class ScopesNotSupported(WalletError):
 class InvalidSessionProperties(WalletError):
     """Raised when `sessionProperties` is an empty object."""
 
-    remedy = "Leave sessionProperties out."
+    remedy = "Omit sessionProperties."
     code = 5302
     text = "Invalid sessionProperties requested"
 
@@ -123,7 +123,7 @@ class AlreadyPending(WalletError):
 
 
 class LimitExceeded(WalletError):
-    """Raised when calls are too frequent, or too many requests are open."""
+    """Raised when calls are too frequent, or too many requests are pending."""
 
     remedy = "Wait, and send fewer calls."
     code = -32005
@@ -164,7 +164,7 @@ class Unauthorized(WalletError):
 
 
 class BlockedAsSpam(Unauthorized):
-    """Raised when a dapp may not ask for a while after several rejections in a row."""
+    """Raised when a dapp's requests are blocked for a while after several rejections."""
 
     remedy = "Wait before you send a request again."
     text = "Request blocked due to spam filter."

@@ -36,7 +36,7 @@ class MethodNotEntitled(RpcError):
         ended, details = "", {"method": method, "network": network}
         if expired_at is not None:
             moment = f"{datetime.fromtimestamp(expired_at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-            ended = f": that expired on {moment}"
+            ended = f": the entitlement expired on {moment}"
             details["expired_at"] = moment
         super().__init__(
             f"{method} is not enabled for this API key on {network}{ended}"

@@ -42,7 +42,7 @@ class TaggedBlockNotFound(RpcError):
     """
 
     form = "<tag> block not found"
-    remedy = "Use the tag latest, or try again when the network knows such a block."
+    remedy = "Use the tag latest, or try again later."
 
     def __init__(self, tag: str) -> None:
         super().__init__(f"{tag} block not found")

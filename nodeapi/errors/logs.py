@@ -92,5 +92,6 @@ class TooManyFilters(RpcError):
     reason = "too_many_filters"
 
     def __init__(self, limit: int, *, is_size: bool = False) -> None:
-        text = f"too many filters of this API key: {limit}"
-        super().__init__(f"{text} bytes" if is_size else text, limit=limit)
+        unit = " bytes" if is_size else ""
+        text = f"too many filters of this API key: at most {limit}{unit}"
+        super().__init__(text, limit=limit)

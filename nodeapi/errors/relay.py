@@ -30,7 +30,7 @@ class TransactionNotProcessed(RpcError):
         "<time>"
     )
     remedy = (
-        "Ask for the receipt with the hash in data. The transaction may still be "
+        "Request the receipt with the hash in data. The transaction may still be "
         "included."
     )
     code = 4
@@ -75,7 +75,7 @@ class RelayedError(RpcError):
     code, message, data: those of the upstream's error object.
     """
 
-    form = "that of the network's node"
+    form = "the message of the network's node"
     remedy = "Follow the message, which is that of the network's own node."
 
     def __init__(self, code: int, message: str, data: object = None) -> None:

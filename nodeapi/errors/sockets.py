@@ -38,7 +38,9 @@ class TooManySubscriptions(RpcError):
     reason = "too_many_subscriptions"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"too many subscriptions on this socket: {limit}", limit=limit)
+        super().__init__(
+            f"too many subscriptions on this socket: at most {limit}", limit=limit
+        )
 
 
 class TooManyCalls(RpcError):

@@ -52,8 +52,9 @@ class TraceTooLarge(RpcError):
 
     def __init__(self, index: int) -> None:
         super().__init__(
-            f"transaction {index} of the block did too much to be recorded, "
-            "so that this tracer has no answer to it",
+            f"the trace record of transaction {index} exceeds the size limit and was not "
+            "stored; use the struct logger or another tracer that executes the "
+            "transaction again",
             index=index,
         )
 

@@ -35,7 +35,7 @@ _OPTIONS = Param(
     TRACE_OPTIONS,
     required=False,
     default=DEFAULT,
-    summary="Which tracer, and what it is to show; the struct logger by default.",
+    summary="The tracer and its options; the struct logger by default.",
     reads_text=True,
 )
 _BLOCK = Param("block", block_number_or_hash, BLOCK_PARAMETER)

@@ -107,8 +107,9 @@ def _is_ours(name: str) -> bool:
             CALL_TRACE_OPTIONS,
             required=False,
             default=CallTraceOptions(),
-            summary="Which tracer, the struct logger by default; overrides; and with "
-            "txIndex, before which transaction of the block.",
+            summary="The tracer and its options; the struct logger by default. Overrides of "
+            "the state and the block. txIndex: the transaction of the block before which "
+            "the call is executed.",
             reads_text=True,
         ),
     ],
@@ -165,7 +166,7 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
             TRACE_OPTIONS,
             required=False,
             default=DEFAULT,
-            summary="Which tracer; the struct logger by default.",
+            summary="The tracer and its options; the struct logger by default.",
             reads_text=True,
         ),
     ],

@@ -130,7 +130,8 @@ async def _block_hash(context: Context, block: BlockReference) -> bytes:
         ),
     ],
     result=named("roots", HASHES_OR_NULL),
-    summary="Returns the state root after each transaction of a block, null without any.",
+    summary="Returns the state root after each transaction of a block, null when the block "
+    "has none.",
     credits=20,
     capability=TRACE,
     is_slow=True,
@@ -158,8 +159,8 @@ async def intermediate_roots(
         Param("endNumber", _uint64, INTEGER, required=False),
     ],
     result=named("addresses", ADDRESSES_OR_NULL),
-    summary="Returns the accounts that a block changed, or that differ after two blocks, "
-    "null without any.",
+    summary="Returns the accounts that a block changed, or that differ between the "
+    "states after two blocks, null when there are none.",
     credits=20,
     is_slow=True,
 )
@@ -186,8 +187,8 @@ async def get_modified_accounts_by_number(
         Param("endHash", hash32, HASH32, required=False),
     ],
     result=named("addresses", ADDRESSES_OR_NULL),
-    summary="Returns the same as debug_getModifiedAccountsByNumber for canonical blocks "
-    "with certain hashes.",
+    summary="Returns the same as debug_getModifiedAccountsByNumber for the hashes of "
+    "canonical blocks.",
     credits=20,
     is_slow=True,
 )

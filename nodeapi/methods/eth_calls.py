@@ -110,22 +110,22 @@ BLOCK = Param(
     BLOCK_PARAMETER,
     required=False,
     default=LATEST,
-    summary="After which block; latest when it is left out. The state at pending is "
-    "that at latest.",
+    summary="The block after which the call is executed; latest by default. The state "
+    "at pending is that at latest.",
 )
 STATE_OVERRIDES = Param(
     "stateOverrides",
     given_state,
     calls.STATE_OVERRIDES,
     required=False,
-    summary="Accounts with other values, by address.",
+    summary="Values that replace those of accounts, by address.",
 )
 BLOCK_OVERRIDES = Param(
     "blockOverrides",
     given_block,
     calls.BLOCK_OVERRIDES,
     required=False,
-    summary="Other properties of the block.",
+    summary="Values that replace those of the block.",
 )
 
 

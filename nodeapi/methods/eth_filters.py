@@ -44,7 +44,7 @@ _RESULT = named("filterId", QUANTITY)
     "eth_newFilter",
     params=[CRITERIA],
     result=_RESULT,
-    summary="Creates a filter of new logs, and returns its id.",
+    summary="Creates a filter for new logs, and returns its id.",
 )
 async def new_filter(context: Context, criteria: LogCriteria) -> bytes:
     """Create a filter of the logs of blocks that are imported from now on."""
@@ -58,7 +58,7 @@ async def new_filter(context: Context, criteria: LogCriteria) -> bytes:
 @registry.method(
     "eth_newBlockFilter",
     result=_RESULT,
-    summary="Creates a filter of the hashes of new blocks, and returns its id.",
+    summary="Creates a filter for the hashes of new blocks, and returns its id.",
 )
 async def new_block_filter(context: Context) -> bytes:
     """Create a filter of the blocks that become canonical from now on."""
@@ -78,7 +78,7 @@ async def new_block_filter(context: Context) -> bytes:
         )
     ],
     result=_RESULT,
-    summary="Creates a filter of new pending transactions, and returns its id.",
+    summary="Creates a filter for new pending transactions, and returns its id.",
 )
 async def new_pending_transaction_filter(context: Context, full: bool) -> bytes:
     """Create a filter of transactions that reach an upstream, or the local pool."""

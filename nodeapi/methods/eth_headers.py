@@ -64,7 +64,8 @@ def get_header_by_number(context: Context, number_or_tag: int | str) -> Document
     encode=_data_or_nothing,
     result=named("transaction", DATA),
     summary="Returns the transaction with a hash as EIP-2718 encodes it. It may be "
-    "pending, as for eth_getTransactionByHash, and has its sidecar then.",
+    "pending, as for eth_getTransactionByHash. A pending blob transaction includes its "
+    "sidecar.",
 )
 def get_raw_transaction_by_hash(
     context: Context, transaction_hash: bytes

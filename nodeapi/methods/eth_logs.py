@@ -22,7 +22,7 @@ CRITERIA = Param(
     "filter",
     log_criteria,
     LOG_CRITERIA,
-    summary="Which blocks (latest by default), addresses and topics.",
+    summary="The blocks (latest by default), addresses and topics to search for.",
 )
 
 NO_LOGS = b"[]"

@@ -61,8 +61,8 @@ async def get_config(context: Context) -> bytes:
 @registry.method(
     "eth_capabilities",
     result=named("capabilities", CAPABILITIES),
-    summary="Returns from which block on state, transactions, logs, receipts, blocks and "
-    "proofs are available.",
+    summary="Returns the oldest blocks for which state, transactions, logs, receipts, "
+    "blocks and proofs are available.",
 )
 async def get_capabilities(context: Context) -> bytes:
     """Return the head, and the oldest block of each kind of data.

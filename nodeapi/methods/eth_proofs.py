@@ -29,8 +29,8 @@ _BLOCK = Param(
     BLOCK_PARAMETER,
     required=False,
     default=LATEST,
-    summary="After which block; latest when it is left out. The state at pending is "
-    "that at latest.",
+    summary="The block after which the state is read; latest by default. The state at "
+    "pending is that at latest.",
 )
 
 

@@ -53,8 +53,8 @@ def _milliseconds(value: Any) -> int:
     encode=data,
     result=named("transactionHash", HASH32),
     summary="Checks a signed transaction, sends it to the network's upstream nodes, and "
-    "returns its hash. A network without upstreams keeps it in a local pool, from which "
-    "nothing includes it in a block.",
+    "returns its hash. A network without upstreams keeps it in a local pool, and no block "
+    "will include it.",
     credits=10,
 )
 async def send_raw_transaction(context: Context, raw: bytes) -> bytes:
@@ -77,7 +77,7 @@ async def send_raw_transaction(context: Context, raw: bytes) -> bytes:
             {"oneOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
             required=False,
             default=DEFAULT_TIMEOUT_MS,
-            summary="Milliseconds, 60000 at most; 20000 when it is left out.",
+            summary="Timeout in milliseconds, at most 60000; 20000 by default.",
         ),
     ],
     result=named("receipt", RECEIPT),

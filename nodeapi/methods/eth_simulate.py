@@ -49,7 +49,7 @@ def given_simulation(value: Any) -> tuple[Simulation, orjson.Fragment]:
             "payload",
             given_simulation,
             SIMULATION,
-            summary="Blocks with their calls, and changes of properties and accounts.",
+            summary="Blocks with their calls, and overrides of the block and the state.",
         ),
         Param(
             "block",
@@ -57,8 +57,8 @@ def given_simulation(value: Any) -> tuple[Simulation, orjson.Fragment]:
             BLOCK_PARAMETER,
             required=False,
             default=LATEST,
-            summary="After which block; latest when it is left out. The state at pending is "
-            "that at latest.",
+            summary="The block after which the blocks are simulated; latest by default. The "
+            "state at pending is that at latest.",
         ),
     ],
     result=named("blocks", SIMULATED_BLOCKS),

@@ -35,8 +35,8 @@ _BLOCK = Param(
     BLOCK_PARAMETER,
     required=False,
     default=LATEST,
-    summary="After which block; latest when it is left out. The state at pending is "
-    "that at latest.",
+    summary="The block after which the state is read; latest by default. The state at "
+    "pending is that at latest.",
 )
 _NONCE_BLOCK = Param(
     "block",
@@ -44,8 +44,8 @@ _NONCE_BLOCK = Param(
     BLOCK_PARAMETER,
     required=False,
     default=LATEST,
-    summary="After which block; latest when it is left out. At pending, the pending "
-    "transactions of the upstream nodes count as well.",
+    summary="The block after which the nonce is read; latest by default. At pending, the "
+    "pending transactions of the upstream nodes count as well.",
 )
 _NO_ACCOUNT = AccountValue(0, 0, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT)
 

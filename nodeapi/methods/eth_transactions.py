@@ -110,7 +110,8 @@ def get_transaction_receipt(context: Context, transaction_hash: bytes) -> MaybeA
     "eth_getBlockReceipts",
     params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
     result=named("receipts", RECEIPTS_OR_NULL),
-    summary="Returns the receipts of a block's transactions, null without such a block.",
+    summary="Returns the receipts of a block's transactions, null when there is no such "
+    "block.",
     credits=10,
 )
 def get_block_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
@@ -128,7 +129,8 @@ def get_block_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     params=[_BLOCK_HASH],
     encode=quantity_or_null,
     result=named("count", QUANTITY_OR_NULL),
-    summary="Returns how many transactions a block has, null without such a block.",
+    summary="Returns the number of transactions of a block, null when there is no such "
+    "block.",
 )
 def count_transactions_by_hash(
     context: Context, block_hash: bytes
@@ -142,7 +144,8 @@ def count_transactions_by_hash(
     params=[_BLOCK_NUMBER],
     encode=quantity_or_null,
     result=named("count", QUANTITY_OR_NULL),
-    summary="Returns how many transactions a block has, null without such a block.",
+    summary="Returns the number of transactions of a block, null when there is no such "
+    "block.",
 )
 def count_transactions_by_number(
     context: Context, number_or_tag: int | str
@@ -156,7 +159,7 @@ def count_transactions_by_number(
     params=[_BLOCK_HASH],
     encode=quantity_or_null,
     result=named("count", QUANTITY_OR_NULL),
-    summary="Returns how many uncles a block names, null without such a block.",
+    summary="Returns the number of uncles of a block, null when there is no such block.",
 )
 def count_uncles_by_hash(context: Context, block_hash: bytes) -> Later[int | None]:
     """Return the number of uncles of a block, canonical or not."""
@@ -168,7 +171,7 @@ def count_uncles_by_hash(context: Context, block_hash: bytes) -> Later[int | Non
     params=[_BLOCK_NUMBER],
     encode=quantity_or_null,
     result=named("count", QUANTITY_OR_NULL),
-    summary="Returns how many uncles a block names, null without such a block.",
+    summary="Returns the number of uncles of a block, null when there is no such block.",
 )
 def count_uncles_by_number(
     context: Context, number_or_tag: int | str

@@ -22,7 +22,7 @@ def version(context: Context) -> bytes:
 @registry.method(
     "net_listening",
     result=named("isListening", BOOLEAN),
-    summary="Returns whether the node takes connections: always true.",
+    summary="Returns whether the node accepts connections: always true.",
 )
 def listening(context: Context) -> bytes:
     """Return true."""

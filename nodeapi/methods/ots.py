@@ -121,7 +121,8 @@ def get_internal_operations(context: Context, transaction_hash: bytes) -> Later[
     "ots_getTransactionError",
     params=[_TRANSACTION_HASH],
     result=named("data", DATA),
-    summary="Returns the data with which a transaction was reverted, 0x without any.",
+    summary="Returns the data with which a transaction was reverted, 0x when there is "
+    "none.",
     credits=5,
     is_slow=True,
 )
@@ -151,7 +152,7 @@ def get_transaction_by_sender_and_nonce(
     params=[_ADDRESS],
     result=named("creator", CONTRACT_CREATOR_OR_NULL),
     summary="Returns the transaction that created a contract, and the account that "
-    "created it; null when the address has no code, or has it since block 0.",
+    "created it; null when the address has no code, or has had it since block 0.",
     credits=5,
     is_slow=True,
 )

@@ -113,8 +113,8 @@ async def get_block_details_by_hash(
         Param("pageSize", _small, NUMBER),
     ],
     result=named("page", BLOCK_PAGE_OR_NULL),
-    summary="Returns a page of a block's transactions and receipts, the last ones on page "
-    "0.",
+    summary="Returns a page of a block's transactions and receipts. Page 0 has the last "
+    "transactions of the block.",
     credits=5,
 )
 async def get_block_transactions(
@@ -190,7 +190,7 @@ async def total_fees(receipts: Answer) -> int:
 async def _without_logs(receipt: Answer | None) -> bytes:
     """Return a receipt object without its logs, which are its last members."""
     if receipt is None:
-        raise Unavailable("a reorganisation has removed the block meanwhile")
+        raise Unavailable("the block was removed by a reorganisation")
     if isinstance(receipt, Stream):
         begin = b""
         async with aclosing(receipt):

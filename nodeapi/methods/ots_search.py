@@ -160,7 +160,7 @@ async def _timed(receipt: Answer | None, transaction: bytes) -> bytes:
     transaction: the transaction object, which has that time.
     """
     if receipt is None:
-        raise Unavailable("a reorganisation has removed the block meanwhile")
+        raise Unavailable("the block was removed by a reorganisation")
     if isinstance(receipt, Stream):
         receipt = await receipt.read()
     time = _TIME.search(transaction)

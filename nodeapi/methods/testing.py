@@ -94,7 +94,7 @@ def _extra_data(value: Any) -> str:
             _transactions,
             {"oneOf": [{"type": "array", "items": DATA}, {"type": "null"}]},
             required=False,
-            summary="Raw transactions. Those of the local pool if it is null or left out.",
+            summary="Raw transactions; those of the local pool by default.",
         ),
         Param(
             "extraData",
@@ -105,8 +105,8 @@ def _extra_data(value: Any) -> str:
         ),
     ],
     result=named("payload", {"type": "object"}),
-    summary="Builds a block on the head, and returns it without importing it. For tests; "
-    "a setting switches it on.",
+    summary="Builds a block on the head, and returns it without importing it. It is for "
+    "tests, and only served if the provider turns it on.",
     credits=100,
     is_slow=True,
 )

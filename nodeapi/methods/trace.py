@@ -33,7 +33,7 @@ _OPTIONS = TraceOptions(_FLAT)
     "trace_block",
     params=[Param("block", block_number_or_hash, BLOCK_PARAMETER)],
     result=named("traces", FLAT_TRACES_OR_NULL),
-    summary="Returns all calls of a block and its rewards, null when there is no block.",
+    summary="Returns all calls and rewards of a block, null when there is no such block.",
     credits=20,
     capability=TRACE,
     is_slow=True,

@@ -59,7 +59,7 @@ def calls_with_types(value: Any) -> list[TypedCall]:
     found = []
     for pair in value:
         if type(pair) is not list or len(pair) != 2:
-            raise ValueError("each call is a list of a call and its trace types")
+            raise ValueError("each item must be a list of a call and its trace types")
         call, types = decode_call(pair[0]), trace_types(pair[1])
         found.append(TypedCall(call.to, fragment(encode_call(call)), types))
     return found
@@ -102,8 +102,8 @@ async def trace_call(
         BLOCK,
     ],
     result=named("results", PARITY_RESULTS),
-    summary=f"Executes calls one after the other, each on the changes of those before, "
-    f"and returns the trace, vmTrace and stateDiff of each. {_PRICE}",
+    summary=f"Executes calls one after the other, each with the changes of the previous "
+    f"ones, and returns the trace, vmTrace and stateDiff of each. {_PRICE}",
     credits=20,
     capability=TRACE,
     is_slow=True,

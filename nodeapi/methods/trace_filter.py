@@ -64,7 +64,7 @@ def _query(value: Any) -> _Query:
     members = struct(value, "TraceFilter", _FIELDS)
     mode = members.get("mode", "union")
     if type(mode) is not str or mode not in _NEEDS_BOTH:
-        raise ValueError('the mode is neither "union" nor "intersection"')
+        raise ValueError('mode must be "union" or "intersection"')
     return _Query(
         number_or_tag(members.get("fromBlock", 0)),
         number_or_tag(members.get("toBlock", "latest")),

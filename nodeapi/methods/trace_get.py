@@ -47,7 +47,12 @@ def _indices(value: Any) -> list[int]:
     "trace_get",
     params=[
         Param("transactionHash", hash32, HASH32),
-        Param("indices", _indices, INDICES, summary="One index, from 0 on."),
+        Param(
+            "indices",
+            _indices,
+            INDICES,
+            summary="A list with one index, which begins at 0.",
+        ),
     ],
     result=named("trace", FLAT_TRACE_OR_NULL),
     summary="Returns one of the calls that trace_transaction lists, null when there is "

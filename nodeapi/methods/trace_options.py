@@ -53,7 +53,7 @@ T = TypeVar("T")
 class BadTracerConfig(RpcError):
     """Raised when a `tracerConfig` or a `timeout` is invalid."""
 
-    form = "that of the tracer"
+    form = "the message of the tracer"
     remedy = "Correct tracerConfig or timeout as the message says."
 
 

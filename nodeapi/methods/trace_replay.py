@@ -54,7 +54,7 @@ async def replay_transaction(
     ],
     result=named("results", PARITY_RESULTS_OR_NULL),
     summary="Returns the trace, vmTrace and stateDiff of all transactions of a block, "
-    "null when there is no block.",
+    "null when there is no such block.",
     credits=20,
     capability=TRACE,
     is_slow=True,

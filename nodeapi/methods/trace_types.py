@@ -46,7 +46,7 @@ TRACE_TYPES = Param(
     "traceTypes",
     trace_types,
     parity.TRACE_TYPES,
-    summary="Which members the result has: trace, vmTrace, stateDiff.",
+    summary="The members of the result: any of trace, vmTrace and stateDiff.",
 )
 
 

@@ -25,7 +25,7 @@ def client_version(context: Context) -> bytes:
 
 @registry.method(
     "web3_sha3",
-    params=[Param("data", any_data, DATA, summary="What is to be hashed.")],
+    params=[Param("data", any_data, DATA, summary="The data to hash.")],
     encode=data,
     result=named("hash", HASH32),
     summary="Returns the Keccak-256 hash of data.",

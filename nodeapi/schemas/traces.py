@@ -26,7 +26,7 @@ TRACE_OPTIONS = component(
     ),
 )
 
-TRACER_RESULT = component("Trace", {"description": "What the tracer has found."})
+TRACER_RESULT = component("Trace", {"description": "The result of the tracer."})
 
 BLOCK_TRACES = array_of(
     object_with(

@@ -57,7 +57,7 @@ class Subscription:
         self._held.append(result)
         self._held_bytes += len(result)
         if self._held_bytes > MAX_HELD_BYTES:
-            self.writer.close(SUBSCRIPTION_FAILED, "too many events for a batch")
+            self.writer.close(SUBSCRIPTION_FAILED, "too many events during a batch")
 
     def write(self, frame: bytes) -> None:
         """Write a notification to the client."""

@@ -37,7 +37,7 @@ from postgres.statement import (
     read_int8_array,
 )
 
-ADVICE = 'ask for a part of the block: {"fromTx": …, "toTx": …} among the options'
+ADVICE = 'request a part of the block with the options {"fromTx": …, "toTx": …}'
 
 GROUP_BYTES = 2**18
 """Weight of the transactions that are read together. It is large enough that the

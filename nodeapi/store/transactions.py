@@ -364,7 +364,7 @@ async def _collected(
                     spool.write(piece)
                     await asyncio.sleep(0)
         spool.write(b"]")
-        return spool.answer("request single receipts")
+        return spool.answer("request the receipts one by one")
     except BaseException:
         spool.close()
         raise

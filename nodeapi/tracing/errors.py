@@ -33,8 +33,8 @@ class TraceResultTooLarge(RpcError):
     """
 
     remedy = (
-        "Trace fewer transactions with fromTx and toTx, or leave the stack, memory and "
-        "storage out."
+        "Trace fewer transactions with fromTx and toTx, or omit the stack, memory and "
+        "storage."
     )
     code = -32003
     reason = "response_too_large"
@@ -43,7 +43,7 @@ class TraceResultTooLarge(RpcError):
     def __init__(self, limit: int) -> None:
         super().__init__(
             f"response too large: the trace has more than {limit} bytes; "
-            f"{SLICE_ADVICE}, or leave the stack, memory and storage out",
+            f"{SLICE_ADVICE}, or omit the stack, memory and storage",
             limit=limit,
         )
 
@@ -95,7 +95,7 @@ class TaskTimeout(RpcError):
     """
 
     form = "execution aborted (timeout = <time>)"
-    remedy = "Make a call that executes less, with a lower gas limit or on less data."
+    remedy = "Make a call that needs less time and memory, such as one for less data."
     costs_full_price = True
 
     def __init__(self, timeout: float) -> None:
@@ -134,8 +134,8 @@ class TooManyExecutions(RpcError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"too many calls at once: this key may have {limit} that wait for their "
-            "execution",
+            f"too many calls in progress: at most {limit} calls of this API key are queued "
+            "or executed at a time",
             limit=limit,
         )
 
@@ -155,8 +155,8 @@ class TooManyConcurrent(RpcError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"too many traces at once: this key may have {limit} that are executed or "
-            "whose answers are being read",
+            f"too many concurrent traces of this API key: at most {limit}, including traces "
+            "whose responses are being read",
             limit=limit,
         )
 
@@ -175,7 +175,7 @@ class TooMuchUnread(RpcError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"too many unread answers: those of this account have more than {limit} "
+            f"too many unread responses: those of this account have more than {limit} "
             "bytes; read them, or close their connections",
             limit=limit,
         )

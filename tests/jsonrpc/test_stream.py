@@ -181,7 +181,7 @@ def test_streams_of_a_batch_are_collected_within_its_response() -> None:
     assert answers[1]["error"] == {
         "code": -32003,
         "message": "response too large: the result has 500000 bytes, "
-        "there is room for 400000; ask for less",
+        "but at most 400000 are possible; ask for less",
         "data": {
             "reason": "response_too_large",
             "see": "https://node.example/docs/errors#response_too_large",

@@ -71,7 +71,7 @@ def test_permit_ends_although_the_key_is_remembered():
     assert caught.value.details["expired_at"] == "2020-09-13T12:26:40Z"
     assert caught.value.message.startswith(
         "debug_x is not enabled for this API key on hive"
-        ": that expired on 2020-09-13T12:26:40Z; ask "
+        ": the entitlement expired on 2020-09-13T12:26:40Z; ask "
     )
 
 

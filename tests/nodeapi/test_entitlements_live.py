@@ -178,4 +178,4 @@ def test_entitlement_ends_at_its_moment_although_nothing_is_announced(
         _, told = refusal(api, call("callTracer"))
     moment = f"{expires_at:%Y-%m-%dT%H:%M:%SZ}"
     assert told["data"]["expired_at"] == moment
-    assert f"on alpha: that expired on {moment}; ask " in told["message"]
+    assert f"on alpha: the entitlement expired on {moment}; ask " in told["message"]

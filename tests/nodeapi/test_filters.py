@@ -405,7 +405,7 @@ def test_filter_stays_before_logs_that_do_not_fit(tokens: Tokens) -> None:
         poll = polling(running)
         take_over(running, tokens.grow(tokens.chain, 2, amount=9))
         for _ in range(2):
-            with pytest.raises(ResultTooLarge, match="there is room for 100; "):
+            with pytest.raises(ResultTooLarge, match="at most 100 are possible; "):
                 running.ask(*poll[:-1], 100)
         assert amounts(orjson.loads(running.ask(*poll))) == [(9, False)] * 4
 

@@ -393,7 +393,7 @@ TO_CONTRACT = {"to": CONTRACT}
             [[TO_CONTRACT]],
             (
                 -32602,
-                "invalid argument 0: each call is a list of a call and its trace types",
+                "invalid argument 0: each item must be a list of a call and its trace types",
             ),
         ),
         (

@@ -82,7 +82,7 @@ def test_filter_without_addresses_returns_all_traces_of_few_blocks(
         ),
         (
             {"mode": "both"},
-            'invalid argument 0: the mode is neither "union" nor "intersection"',
+            'invalid argument 0: mode must be "union" or "intersection"',
         ),
         (
             {"toAddress": ["0x" + "00" * 19]},

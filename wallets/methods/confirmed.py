@@ -43,7 +43,12 @@ def _text(value: Any) -> str:
     params=[
         Param("message", _text, _TEXT),
         Param("address", _text, _TEXT),
-        Param("ignored", anything, required=False, summary="Dapps send a password."),
+        Param(
+            "ignored",
+            anything,
+            required=False,
+            summary="Ignored. Some dapps send a password.",
+        ),
     ],
     result=_TEXT,
     summary="Asks the user to sign a message (EIP-191), as 0x… or as text.",
