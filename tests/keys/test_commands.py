@@ -63,7 +63,10 @@ def test_plan_limits_the_key() -> None:
 
 @pytest.mark.parametrize(
     ("slugs", "known"),
-    [([], "there are no plans yet"), (["scale", "growth"], "the plans are growth, scale")],
+    [
+        ([], "there are no plans yet"),
+        (["scale", "growth"], "the plans are growth, scale"),
+    ],
 )
 def test_unknown_plan_is_refused_with_the_plans_there_are(
     slugs: list[str], known: str
@@ -169,7 +172,10 @@ def test_tracing_is_withdrawn_where_it_was_granted() -> None:
         (["--network", "beta"], "has no access to beta"),
         (["--network", "alpha", "--expires", "soon"], "'soon' is not an ISO 8601 date"),
         (["--network", "alpha", "--expires", "2020-01-01"], "in the past"),
-        (["--network", "alpha", "--tracers", "x"], "there is no tracer 'x'; the tracers are"),
+        (
+            ["--network", "alpha", "--tracers", "x"],
+            "there is no tracer 'x'; the tracers are",
+        ),
         (["--network", "alpha", "--tracers", "none"], "use --withdraw to withdraw"),
     ],
 )
