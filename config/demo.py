@@ -77,6 +77,7 @@ def import_sample_chain() -> None:
         network=NETWORK,
         name="Sample chain",
         genesis=SAMPLE_DIR / "genesis.json",
+        second=True,  # the live network may be the sample chain, too
     )
 
 

@@ -21,7 +21,7 @@ from networks.services import check_agreement, check_upstream_urls, configure_ne
 from networks.validators import validate_headers, validate_upstream_url
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.genesis import verified_genesis
-from nodeapi.chain.networks import network_to_import
+from nodeapi.chain.networks import network_of_chain, network_to_import
 from nodeapi.fork_check import InvalidForkConfig, check_forks
 from nodeapi.upstream_chain import WrongChain, fork_config, require_chain
 from nodeapi.upstreams.client import UpstreamClient
@@ -151,7 +151,7 @@ def _require_hash(addition: Addition, block_0: Header) -> None:
 
 def _require_single(addition: Addition, chain_id: int, block_0: Header) -> None:
     """Raise SameChain if there is a network of this chain that may not be repeated."""
-    same = Network.objects.filter(chain_id=chain_id, genesis_hash=block_0.hash).first()
+    same = network_of_chain(chain_id, block_0.hash)
     if same is not None and not addition.may_repeat:
         raise SameChain(f"the network {same.slug} has the same chain id and genesis")
 

@@ -21,6 +21,10 @@ class NetworkMismatch(ValueError):
     """Raised when a network can't be opened with the given genesis."""
 
 
+class SameChain(NetworkMismatch):
+    """Raised when another network has the same chain id and genesis."""
+
+
 def open_network(
     connection: psycopg.Connection[Any],
     slug: str,
@@ -40,15 +44,19 @@ def network_to_import(
     *,
     name: str | None = None,
     genesis: dict[str, Any] | None = None,
+    may_repeat: bool = True,
 ) -> Iterator[int]:
     """Yield a network's id. A new network is created with its block 0.
+
+    may_repeat: whether a new network may have the chain id and genesis of another one.
 
     If the `with` block fails, a new network without further blocks is removed again. If
     the process is killed, the network remains and the next import continues it.
 
     Raises: NetworkMismatch for a new network without genesis, for an existing one with
-        another genesis, and for one that is being deleted; ImportRunning if the genesis changes the forks while an
-        import is running; InvalidChainConfig, GenesisError, ValidationError.
+        another genesis, and for one that is being deleted; SameChain; ImportRunning if
+        the genesis changes the forks while an import is running; InvalidChainConfig,
+        GenesisError, ValidationError.
     """
     network = Network.objects.filter(slug=slug).first()
     if network is not None and hasattr(network, "deletion"):
@@ -65,6 +73,11 @@ def network_to_import(
     is_new = network is None
     without_alloc = {key: value for key, value in genesis.items() if key != "alloc"}
     if network is None:
+        same = network_of_chain(config.chain_id, verified.block.header.hash)
+        if same is not None and not may_repeat:
+            raise SameChain(
+                f"the network {same.slug} has the same chain id and genesis"
+            )
         network = create_network(
             slug=slug,
             name=name or slug,
@@ -79,6 +92,11 @@ def network_to_import(
         if network.genesis != without_alloc:
             _change_config(connection, network, config, without_alloc)
         yield network.pk
+
+
+def network_of_chain(chain_id: int, genesis_hash: bytes) -> Network | None:
+    """Return a network of this chain, or None."""
+    return Network.objects.filter(chain_id=chain_id, genesis_hash=genesis_hash).first()
 
 
 def _require_genesis(network: Network, genesis_hash: bytes) -> None:

@@ -35,7 +35,12 @@ from nodeapi.chain.importer import (
     Importer,
     spare_garbage_collector,
 )
-from nodeapi.chain.networks import NetworkMismatch, network_to_import, stored_config
+from nodeapi.chain.networks import (
+    NetworkMismatch,
+    SameChain,
+    network_to_import,
+    stored_config,
+)
 from nodeapi.chain.progress import Progress
 from nodeapi.chain.sources import BlockFile, with_next
 from nodeapi.management.genesis_file import read_genesis
@@ -65,6 +70,11 @@ class Command(BaseCommand):
             help="a built-in genesis, with the forks that this version knows",
         )
         parser.add_argument("--name", help="name of a new network, its slug by default")
+        parser.add_argument(
+            "--second",
+            action="store_true",
+            help="create the network although another one has the same chain id and genesis",
+        )
         parser.add_argument(
             "--forkchoice",
             type=Path,
@@ -104,6 +114,7 @@ class Command(BaseCommand):
                     options["network"],
                     name=options["name"],
                     genesis=genesis,
+                    may_repeat=options["second"],
                 ) as network_id,
                 import_lock(connection, network_id),
             ):
@@ -123,6 +134,8 @@ class Command(BaseCommand):
                     self._import(importer, files, forkchoice, stream)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        except SameChain as error:
+            raise CommandError(f"{error}; --second creates another one") from error
         except (InvalidChainConfig, GenesisError, NetworkMismatch) as error:
             raise CommandError(str(error)) from error
         except (ImportRunning, ForkchoiceMismatch) as error:

@@ -57,6 +57,19 @@ def write(tmp_path: Path) -> Any:
     return write_file
 
 
+def test_second_network_of_a_chain_is_created_on_demand_only(write: Any) -> None:
+    """Such as by a slug that is misspelt."""
+    blocks = write("chain.rlp", sample.raw_blocks()[0])
+    import_chain(blocks)
+    assert refusal(blocks, network="nte") == (
+        "the network net has the same chain id and genesis; --second creates another one"
+    )
+    assert [network.slug for network in Network.objects.all()] == ["net"]
+    import_chain(blocks)  # the network itself goes on
+    import_chain(blocks, network="twin", second=True)
+    assert Network.objects.count() == 2
+
+
 def test_it_imports_files_and_says_how_fast(write: Any) -> None:
     raw = sample.raw_blocks()
     first = write("first.rlp", b"".join(raw[:40]))
