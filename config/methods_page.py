@@ -19,7 +19,8 @@ _INTRODUCTION = """\
 
 These are the methods at `POST /v3/<API_KEY>` and on WebSockets. Optional parameters have a question mark. A call costs
 at least the credits that are named here; calls that execute code cost more credits by the gas that they use. `rpc.discover`
-returns the schemas of all parameters and results, and the page `/docs/` of an installation has examples to try.
+returns the schemas of all parameters and results, with an example of each call. The page `/docs/` of an installation has
+examples to try.
 
 A block parameter is a number, a tag (`latest`, `safe`, `finalized`, `pending` or `earliest`), a block hash, or an object
 with `blockNumber`, or with `blockHash` and `requireCanonical` (EIP-1898). Results and errors are geth's, unless the method

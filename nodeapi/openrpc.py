@@ -17,6 +17,7 @@ from jsonrpc.errors import (
 )
 from jsonrpc.params import Param
 from jsonrpc.registry import Method, MethodRegistry
+from nodeapi.sample_arguments import ARGUMENTS, UNFOUND
 from nodeapi.schemas.building import COMPONENTS
 from nodeapi.version import VERSION
 
@@ -48,7 +49,8 @@ def document(
 ) -> dict[str, Any]:
     """Return the document of all registered methods.
 
-    servers: the networks. Each method has an example for each of them.
+    servers: the networks. A method has an example for each of them on which its arguments
+        exist. Without networks, each method has an example that shows the form.
     """
     described = {"servers": [_server(one) for one in servers]} if servers else {}
     return {
@@ -89,17 +91,23 @@ def _method(method: Method, servers: Sequence[Server]) -> dict[str, Any]:
     }
     if method.capability is not None:
         described["x-entitlement"] = method.capability
-    if method.needs_socket:
-        return described  # examples are for calls over HTTP
-    pairings = (_example(method.signature.params, server) for server in servers)
+    params = method.signature.params
+    pairings = [
+        _example(params, server.name, {**UNFOUND, **server.examples})
+        for server in servers
+    ] or [_example(params, method.name, ARGUMENTS)]
     if examples := [pairing for pairing in pairings if pairing is not None]:
         described["examples"] = examples
     return described
 
 
-def _example(params: Sequence[Param], server: Server) -> dict[str, Any] | None:
-    """Return an example call for a network, or None without example arguments."""
-    known = server.examples
+def _example(
+    params: Sequence[Param], name: str, known: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return an example call, or None if an argument is unknown.
+
+    name: that of the example. known: arguments by the name of their parameter.
+    """
     if any(param.required and param.name not in known for param in params):
         return None
     arguments = [
@@ -107,7 +115,7 @@ def _example(params: Sequence[Param], server: Server) -> dict[str, Any] | None:
         for param in params
         if param.name in known
     ]
-    return {"name": server.name, "params": arguments}
+    return {"name": name, "params": arguments}
 
 
 def content_descriptor(param: Param) -> dict[str, Any]:

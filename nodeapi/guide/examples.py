@@ -11,15 +11,13 @@ from networks.models import Network, Tracer
 from nodeapi.explore.rows import summaries
 from nodeapi.explore.summaries import Summary
 from nodeapi.models import Block, StorageVersion
+from nodeapi.sample_arguments import ARGUMENTS, IDENTITY
 
 SEARCHED_BLOCKS = 1000
 """Blocks below the head in which a transaction is searched."""
 
 SEARCHED_ACCOUNTS = 10
 """Callees of that block whose storage is searched for a slot."""
-
-_IDENTITY = "0x0000000000000000000000000000000000000004"
-"""A precompiled contract that returns its input, so that a call of it never fails."""
 
 CACHED_HEADS = 128
 """Heads whose arguments are cached."""
@@ -28,29 +26,32 @@ _TRACERS = (Tracer.CALL, Tracer.PRESTATE, Tracer.FLAT_CALL, Tracer.FOUR_BYTE)
 """Tracers with short results, the most usual first."""
 
 
+_EVERYWHERE = (
+    "data",
+    "traceTypes",
+    "blockCount",
+    "newestBlock",
+    "rewardPercentiles",
+    "indices",
+    "nonce",
+    "blockNumber",
+    "pageNumber",
+    "pageSize",
+    "transactionPosition",
+    "startKey",
+    "maxResults",
+    "startNumber",
+)
+"""Parameters whose arguments exist on every network."""
+
+
 def examples(network: Network) -> Mapping[str, Any]:
     """Return example arguments by parameter name. Some require a network with blocks.
 
     They are taken from the newest block with transactions. The document is public, so
     they are cached for each head.
     """
-    options = {
-        "data": "0x",
-        "traceTypes": ["trace"],
-        "blockCount": "0x5",
-        "newestBlock": "latest",
-        "rewardPercentiles": [25, 50, 75],
-        "indices": ["0x0"],
-        "nonce": 0,
-        "blockNumber": 0,
-        "pageNumber": 0,
-        "pageSize": 25,
-        "transactionPosition": 0,
-        "startKey": "0x",
-        "maxResults": 10,
-        "startNumber": 1,
-        **_options(network),
-    }
+    options = {name: ARGUMENTS[name] for name in _EVERYWHERE} | _options(network)
     if network.head_number is None or network.head_hash is None:
         return options
     head = bytes(network.head_hash)
@@ -109,7 +110,7 @@ def _transaction(network_id: int, found: list[Summary]) -> dict[str, Any]:
             break
     example = {
         "from": chosen.sender.lower(),
-        "to": _IDENTITY,
+        "to": IDENTITY,
         "gas": "0x186a0",
         "data": "0x2a",
     }

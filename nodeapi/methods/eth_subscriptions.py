@@ -25,7 +25,7 @@ from nodeapi.schemas.values import BOOLEAN, QUANTITY
     "eth_subscribe",
     params=[
         Param("kind", anything, SUBSCRIPTION_KIND, required=False),
-        Param("options", anything, SUBSCRIPTION_OPTIONS, required=False),
+        Param("subscriptionOptions", anything, SUBSCRIPTION_OPTIONS, required=False),
     ],
     result=named("subscription", QUANTITY),
     summary="Opens a subscription on a WebSocket, and returns its id.",
