@@ -10,11 +10,12 @@ from config import error_pages
 from keys.accounts.forms import TellsLockOut
 from nodeapi.guide import home
 from nodeapi.guide import views as guide
+from nodeapi.guide.closes import socket_closes
 from nodeapi.guide.urls import pages as guide_pages
 from wallets.connect_script import connect_script
 from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
-from wallets.guide import wallet_errors
+from wallets.guide import provider_errors, wallet_errors
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
 # Lists need the width of the window. The first page links to all of them.
@@ -29,7 +30,7 @@ handler403 = error_pages.forbidden
 handler404 = error_pages.not_found
 handler500 = error_pages.crashed
 
-sections = {"others": [wallet_errors]}
+sections = {"others": [wallet_errors, provider_errors, socket_closes]}
 docs = [
     path("errors", guide.errors, sections, name="errors"),
     *guide_pages,

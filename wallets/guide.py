@@ -42,6 +42,38 @@ CLOSE_CODES = [
 ]
 """The close codes of the wallet's sockets, each with its reason."""
 
+PROVIDER_ERRORS = [
+    CodedError(
+        1013,
+        "Disconnected. Connecting…",
+        "When the connection to the wallet is lost, in the event disconnect.",
+        "Wait for the event connect. The script connects again, and renews "
+        "subscriptions.",
+    ),
+    CodedError(
+        4900,
+        "The wallet can't be reached.",
+        "When the wallet is unreachable, the socket closes before the answer, or the user "
+        "has disconnected the dapp.",
+        "Check whether the call was carried out before you repeat it. After the user has "
+        "disconnected the dapp, call eth_requestAccounts.",
+    ),
+    CodedError(
+        4901,
+        "The wallet has no chain.",
+        "When the wallet serves no network with blocks.",
+        "Try again later, or ask the provider of the wallet.",
+    ),
+    CodedError(
+        4902,
+        "Unrecognized chain ID <id>. Try adding the chain using "
+        "wallet_addEthereumChain first.",
+        "When a dapp switches to a chain that the wallet does not serve.",
+        "Use one of the chains that the page about the wallet lists.",
+    ),
+]
+"""The errors of `static/wallet/connect/` that the wallet's sockets do not report."""
+
 
 @without_scripts
 @require_safe
@@ -73,6 +105,15 @@ def wallet_errors() -> Section:
         for kind in error_classes()
     )
     return Section("wallet", "Errors of the wallet", text, found)
+
+
+def provider_errors() -> Section:
+    """Return the errors that only connect.js reports, for `/docs/errors`."""
+    text = (
+        "Pages with the wallet's script get these errors from its EIP-1193 provider, "
+        "besides those of the wallet."
+    )
+    return Section("provider", "Errors of the wallet's script", text, PROVIDER_ERRORS)
 
 
 @require_safe

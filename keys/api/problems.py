@@ -21,77 +21,99 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(NamedTuple):
-    """A type of error: anchor in the documentation, HTTP status, title and meaning."""
+    """A type of error: anchor in the documentation, HTTP status, title, cause and remedy."""
 
     slug: str
     status: int
     title: str
     when: str
+    remedy: str
 
 
 PROBLEMS = [
-    Problem("malformed", 400, "Malformed request", "The body is not valid JSON."),
+    Problem(
+        "malformed",
+        400,
+        "Malformed request",
+        "The body is not valid JSON.",
+        "Send JSON in UTF-8.",
+    ),
     Problem(
         "invalid",
         400,
         "Invalid request",
         "A field or parameter is invalid. The member errors names it, with the reason.",
+        "Correct it.",
     ),
     Problem(
         "unauthenticated",
         401,
         "No valid token",
         "The token is missing, invalid, revoked or expired.",
+        "Send the header Authorization with Bearer and a valid token.",
     ),
     Problem(
         "forbidden",
         403,
         "Not permitted",
         "The token lacks the scope, or its owner lacks the permission.",
+        "Use a token with the scope of the operation, whose owner has the permission.",
     ),
-    Problem("not_found", 404, "Not found", "The object does not exist."),
+    Problem(
+        "not_found",
+        404,
+        "Not found",
+        "The object does not exist.",
+        "Check the path. The lists have the ids of all objects.",
+    ),
     Problem(
         "method_not_allowed",
         405,
         "Method not allowed",
-        "The path does not support the HTTP method. The header Allow names those that "
-        "it supports.",
+        "The path does not support the HTTP method.",
+        "Use one of the methods in the header Allow.",
     ),
     Problem(
         "not_acceptable",
         406,
         "Not acceptable",
         "The requested format is not available.",
+        "Send the header Accept with application/json, or leave it out.",
     ),
     Problem(
         "conflict",
         409,
         "Conflict",
         "The request is valid, but the state of the object does not allow it.",
+        "Read the object, and decide by its present state.",
     ),
     Problem(
         "unsupported_media_type",
         415,
         "Unsupported media type",
-        "The body is not JSON. Send it with Content-Type: application/json.",
+        "The body is not JSON.",
+        "Send it with Content-Type: application/json.",
     ),
     Problem(
         "key_reused",
         422,
         "Idempotency key reused",
-        "The Idempotency-Key was used for another request. Use a new one.",
+        "The Idempotency-Key was used for another request.",
+        "Use a new one.",
     ),
     Problem(
         "throttled",
         429,
         "Too many requests",
-        "The limit of requests is exceeded. Retry after the seconds in Retry-After.",
+        "The limit of requests is exceeded.",
+        "Retry after the seconds in Retry-After.",
     ),
     Problem(
         "too_costly",
         503,
         "Took too long",
-        "The query was ended. Request a shorter time span, or less detail.",
+        "The query was ended.",
+        "Request a shorter time span, or less detail.",
     ),
 ]
 """All types of errors."""

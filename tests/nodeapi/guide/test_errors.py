@@ -13,8 +13,10 @@ from django.test import Client
 
 from config.urls import sections
 from jsonrpc.errors import RpcError, error_classes
+from keys.api.problems import PROBLEMS
 from nodeapi.guide.errors import EXECUTION_ERRORS, error_entries
 from nodeapi.service import build_endpoint  # noqa: F401  # brings all errors
+from nodeapi.sockets import close_codes
 from wallets.errors import WalletError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -71,6 +73,43 @@ def test_each_code_that_the_code_contains_is_on_the_page(page: str) -> None:
     assert {-32000, -32601, -38014, 3, 4, 4001} <= codes | {3}
     assert codes - OF_UPSTREAMS - END_OF_RANGE <= shown
     assert {error.code for error in EXECUTION_ERRORS} <= shown
+
+
+def codes_of(name: str) -> set[int]:
+    """Return the codes of a section of the page."""
+    (found,) = (
+        one for one in (make() for make in sections["others"]) if one.name == name
+    )
+    return {error.code for error in found.errors}
+
+
+def test_each_close_code_is_on_the_page() -> None:
+    documented = (ROOT / "docs" / "websocket.md").read_text()
+    table = documented.partition("## When a socket is closed")[2].partition("\n## ")[0]
+    codes = {int(code) for code in re.findall(r"^\| (\d{4}) \|", table, re.MULTILINE)}
+    codes |= {code for code in vars(close_codes).values() if type(code) is int}
+    assert {1009, 1012, 4401} <= codes == codes_of("closes")
+
+
+def test_each_code_of_connect_js_is_on_the_page(page: str) -> None:
+    scripts = [
+        path.read_text() for path in (ROOT / "static/wallet/connect").glob("*.js")
+    ]
+    codes = {
+        int(code) for text in scripts for code in re.findall(r"code[:=] ?(-?\d+)", text)
+    }
+    assert {-32601, 1013, 4001, 4100, 4900, 4901, 4902} <= codes
+    assert codes_of("provider") <= codes
+    assert codes <= {int(code) for code in re.findall(r"<code>(-?\d+)</code>", page)}
+
+
+def test_problems_of_the_management_api_have_cause_and_remedy(page: str) -> None:
+    assert 'href="/docs/management"' in page
+    shown = html.unescape(Client().get("/docs/management").content.decode())
+    for problem in PROBLEMS:
+        for text in (problem.when, problem.remedy):
+            assert re.fullmatch(r"[A-Z].*\.", text), problem.slug
+            assert text in shown
 
 
 @pytest.mark.django_db
