@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from keys.accounts.pages import account_page
 from keys.actors import user_of
+from keys.logged_in import logged_in
 from keys.models import NoticeKind
 
 
@@ -26,7 +26,7 @@ class NoticesForm(forms.Form):
 
 
 @account_page
-@login_required
+@logged_in
 @require_http_methods(["GET", "HEAD", "POST"])
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the account. A POST saves the choice of emails."""

@@ -13,7 +13,6 @@ from http import HTTPStatus
 from typing import Any, overload
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -23,6 +22,7 @@ from django.views.decorators.cache import cache_control
 
 from keys.acting import acting_of, resolve_acting
 from keys.actors import user_of
+from keys.logged_in import logged_in
 from keys.models import ApiKey, KeyEvent, KeyVersion, MemberEvent, Role, User
 from keys.policy import with_own_scripts
 from networks.models import Network
@@ -63,7 +63,7 @@ def dashboard_page(
     def protect(view: _View) -> _View:
         private = cache_control(private=True, no_store=True)
         permitted = _permitted(_bounded(_explained(view)), to_look, to_change)
-        return with_own_scripts(private(login_required(permitted)))
+        return with_own_scripts(private(logged_in(permitted)))
 
     return protect if view is None else protect(view)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -133,6 +134,33 @@ def create(request: HttpRequest) -> HttpResponse:
 def key(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a key."""
     key = own_key(request, pk)
+    return _show(request, key, NameForm(initial={"name": key.name}))
+
+
+@dashboard_page
+@require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Rename a key. An invalid name stays in its field."""
+    key = own_key(request, pk)
+    form = NameForm(request.POST)
+    if form.is_valid():
+        try:
+            update_key(
+                api_key=key, name=form.cleaned_data["name"], actor=actor_of(request)
+            )
+        except ValidationError as error:
+            faults = error.message_dict if hasattr(error, "error_dict") else {}
+            if "name" not in faults:
+                raise  # the key was deleted
+            form.add_error("name", faults["name"])
+        else:
+            messages.success(request, "The key is renamed.")
+            return redirect("dashboard:key", pk)
+    return _show(request, own_key(request, pk), form)
+
+
+def _show(request: HttpRequest, key: ApiKey, rename: NameForm) -> HttpResponse:
+    """Show a key. rename: the form for another name, perhaps with errors."""
     context = {
         "key": key,
         "state": state_of(key),
@@ -143,23 +171,10 @@ def key(request: HttpRequest, pk: int) -> HttpResponse:
         "agreement": agreement_of(key),
         "quota": quota_of(key),
         "refusals": latest_refusals(key),
-        "rename": NameForm({"name": key.name}),
+        "rename": rename,
     }
-    return render(request, "dashboard/key.html", context)
-
-
-@dashboard_page
-@require_POST
-def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Rename a key."""
-    key = own_key(request, pk)
-    form = NameForm(request.POST)
-    if form.is_valid():
-        update_key(api_key=key, name=form.cleaned_data["name"], actor=actor_of(request))
-        messages.success(request, "The key is renamed.")
-    else:
-        messages.error(request, f"Name: {' '.join(map(str, form.errors['name']))}")
-    return redirect("dashboard:key", pk)
+    status = HTTPStatus.BAD_REQUEST if rename.errors else HTTPStatus.OK
+    return render(request, "dashboard/key.html", context, status=status)
 
 
 @dashboard_page

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from keys.logged_in import logged_in
 from keys.models import User
 from keys.policy import with_own_scripts
 from legible.fields import validate_name
@@ -103,7 +103,7 @@ class AbiForm(forms.Form):
 @with_own_scripts
 @private
 @require_http_methods(["GET", "HEAD", "POST"])
-@login_required
+@logged_in
 def abis(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the ABIs that the user may use on a network, and upload another one."""
     network, _ = admitted(request, slug)
@@ -123,7 +123,7 @@ def abis(request: HttpRequest, slug: str) -> HttpResponse:
 
 @private
 @require_POST
-@login_required
+@logged_in
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Delete an ABI of the user. Staff can also delete ABIs for everyone."""
     network, _ = admitted(request, slug)

@@ -60,6 +60,14 @@ class MoveForm(forms.Form):
     position = forms.IntegerField(min_value=0, max_value=MAX_ACCOUNTS)
 
 
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """An account whose new label was rejected. form: has the label and the errors."""
+
+    pk: int
+    form: LabelForm
+
+
 BALANCE_SECONDS = 3.0
 """Time limit for reading the balances of a page."""
 
@@ -89,11 +97,20 @@ def accounts(request: HttpRequest) -> HttpResponse:
             form.add_error(None, error)
         else:
             return redirect("wallet:accounts")
+    return _show(request, form)
+
+
+def _show(
+    request: HttpRequest, form: AccountForm, renamed: Renamed | None = None
+) -> HttpResponse:
+    """Show the accounts. form: for another one. renamed: a label that was rejected."""
+    user = user_of(request)
     own = list(Account.objects.filter(user=user).select_related("keystore"))
     lines = _balances(own, node_of(request)) if own else []
     context = {
         "accounts": list(zip(own, lines, strict=True)),
         "form": form,
+        "renamed": renamed,
         "is_late": any(one.ether is None for line in lines for one in line),
         "requests": ConsentRequest.objects.pending().filter(dapp__user=user).count(),
     }
@@ -103,11 +120,12 @@ def accounts(request: HttpRequest) -> HttpResponse:
 @wallet_page
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Rename an account."""
+    """Rename an account. An invalid label stays in its field."""
     account = _own(request, pk)
     form = LabelForm(request.POST)
-    if form.is_valid():
-        rename_account(account=account, label=form.cleaned_data["label"])
+    if not form.is_valid():
+        return _show(request, AccountForm(), Renamed(pk, form))
+    rename_account(account=account, label=form.cleaned_data["label"])
     return redirect("wallet:accounts")
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import cache_control
 
 from keys.actors import user_of
+from keys.logged_in import logged_in
 from keys.policy import without_scripts
 from wallets.changes import Cause
 from wallets.models import Actor
@@ -25,7 +25,7 @@ def wallet_page(view: _View) -> _View:
     Views look up the user's own rows only. The rows of other users are not found.
     """
     private = cache_control(private=True, no_store=True)
-    return without_scripts(private(login_required(view)))
+    return without_scripts(private(logged_in(view)))
 
 
 def cause_of(request: HttpRequest) -> Cause:

@@ -9,10 +9,11 @@ from typing import Any
 
 from django.contrib.auth import logout
 from django.contrib.auth.signals import user_logged_in
-from django.contrib.auth.views import redirect_to_login
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+
+from keys.logged_in import to_login
 
 MAX_LOGIN_AGE = 12 * 60 * 60
 """Maximum age in seconds of a login. Afterwards, decisions require a new login."""
@@ -36,7 +37,7 @@ def after_recent_login(view: _View) -> _View:
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if time.time() - request.session.get(_MOMENT, 0.0) > MAX_LOGIN_AGE:
             logout(request)
-            return redirect_to_login(request.get_full_path())
+            return to_login(request)
         return view(request, *args, **kwargs)
 
     return checked

@@ -162,9 +162,27 @@ def test_more_fields_than_are_asked_for_change_nothing(
 def test_renamed_key_has_its_new_name(customer: Customer) -> None:
     assert customer.post("rename", name="Über <b>").status_code == 302
     assert "Über &lt;b&gt;" in customer.page()
-    customer.post("rename", name="x" * 101)
-    assert "at most 100 characters" in customer.page()
     assert customer.events()[-1:] == ["key.updated"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("x" * 101, "at most 100 characters"),
+        ("", "This field is required."),
+        ("a\u202eb", "U+202E"),
+    ],
+)
+def test_invalid_name_of_a_key_stays_in_its_field(
+    customer: Customer, name: str, fault: str
+) -> None:
+    answer = customer.post("rename", name=name)
+    assert answer.status_code == 400
+    page = text(answer)
+    assert fault in page
+    assert f'required value="{name}"' in page
+    customer.key.refresh_from_db()
+    assert customer.key.name == "First"
 
 
 def test_roll_names_the_hour_and_the_old_secret_ends_then(customer: Customer) -> None:

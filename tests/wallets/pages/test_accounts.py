@@ -74,6 +74,20 @@ def test_account_is_renamed_moved_and_removed(person: Person):
     assert order(person) == [A1]
 
 
+@pytest.mark.parametrize(
+    ("label", "fault"),
+    [("x" * 61, "at most 60 characters"), ("a\u202eb", "U+202E")],
+)
+def test_invalid_label_is_reported_and_stays_in_its_field(
+    person: Person, label: str, fault: str
+):
+    page = f"/wallet/accounts/{person.account2.pk}/rename"
+    text = person.client.post(page, {"label": label}).content.decode()
+    assert fault in text
+    assert text.count(f'value="{label}"') == 1
+    assert accounts_of(person.user)[1].label != label
+
+
 @pytest.mark.parametrize("position", ["-1", "x", "", "1e99", "9" * 50])
 def test_place_that_is_none_moves_nothing(person: Person, position):
     page = f"/wallet/accounts/{person.account2.pk}/move"
