@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +15,7 @@ from django.utils.safestring import SafeString
 from keys.actors import actor_of
 from keys.admin_search import SearchByKey
 from keys.audit_sentences import key_label
+from keys.expiry_widget import ExpiryWidget
 from keys.models import AccessRequest, AccessStatus
 from keys.object_actions import ObjectActions
 from keys.read_only_admin import ReadOnly
@@ -38,7 +38,7 @@ class ApproveForm(DeclineForm):
     expires_at = forms.SplitDateTimeField(
         label="Expires (UTC)",
         required=False,
-        widget=AdminSplitDateTime,
+        widget=ExpiryWidget,
         help_text="Empty: it does not expire.",
     )
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -19,6 +18,7 @@ from django.utils.cache import add_never_cache_headers
 from keys.actors import actor_of
 from keys.addresses import base_url, network_url
 from keys.dashboard.snippets import snippets
+from keys.expiry_widget import ExpiryWidget
 from keys.models import ApiKey, Entitlement, KeyLimits, KeyVersion
 from keys.object_actions import ObjectActions
 from keys.services import (
@@ -83,7 +83,7 @@ class GrantForm(ConfirmForm):
     expires_at = forms.SplitDateTimeField(
         label="Expires (UTC)",
         required=False,
-        widget=AdminSplitDateTime,
+        widget=ExpiryWidget,
         help_text=Entitlement._meta.get_field("expires_at").help_text,
     )
     note = forms.CharField(
