@@ -6,6 +6,8 @@ import json
 import subprocess
 
 import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.sessions.models import Session
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect
 
 from config.demo import find_sample
@@ -15,6 +17,7 @@ from tests.browser.conftest import (
     PASSWORD,
     WIDTHS,
     ask,
+    check_page,
     copied,
     mailed_path,
     sign_in,
@@ -175,6 +178,47 @@ def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(
     gone = ask(live, old.secret, "eth_chainId")
     assert gone.json()["error"]["data"]["reason"] == "key_revoked"
     assert ask(live, new, "eth_chainId").status_code == 200
+
+
+def test_form_that_is_sent_after_the_session_has_ended(
+    context: BrowserContext, live: Live
+) -> None:
+    user = new_user()
+    # The tests' own way to hash passwords is unknown to the service.
+    user.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt")
+    user.save()
+    key = create_key(owner=user, name="Indexer")
+    sign_in(context, live, user)
+    page = context.new_page()
+    page.goto(f"/dashboard/keys/{key.pk}")
+    (session,) = (one for one in context.cookies() if one["name"] == "sessionid")
+    Session.objects.filter(session_key=session["value"]).delete()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("status")).to_contain_text("You were logged out")
+    page.get_by_label("Email address").fill(user.email)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("status").first).to_contain_text("is disabled")
+
+
+def test_name_that_is_rejected_stays_in_its_field(browser: Browser, live: Live) -> None:
+    # The console has a line about the response with status 400.
+    context = browser.new_context(base_url=live.base_url)
+    user = new_user()
+    key = create_key(owner=user, name="Indexer")
+    sign_in(context, live, user)
+    page = context.new_page()
+    page.goto(f"/dashboard/keys/{key.pk}")
+    page.get_by_label("Name").fill("In\u202edexer 2")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("main")).to_contain_text("U+202E")
+    expect(page.get_by_label("Name")).to_have_value("In\u202edexer 2")
+    check_page(page, "rejected name")
+    page.get_by_label("Name").fill("Indexer 2")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Indexer 2")
+    context.close()
 
 
 PAGES = ["/", "/account/", "/account/password", "/dashboard/", "/dashboard/keys/new"]

@@ -11,17 +11,19 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from keys.models import User
+from keys.models import AccessRequest, User
+from keys.services import approve_access, issue_key
 from networks.models import Network
 from networks.services import configure_network
 from nodeapi.addresses import checksummed
-from nodeapi.models import Transaction
+from nodeapi.models import Block, Transaction
 from tests.browser.conftest import WIDTHS, sign_in
 from tests.nodeapi.explore import tokens
 from tests.nodeapi.explore.tokens import BOB, COIN, FORGED, FORWARDED, PAYMENT, PRIZES
 from tests.support import chains
 from tests.support.browser import needs_chromium
 from tests.support.live import Live, live_service
+from tests.support.wallet import new_user
 
 pytestmark = needs_chromium
 
@@ -182,3 +184,69 @@ def test_copying_works_by_keyboard(context: BrowserContext, browser: Browser) ->
     page.keyboard.press("Enter")
     page.get_by_role("status").get_by_text("Copied the address").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == checksummed(COIN)
+
+
+def test_search_opens_blocks_transactions_and_addresses(
+    context: BrowserContext,
+) -> None:
+    block = Block.objects.get(network__slug="tokens", number=1, is_canonical=True)
+    page = context.new_page()
+    page.goto("/explore/")
+    for text, heading in (
+        ("1", "Block 1"),
+        (f"0x{bytes(block.hash).hex()}", "Block 1"),
+        (name_of(PAYMENT), "Transaction"),
+        (name_of(PAYMENT)[:14], "Transaction"),
+        (checksummed(COIN), "Address"),
+        (checksummed(COIN).lower(), "Address"),
+    ):
+        find(page, text)
+        expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+        expect(page.get_by_role("searchbox")).to_be_visible()  # on every page
+
+
+def test_customer_requests_access_and_then_sees_calls_and_changes(
+    context: BrowserContext, live: Live
+) -> None:
+    user = new_user()
+    key = issue_key(owner=user, name="Indexer").api_key
+    sign_in(context, live, user)
+    page = context.new_page()
+    transaction = f"/explore/tokens/tx/{name_of(PAYMENT)}"
+    page.goto(transaction)
+    expect(page.locator("#access")).to_contain_text("need an API key that may trace")
+    expect(page.locator("#calls, #changes")).to_have_count(0)
+    page.get_by_role("link", name="Request access").click()
+    page.get_by_label("What do you need tracing for?").fill("To follow payments")
+    page.get_by_role("button", name="Send the request").click()
+    expect(page.get_by_role("status").first).to_contain_text("request is sent")
+    approve_access(request=AccessRequest.objects.get(api_key=key))
+    page.goto(transaction)
+    expect(page.locator("#access")).to_have_count(0)
+    for name in ("Calls", "State changes"):
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+
+def test_customer_uploads_an_abi_that_others_do_not_see(
+    context: BrowserContext, live: Live, browser: Browser
+) -> None:
+    user = new_user()
+    issue_key(owner=user, may_trace=True)
+    sign_in(context, live, user)
+    page = context.new_page()
+    page.goto("/explore/tokens/")
+    page.get_by_role("link", name="Contract ABIs").click()
+    page.get_by_role("textbox", name="Name").fill("My coin")
+    page.get_by_label("Contract address").fill(checksummed(COIN))
+    page.get_by_label("ABI", exact=True).fill(json.dumps(ABI))
+    page.get_by_role("button", name="Upload").click()
+    row = page.get_by_role("row").filter(has_text="My coin")
+    expect(row).to_contain_text("you")
+    transaction = f"/explore/tokens/tx/{name_of(PAYMENT)}"
+    page.goto(transaction)
+    expect(page.get_by_text("recipient").first).to_be_visible()
+    other = browser.new_page(base_url=live.base_url)
+    other.goto(transaction)
+    expect(other.get_by_text("transfer").first).to_be_visible()
+    expect(other.get_by_text("recipient")).to_have_count(0)
+    other.close()

@@ -11,8 +11,10 @@ from playwright.sync_api import Browser, BrowserContext, expect
 
 from config import demo
 from keys.services import get_or_create_customer, issue_key
+from networks.models import Network, NetworkState
 from tests.browser.conftest import copied
 from tests.support.browser import needs_chromium
+from tests.support.followed import FollowedChain
 from tests.support.live import Live, live_service
 
 pytestmark = needs_chromium
@@ -52,6 +54,20 @@ def test_examples_are_chosen_with_the_keyboard(context: BrowserContext) -> None:
     page.get_by_role("radio", name="curl").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#response-web3py")).to_have_text("100")
+
+
+def test_head_and_response_follow_new_blocks(context: BrowserContext) -> None:
+    """The page is neither reloaded nor touched."""
+    chain = FollowedChain("growing")
+    chain.grow(3)
+    page = context.new_page()
+    page.goto("/")
+    head = page.locator("#network-growing").get_by_role("cell").nth(2)
+    expect(head).to_have_text("3")
+    chain.grow(2)
+    expect(head).to_have_text("5")
+    page.get_by_role("button", name="Pause updates").click()
+    Network.objects.filter(slug="growing").update(state=NetworkState.HIDDEN)
 
 
 def test_page_leads_to_both_logins(context: BrowserContext) -> None:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from datetime import timedelta
 
 from django.contrib.auth.models import Group
-from playwright.sync_api import BrowserContext, Page, expect
+from django.utils import timezone
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from keys.format import is_well_formed
-from keys.models import AccessRequest, Entitlement, KeyVersion, User
+from keys.models import (
+    AccessRequest,
+    ApiKey,
+    Entitlement,
+    KeyLimits,
+    KeyVersion,
+    User,
+)
 from keys.services import issue_key, request_access
+from keys.services.limits import set_plan
 from networks.models import Network, NetworkDeletion, NetworkState
 from tests.browser.conftest import ask, copied, sign_in
 from tests.support import sample
 from tests.support.browser import needs_chromium
+from tests.support.followed import FollowedChain
 from tests.support.live import Live
+from tests.support.usage import add_usage
 from tests.support.waiting import wait_until
 
 pytestmark = needs_chromium
@@ -48,6 +61,88 @@ def test_request_is_approved_from_the_first_page(
     expect(page.get_by_role("link", name="Decline")).to_have_count(0)
     assert AccessRequest.objects.get(pk=asked.pk).answer == "Have fun"
     assert Entitlement.objects.filter(api_key=key, network=network).exists()
+
+
+def test_request_is_declined_and_the_customer_reads_why(
+    context: BrowserContext, live: Live, browser: Browser
+) -> None:
+    owner = User.objects.create_user("refused@example.org")
+    key = issue_key(owner=owner, name="Refused").api_key
+    network = Network.objects.get(slug="sample")
+    request_access(api_key=key, network=network, reason="just because")
+    page = opened(context, live)
+    page.locator("#requests").get_by_role("link", name="Refused").click()
+    page.get_by_role("link", name="Decline").click()
+    expect(page.get_by_role("main")).to_contain_text("just because")
+    page.get_by_label("Answer").fill("Say what you want to trace.")
+    page.get_by_role("button", name="Decline").click()
+    expect(page.locator(".messagelist")).to_contain_text("declined")
+    theirs = browser.new_context(base_url=live.base_url)
+    sign_in(theirs, live, owner)
+    other = theirs.new_page()
+    other.goto(f"/dashboard/keys/{key.pk}/tracing")
+    expect(other.get_by_role("main")).to_contain_text("Say what you want to trace.")
+    theirs.close()
+
+
+def test_key_gets_a_plan_a_limit_and_tracing_on_its_page(
+    context: BrowserContext, live: Live
+) -> None:
+    set_plan(slug="growth", name="Growth", credits_per_second=90_000)
+    owner = User.objects.create_user("grows@example.org")
+    issued = issue_key(owner=owner, name="Growing")
+    live.secrets.append(issued.secret)
+    network = Network.objects.get(slug="sample")
+    add_usage(issued.api_key, network, timezone.now() - timedelta(minutes=2), calls=7)
+    trace = ("debug_traceBlockByNumber", "latest", {"tracer": "callTracer"})
+    assert ask(live, issued.secret, *trace).status_code == 403
+
+    page = opened(context, live)
+    page.goto(f"/admin/keys/user/{owner.pk}/change/")
+    row = page.get_by_role("region", name="API keys").get_by_role("row")
+    expect(row.filter(has_text="Growing")).to_contain_text(issued.version.hint)
+    page.get_by_role("link", name="Growing").click()
+    page.get_by_role("link", name="Plan and limits").click()
+    page.get_by_label("Plan").select_option(label="Growth")
+    page.get_by_label("Credits per day").fill("1000")
+    page.get_by_role("button", name="Set plan and limits").click()
+    expect(page.locator(".messagelist")).to_contain_text("Done: 1.")
+    limits = KeyLimits.objects.get(api_key=issued.api_key)
+    assert (str(limits.plan), limits.credits_per_day) == ("Growth", 1000)
+
+    page.get_by_role("link", name="Grant tracing").click()
+    page.get_by_label("Network").select_option(str(network.pk))
+    page.get_by_role("checkbox", name="callTracer", exact=True).check()
+    page.get_by_role("button", name="Grant tracing on a network").click()
+    expect(page.locator(".messagelist")).to_contain_text("Done: 1.")
+    expect(page.get_by_text("granted tracing to key Growing")).to_be_visible()
+    usage = page.get_by_role("link", name="1 hour", exact=True)
+    usage.click()
+    expect(page.get_by_text("Calls by method").first).to_be_visible()
+    wait_until(lambda: ask(live, issued.secret, *trace).status_code == 200)
+
+
+def test_key_is_issued_on_the_page_of_its_owner(
+    context: BrowserContext, live: Live
+) -> None:
+    owner = User.objects.create_user("phones@example.org")
+    page = opened(context, live)
+    page.goto("/admin/keys/user/")
+    page.locator("#searchbar").fill("phones@")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("link", name="phones@example.org").click()
+    page.get_by_role("link", name="Issue one").click()
+    page.get_by_role("textbox", name="Name:").fill("By phone")
+    page.get_by_role("checkbox", name="Show secret").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    secret = copied(page, "the secret")
+    live.secrets.append(secret)
+    call = copied(page, "the call")
+    done = subprocess.run(
+        ["sh", "-c", call], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert json.loads(done.stdout)["result"] == "0x64"
+    assert ApiKey.objects.get(owner=owner).name == "By phone"
 
 
 def test_customers_key_is_rolled_and_the_copied_call_works(
@@ -131,3 +226,39 @@ def test_support_sees_and_does_what_is_allowed(
     expect(page.get_by_role("link", name="Disable")).to_be_visible()
     key.refresh_from_db()
     assert key.is_enabled
+
+
+def test_network_is_hidden_shown_and_opened_to_everyone(
+    context: BrowserContext, live: Live, browser: Browser
+) -> None:
+    chain = FollowedChain("harbour")
+    chain.grow(2)
+    anonymous = browser.new_context(base_url=live.base_url)
+    visitor = anonymous.new_page()
+
+    def rows_of_visitors() -> int:
+        visitor.goto("/docs/networks")
+        return visitor.get_by_role("cell", name="harbour").count()
+
+    assert rows_of_visitors() == 1
+    page = opened(context, live)
+    page.goto("/admin/networks/network/")
+    page.get_by_role("link", name="harbour", exact=True).click()
+    page.get_by_role("link", name="Hide").click()
+    expect(page.get_by_role("main")).to_contain_text("Customers will no longer see")
+    page.get_by_role("button", name="Hide harbour").click()
+    expect(page.locator(".messagelist")).to_contain_text("is hidden now")
+    assert rows_of_visitors() == 0
+    page.get_by_role("link", name="Show").click()
+    page.get_by_role("button", name="Show harbour").click()
+    expect(page.locator(".messagelist")).to_contain_text("is visible now")
+    assert rows_of_visitors() == 1
+
+    visitor.goto("/explore/harbour/")
+    expect(visitor.get_by_label("Email address")).to_be_visible()
+    page.get_by_label("Public explorer").check()
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist")).to_contain_text("was changed")
+    visitor.goto("/explore/harbour/block/2")
+    expect(visitor.get_by_role("heading", level=1)).to_contain_text("Block 2")
+    anonymous.close()

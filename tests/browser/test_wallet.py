@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +25,14 @@ from tests.support.named_token import TOKEN, call_data, domain_of, import_token_
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, add_key
 from tests.support.wallet import A1, BY_USER, new_user
 from tests.wallets.signing.known.samples import PERMIT2_DOMAIN, sample
-from wallets.models import ConsentRequest, Dapp, DappKind, Event, Session
+from wallets.models import (
+    ConsentRequest,
+    Dapp,
+    DappKind,
+    Event,
+    RequestState,
+    Session,
+)
 from wallets.scopes import ScopeObject
 from wallets.services.accounts import add_account
 from wallets.services.consent import request_session
@@ -265,6 +273,22 @@ def test_accounts_show_balances_on_each_network(
     )
 
 
+def test_label_that_is_rejected_stays_in_its_field(
+    context: BrowserContext, dapp: Dapp, user: User
+) -> None:
+    page = context.new_page()
+    page.goto("/wallet/accounts")
+    field = page.get_by_role("listitem").get_by_label("Label")
+    field.fill("Sp\u202eending")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("listitem").first).to_contain_text("U+202E")
+    expect(field).to_have_value("Sp\u202eending")
+    look(page, "rejected-label")
+    field.fill("Shopping")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", name="Shopping")).to_be_visible()
+
+
 def test_empty_pages_name_the_first_step(context: BrowserContext, user: User) -> None:
     page = context.new_page()
     for name in ("", "accounts", "connections", "activity"):
@@ -296,6 +320,45 @@ def test_other_pages_are_looked_at(
     page.goto(of(waiting))
     page.get_by_role("button", name="Reject", exact=True).click()
     look(page, "closed", of(waiting))
+
+
+def test_permit_is_signed_with_the_passphrase(
+    context: BrowserContext, dapp: Dapp
+) -> None:
+    page = context.new_page()
+    waiting = asked_data(dapp, permit(value=1550))
+    page.goto("/wallet/")
+    page.get_by_role("link", name="Review").click()
+    expect(page.locator(".summary")).to_contain_text("up to 15.5 “ABC”")
+    page.get_by_label("Passphrase").fill(PASSPHRASE)
+    page.get_by_role("button", name="Sign", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("igned")
+    waiting.refresh_from_db()
+    assert waiting.state == RequestState.APPROVED
+
+
+def test_dapp_is_disconnected_blocked_and_unblocked(
+    context: BrowserContext, dapp: Dapp
+) -> None:
+    page = context.new_page()
+    page.goto("/wallet/connections")
+    page.get_by_role("button", name="Disconnect", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Disconnected")
+    assert not Session.objects.get(dapp=dapp).scopes
+    page.get_by_role("button", name="Block", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Blocked")
+    look(page, "blocked")
+    page.get_by_role("button", name="Unblock").click()
+    expect(page.get_by_role("status")).to_contain_text("Unblocked")
+
+
+def test_program_gets_a_code(context: BrowserContext, dapp: Dapp) -> None:
+    page = context.new_page()
+    page.goto("/wallet/connections")
+    page.get_by_label("Name of the program").fill("Trading bot")
+    page.get_by_role("button", name="Create a code").click()
+    expect(page.locator(".code")).to_contain_text(re.compile(r"\w{4}-\w{4}-\w{4}"))
+    look(page, "program-code")
 
 
 WINDOW = (
