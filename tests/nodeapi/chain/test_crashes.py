@@ -143,6 +143,11 @@ def open_if_read(pipe: Path) -> int | None:
         return None
 
 
+def handle_interrupts() -> None:
+    """Handle SIGINT in a new process, although a shell's background job ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def is_blocked(process: subprocess.Popen[bytes]) -> bool:
     """Return whether a process sleeps for 0.1 s, as in a system call that blocks."""
     for _ in range(10):
@@ -168,6 +173,7 @@ def test_a_first_import_that_is_stopped_before_its_first_block(
         [sys.executable, str(MANAGE), "import_chain", *options, str(pipe)],
         env={**os.environ, **env},
         stderr=subprocess.DEVNULL,
+        preexec_fn=handle_interrupts,
     )
     writer = wait_until(partial(open_if_read, pipe))
     # A signal just before a blocking call would be handled after it only.
