@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page
 
@@ -18,7 +17,6 @@ from tests.support.live import Live, live_service
 from tests.support.waiting import wait_until
 
 PASSWORD = "correct horse battery"
-WIDTHS = {"desk": 1280, "phone": 390}
 
 
 @pytest.fixture(scope="module")
@@ -68,34 +66,6 @@ def copied(page: Page, what: str) -> str:
     button.click()
     page.get_by_role("status").get_by_text(f"Copied {what}").wait_for()
     return str(page.evaluate("navigator.clipboard.readText()"))
-
-
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-"""Tags of axe's rules: those of WCAG 2.2 up to AA, and good practice."""
-
-
-ANIMATIONS_END = """Promise.allSettled(
-    document.getAnimations().map((one) => one.finished)
-).then(() => true)"""
-"""Waits for transitions of colours. Those of the admin can also be cancelled."""
-
-
-def check_page(page: Page, name: str, part: str = "html") -> None:
-    """Check a page that is open in both schemes and widths. part: a selector."""
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        for width in WIDTHS.values():
-            page.set_viewport_size({"width": width, "height": 900})
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= width, (name, wide)
-        page.evaluate(ANIMATIONS_END)
-        # Without "preload", which writes style sheets of Django's admin into the page.
-        options = {"resultTypes": ["violations"], "runOnly": RULES, "preload": False}
-        found = Axe().run(page, context=part, options=options)
-        violations = found.response["violations"]
-        assert violations == [], (name, scheme, found.generate_report())
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": WIDTHS["desk"], "height": 900})
 
 
 def ask(live: Live, key: str, method: str, *params: Any) -> httpx.Response:

@@ -17,9 +17,10 @@ from keys.services import (
     request_access,
 )
 from networks.models import Network
-from tests.browser.conftest import PASSWORD, check_page, sign_in
+from tests.browser.conftest import PASSWORD, sign_in
 from tests.support.browser import needs_chromium
 from tests.support.live import Live
+from tests.support.look import check_page
 from tests.support.signing import add_key
 from tests.support.wallet import BY_USER, new_user
 from wallets.models import DappKind

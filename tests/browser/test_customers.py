@@ -15,15 +15,14 @@ from keys.models import User
 from keys.services import create_key, issue_key
 from tests.browser.conftest import (
     PASSWORD,
-    WIDTHS,
     ask,
-    check_page,
     copied,
     mailed_path,
     sign_in,
 )
 from tests.support.browser import needs_chromium
 from tests.support.live import Live
+from tests.support.look import WIDTHS, check_page
 from tests.support.waiting import wait_until
 from tests.support.wallet import new_user
 

@@ -6,29 +6,31 @@ pages as well, name a folder: `SCREENSHOTS=/tmp/shots pytest tests/browser/test_
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib import admin
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
-from tests.browser.conftest import ANIMATIONS_END, WIDTHS
 from tests.support.browser import log_in, needs_chromium
 from tests.support.crawl import DIFFERENT, Found, crawl, fixed_addresses
 from tests.support.inhabited import SIGNED, Inhabitants, inhabit, logged_in
 from tests.support.live import Live, live_service
+from tests.support.look import (
+    RULES,
+    WIDTHS,
+    set_width,
+    take_picture,
+    violations,
+    width_of,
+)
 
 pytestmark = needs_chromium
-
-FOLDER = os.environ.get("SCREENSHOTS")
 
 WINDOW = (
     "/wallet/connect?origin=https%3A%2F%2Fother.example&state=s&code_challenge="
@@ -47,13 +49,6 @@ WITHIN = {"member": "/dashboard/", "staff": "/admin/"}
 """With what the addresses begin that a visitor follows. Others follow all."""
 
 POLICY = "content-security-policy"
-
-RULES = {
-    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "dark": ["color-contrast"],
-}
-"""Of axe: its tags, and in the dark, where colours alone are others, a rule."""
-
 
 OURS = [".front", ".usage", ".customer", ".question", ".issued", ".object-tools"]
 """The parts of the admin's pages that are not Django's."""
@@ -201,10 +196,10 @@ def _one_of_each(visitor: Visitor) -> Iterator[Found]:
 def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
     """Look at a page in both widths and both schemes; yield what is wrong."""
     is_admin = one.name.startswith("admin:")
-    for scheme in ("light", "dark") if FOLDER or not is_admin else ("light",):
+    for scheme in RULES:
         page.emulate_media(color_scheme=scheme)
         for width_name, width in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": 900})
+            set_width(page, width)
             if (scheme, width_name) == ("light", "desk"):
                 answer = page.goto(one.address)
                 if answer is None or answer.status != 200:
@@ -212,16 +207,12 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
                 else:
                     yield from _faults_of_policy(answer.header_value(POLICY) or "")
                 yield from _faults_of_document(page, is_admin)
-            if not is_admin:
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                if wide > width:
-                    yield f"is {wide} wide at {width}"
-            if FOLDER:
-                kind = one.address if one.name in DIFFERENT else one.name
-                name = re.sub(r"\W+", "-", kind or "home")
-                name = f"{visitor.name}-{name}-{scheme}-{width_name}.png"
-                page.screenshot(path=Path(FOLDER) / name, full_page=True)
-        yield from _faults_for_everybody(page, scheme, OURS if is_admin else ["html"])
+            if not is_admin and (wide := width_of(page)) > width:
+                yield f"is {wide} wide at {width}"
+            kind = one.address if one.name in DIFFERENT else one.name
+            name = re.sub(r"\W+", "-", kind or "home")
+            take_picture(page, f"{visitor.name}-{name}-{scheme}-{width_name}")
+        yield from violations(page, scheme, OURS if is_admin else ["html"])
 
 
 def _faults_of_policy(policy: str) -> Iterator[str]:
@@ -262,26 +253,3 @@ def _faults_of_document(page: Page, is_admin: bool) -> Iterator[str]:
     """)
     page.evaluate("document.activeElement.blur()")
     yield from (f"no sign of the focus: {one}" for one in invisible)
-
-
-def _faults_for_everybody(page: Page, scheme: str, parts: list[str]) -> Iterator[str]:
-    """Yield what axe finds: rules of WCAG 2.2 up to AA that a program can check.
-
-    parts: selectors of the parts of the page.
-    """
-    context = [[part] for part in parts if page.locator(part).count()]
-    if not context:
-        return
-    # What can be clicked after a moment alone is pale until then.
-    page.evaluate(ANIMATIONS_END)
-    # Without "preload", which writes style sheets of Django's admin into the page.
-    options = {
-        "resultTypes": ["violations"],
-        "runOnly": RULES[scheme],
-        "preload": False,
-    }
-    found = Axe().run(page, context={"include": context}, options=options)
-    for violation in found.response["violations"]:
-        for node in violation["nodes"]:
-            summary = node["failureSummary"].replace("\n", " ")
-            yield f"({scheme}) {violation['id']}: {node['html'][:200]}: {summary}"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from keys.models import AccessRequest, User
@@ -17,17 +14,16 @@ from networks.models import Network
 from networks.services import configure_network
 from nodeapi.addresses import checksummed
 from nodeapi.models import Block, Transaction
-from tests.browser.conftest import WIDTHS, sign_in
+from tests.browser.conftest import sign_in
 from tests.nodeapi.explore import tokens
 from tests.nodeapi.explore.tokens import BOB, COIN, FORGED, FORWARDED, PAYMENT, PRIZES
 from tests.support import chains
 from tests.support.browser import needs_chromium
 from tests.support.live import Live, live_service
+from tests.support.look import check_page
 from tests.support.wallet import new_user
 
 pytestmark = needs_chromium
-
-FOLDER = os.environ.get("SCREENSHOTS")
 
 ABI = [
     {
@@ -64,21 +60,6 @@ def name_of(index: int, slug: str = "tokens") -> str:
     return "0x" + bytes(rows.get(index=index).hash).hex()
 
 
-def look(page: Page, name: str) -> None:
-    """Check a page in both widths and schemes, and save what it looks like."""
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        for width in WIDTHS.values():
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            if FOLDER:
-                path = Path(FOLDER) / f"{name}-{scheme}-{width}.png"
-                page.screenshot(path=path, full_page=True)
-        faults = Axe().run(page, options={"resultTypes": ["violations"]})
-        assert faults.violations_count == 0, faults.generate_report()
-    page.set_viewport_size({"width": WIDTHS["desk"], "height": 900})
-
-
 def find(page: Page, text: str) -> None:
     page.get_by_role("searchbox").fill(text)
     page.get_by_role("button", name="Search").click()
@@ -88,10 +69,10 @@ def test_an_anonymous_visitor_finds_a_payment(context: BrowserContext) -> None:
     page = context.new_page()
     page.goto("/")
     page.get_by_role("link", name="Explore", exact=True).click()
-    look(page, "index-public")
+    check_page(page, "index-public")
     find(page, "1")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Block 1")
-    look(page, "block")
+    check_page(page, "block")
     page.get_by_role("row").filter(has_text="transfer").first.get_by_role(
         "link"
     ).first.click()
@@ -99,7 +80,7 @@ def test_an_anonymous_visitor_finds_a_payment(context: BrowserContext) -> None:
     expect(page.get_by_text("25,000,000,000,000,000,000").first).to_be_visible()
     expect(page.locator("#access")).to_contain_text("need an API key that may trace")
     assert page.locator("#calls").count() == 0
-    look(page, "transaction-public")
+    check_page(page, "transaction-public")
 
     receiver = checksummed(BOB)
     page.get_by_role("button", name=f"Copy the address {receiver}").first.click()
@@ -118,14 +99,14 @@ def test_an_address_is_found_by_its_beginning_and_paged(
     find(page, checksummed(COIN)[:12])
     expect(page.get_by_role("heading", level=1)).to_contain_text("Address")
     expect(page.locator("p.hash")).to_contain_text(checksummed(COIN))
-    look(page, "address-contract")
+    check_page(page, "address-contract")
     page.get_by_role("link", name="Older →").click()
     page.get_by_role("link", name="Older →").click()
     expect(page.get_by_text("Oldest")).to_be_visible()
     expect(page.get_by_text("internal").first).to_be_visible()
-    look(page, "address-oldest")
+    check_page(page, "address-oldest")
     page.goto(f"/explore/tokens/address/0x{'f7' * 20}")
-    look(page, "address-unused")
+    check_page(page, "address-unused")
 
 
 def test_searches_without_one_result_are_explained(
@@ -133,13 +114,13 @@ def test_searches_without_one_result_are_explained(
 ) -> None:
     page = context.new_page()
     page.goto("/explore/search")
-    look(page, "search-empty")
+    check_page(page, "search-empty")
     find(page, "0x" + checksummed(COIN)[2:].swapcase())
     expect(page.locator(".notice")).to_contain_text("checksum")
-    look(page, "search-failing")
+    check_page(page, "search-failing")
     find(page, "0xc1c1c1")
     expect(page.get_by_role("row")).to_have_count(3)
-    look(page, "search-results")
+    check_page(page, "search-results")
 
 
 def test_staff_see_decoded_calls_and_upload_an_abi(
@@ -148,26 +129,26 @@ def test_staff_see_decoded_calls_and_upload_an_abi(
     page = context.new_page()
     for index, name in ((PAYMENT, "payment"), (PRIZES, "prizes"), (FORGED, "forged")):
         page.goto(f"/explore/tokens/tx/{name_of(index)}")
-        look(page, f"transaction-{name}")
+        check_page(page, f"transaction-{name}")
     page.goto(f"/explore/tokens/tx/{name_of(FORWARDED)}")
     expect(page.locator("#calls ~ .calls strong.method")).to_have_count(2)
 
     page.goto("/explore/tokens/")
-    look(page, "network")
+    check_page(page, "network")
     page.get_by_role("link", name="Contract ABIs").click()
-    look(page, "abis-empty")
+    check_page(page, "abis-empty")
     page.get_by_role("textbox", name="Name").fill("Coin")
     page.get_by_label("Contract address").fill("0x12")
     page.get_by_label("ABI", exact=True).fill(json.dumps(ABI))
     page.get_by_role("button", name="Upload").click()
     expect(page.locator(".errorlist")).to_contain_text("40 hexadecimal digits")
     expect(page.get_by_label("ABI", exact=True)).to_have_value(json.dumps(ABI))
-    look(page, "abis-failing")
+    check_page(page, "abis-failing")
     page.get_by_label("Contract address").fill(checksummed(COIN))
     page.get_by_label("For everyone").check()
     page.get_by_role("button", name="Upload").click()
     expect(page.get_by_role("row").filter(has_text="everyone")).to_contain_text("Coin")
-    look(page, "abis")
+    check_page(page, "abis")
 
     page.goto(f"/explore/tokens/tx/{name_of(PAYMENT)}")
     expect(page.get_by_text("recipient").first).to_be_visible()

@@ -11,9 +11,10 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from keys.models import User
 from keys.services import IssuedKey, issue_key
-from tests.browser.conftest import PASSWORD, WIDTHS, sign_in
+from tests.browser.conftest import PASSWORD, sign_in
 from tests.support.browser import needs_chromium
 from tests.support.live import Live
+from tests.support.look import WIDTHS
 
 pytestmark = needs_chromium
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -18,7 +15,7 @@ from keys.models import User
 from networks.models import Network
 from networks.services import add_upstream
 from nodeapi.models import FollowerStatus, QuarantinedBlock
-from tests.browser.conftest import WIDTHS, sign_in
+from tests.browser.conftest import sign_in
 from tests.support.browser import log_in, needs_chromium
 from tests.support.followed import (
     FollowedChain,
@@ -28,17 +25,11 @@ from tests.support.followed import (
     add_upstreams,
 )
 from tests.support.live import Live, live_service
+from tests.support.look import check_page
 from tests.support.rows import make_network
 from tests.support.upstream_node import UpstreamNode, running_node
 
 pytestmark = needs_chromium
-
-FOLDER = os.environ.get("SCREENSHOTS")
-
-RULES = {
-    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "dark": ["color-contrast"],
-}
 
 KINDS = ("empty", "full", "failing")
 
@@ -112,30 +103,7 @@ def test_pages_are_usable_by_everybody(page: Page, kind: str) -> None:
     ):
         page.goto(path)
         # The frame of the admin is Django's.
-        check(page, f"{name}-{kind}", "main" if name == "explorer" else "#content")
-
-
-def check(page: Page, name: str, part: str = "main") -> None:
-    """Check a page in both schemes and widths, and take pictures."""
-    for scheme, rules in RULES.items():
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        for width_name, width in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": 900})
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= width, (name, width_name)
-            if FOLDER:
-                file = f"{name}-{scheme}-{width_name}.png"
-                page.screenshot(path=Path(FOLDER) / file, full_page=True)
-        # Links of the admin change to the scheme's colour by a transition, in the middle
-        # of which their contrast is too low.
-        page.evaluate(
-            "Promise.allSettled(document.getAnimations()"
-            ".filter(each => each instanceof CSSTransition)"
-            ".map(each => each.finished)).then(() => true)"
-        )
-        options = {"resultTypes": ["violations"], "runOnly": rules}
-        found = Axe().run(page, context=part, options=options)
-        assert found.response["violations"] == [], (name, scheme)
+        check_page(page, f"{name}-{kind}", "main" if name == "explorer" else "#content")
 
 
 def test_a_pending_transaction_has_a_page(page: Page, pool: UpstreamNode) -> None:
@@ -154,10 +122,10 @@ def test_a_pending_transaction_has_a_page(page: Page, pool: UpstreamNode) -> Non
     pool.answers["eth_getBlockByNumber"] = {"difficulty": "0x0", "transactions": []}
     page.goto("/explore/pooled/")
     expect(page.locator("#facts")).to_contain_text("0 transactions")
-    check(page, "pooled")
+    check_page(page, "pooled", "main")
     page.goto(f"/explore/pooled/tx/{name}")
     expect(page.locator("h1 .badge")).to_have_text("pending")
-    check(page, "pending")
+    check_page(page, "pending", "main")
 
 
 def test_new_blocks_appear_and_the_focus_stays(

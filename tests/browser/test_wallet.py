@@ -1,26 +1,21 @@
-"""Wallet users in a real browser: what they are told before they decide.
-
-`SCREENSHOTS=folder` saves the pages in both schemes and widths.
-"""
+"""Wallet users in a real browser: what they are told before they decide."""
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from config import demo
 from keys.models import User
-from tests.browser.conftest import WIDTHS, sign_in
+from tests.browser.conftest import sign_in
 from tests.support.browser import needs_chromium
 from tests.support.live import Live, live_service
+from tests.support.look import check_page
 from tests.support.named_token import TOKEN, call_data, domain_of, import_token_chain
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, add_key
 from tests.support.wallet import A1, BY_USER, new_user
@@ -48,8 +43,6 @@ CHAIN_ID = 4243
 SCOPE = f"eip155:{CHAIN_ID}"
 SPENDER = "0x" + "5e" * 20
 MOST = 2**256 - 1
-FOLDER = os.environ.get("SCREENSHOTS")
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 @pytest.fixture(scope="module")
@@ -101,28 +94,13 @@ def asked_to_send(
 
 
 def look(page: Page, name: str, address: str | None = None) -> None:
-    """Open a page, check it, and save pictures of it."""
+    """Open a page, and check it."""
     if address is not None:
         page.goto(address)
     again = page.get_by_role("link", name="Try again")
     while again.count():  # the machine is busy
         again.first.click()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        for width in WIDTHS.values():
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-            if FOLDER:
-                place = Path(FOLDER) / f"{name}-{scheme}-{width}.png"
-                page.screenshot(path=place, full_page=True)
-        page.evaluate("Promise.all(document.getAnimations().map((a) => a.finished))")
-        found = Axe().run(
-            page, options={"resultTypes": ["violations"], "runOnly": RULES}
-        )
-        violations = found.response["violations"]
-        assert violations == [], [one["id"] for one in violations]
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1280, "height": 900})
+    check_page(page, name)
 
 
 def of(request: ConsentRequest) -> str:

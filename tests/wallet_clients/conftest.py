@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,15 +23,6 @@ from wallets.models import Account
 
 FOLDER = Path(__file__).parent
 PACKAGES = FOLDER / "node_modules" / "@metamask"
-
-SCREENSHOTS = os.environ.get("SCREENSHOTS")
-"""To look at the pages as well: `SCREENSHOTS=/tmp/shots make test-wallet-clients`."""
-
-
-def photograph(page: Page, name: str) -> None:
-    """Keep a picture of a page, where a folder was named for that."""
-    if SCREENSHOTS:
-        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png", full_page=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,9 +17,10 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.support.browser import needs_chromium, until
 from tests.support.live import Live
+from tests.support.look import take_picture
 from tests.support.signing import signer_of
 from tests.support.sites import SiteHandler, running_site
-from tests.wallet_clients.conftest import PACKAGES, approve, photograph, sign
+from tests.wallet_clients.conftest import PACKAGES, approve, sign
 
 pytestmark = needs_chromium
 
@@ -66,7 +67,7 @@ class Dapp:
         """Click a button that asks the user, who decides."""
         with self._context.expect_page() as opened:
             self.page.locator(f"#{button}").click()
-        photograph(opened.value, f"classic-{button}")
+        take_picture(opened.value, f"classic-{button}")
         decide(opened.value)
         until(self.page, lambda: self._context.pages == [self.page])
 
@@ -94,7 +95,7 @@ def test_dapp_connects_and_shows_account_and_chain(dapp: Dapp, signer: str):
     expect(dapp.page.locator("#accounts")).to_have_text(signer)
     expect(dapp.page.locator("#network")).to_have_text("1")
     expect(dapp.page.locator("#connectButton")).to_have_text("Connected")
-    photograph(dapp.page, "classic-connected")
+    take_picture(dapp.page, "classic-connected")
     dapp.page.locator("#getAccounts").click()
     assert dapp.shown("getAccountsResult") == signer
     dapp.page.locator("#getPermissions").click()

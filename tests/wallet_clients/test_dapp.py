@@ -14,9 +14,10 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.support.browser import needs_chromium
 from tests.support.live import Live
+from tests.support.look import take_picture
 from tests.support.sites import SiteHandler, running_site
 from tests.support.wallet import A1
-from tests.wallet_clients.conftest import PACKAGES, Mainnet, photograph
+from tests.wallet_clients.conftest import PACKAGES, Mainnet
 
 pytestmark = needs_chromium
 
@@ -78,11 +79,11 @@ class Dapp:
         window = opened.value
         window.get_by_role("button", name="Connect").click()
         expect(window).to_have_url(re.compile("/wallet/requests/"))  # it leads there
-        photograph(window, "consent")
+        take_picture(window, "consent")
         inbox = self._context.new_page()
         inbox.goto(f"{window.url.partition('/wallet/')[0]}/wallet/")
         expect(inbox.get_by_role("link", name="Review")).to_be_visible()
-        photograph(inbox, "inbox")
+        take_picture(inbox, "inbox")
         inbox.close()
         return window
 
@@ -149,7 +150,7 @@ def test_dapp_sees_what_is_changed_in_the_wallet(
     dapp.connect()
     window = context.new_page()
     window.goto(f"{live.base_url}/wallet/connections")
-    photograph(window, "connections")
+    take_picture(window, "connections")
     window.get_by_role("link", name="Edit").click()
     window.get_by_role("checkbox", name="Polygon").uncheck()
     window.get_by_role("button", name="Save").click()

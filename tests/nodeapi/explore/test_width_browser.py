@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,10 +11,9 @@ from playwright.sync_api import Browser
 from tests.nodeapi.explore.pages import MARKED, transaction_path
 from tests.support.browser import log_in, needs_chromium, running_chromium
 from tests.support.live import Live, live_service
+from tests.support.look import WIDTHS, set_width, take_picture, width_of
 
 pytestmark = needs_chromium
-
-FOLDER = os.environ.get("SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +35,9 @@ def test_page_of_a_revert_with_many_marks_keeps_its_width(
     context = browser.new_context(base_url=live.base_url, color_scheme=scheme)
     log_in(context, live.base_url, staff.cookies["sessionid"].value)
     page = context.new_page()
-    page.set_viewport_size({"width": 390, "height": 844})
+    set_width(page, WIDTHS["phone"])
     page.goto(transaction_path(MARKED))
     assert "⟨U+0301 ×232⟩" in page.locator("bdi.error").first.inner_text()
-    if FOLDER:
-        page.screenshot(path=f"{FOLDER}/revert-{scheme}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    take_picture(page, f"revert-{scheme}")
+    assert width_of(page) == WIDTHS["phone"]
     context.close()

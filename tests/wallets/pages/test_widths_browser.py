@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import copy
-import os
 
 import pytest
 from playwright.sync_api import BrowserContext
 
 from tests.support.browser import needs_chromium
+from tests.support.look import WIDTHS, set_width, take_picture, width_of
 from tests.support.signing import MAIL
 from tests.wallets.pages.conftest import Person
 from wallets.signing.typed_data import read_typed_data
 
 pytestmark = needs_chromium
-
-FOLDER = os.environ.get("SCREENSHOTS")
 
 RUNS = {
     "acute": "e" + "\u0301" * 240,
@@ -42,11 +40,9 @@ def test_page_of_a_signature_keeps_its_width(
     ]
     page = context.new_page()
     page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 390, "height": 844})
+    set_width(page, WIDTHS["phone"])
     for request in asked:
         page.goto(f"/wallet/signatures/{request.pk}")
         assert page.locator("bdi").count()
-        if FOLDER:
-            shot = f"{FOLDER}/sign-{name}-{request.method}-{scheme}.png"
-            page.screenshot(path=shot, full_page=True)
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        take_picture(page, f"sign-{name}-{request.method}-{scheme}")
+        assert width_of(page) == WIDTHS["phone"]
