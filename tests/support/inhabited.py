@@ -230,6 +230,9 @@ def _signatures(user: User) -> None:
             body={"scope": CHAIN, "address": account.address, **subject},
             cause=BY_USER,
         )
+    # They stay pending until the last page was looked at.
+    tomorrow = timezone.now() + timedelta(days=1)
+    consent.ConsentRequest.objects.pending().update(expires_at=tomorrow)
 
 
 def _ask(dapp: Dapp) -> consent.ConsentRequest:
