@@ -17,8 +17,7 @@ class MethodNotEntitled(RpcError):
     """
 
     remedy = (
-        "Request access to tracing in the dashboard. data.request_access is the "
-        "address of that page."
+        "Request access to tracing in the dashboard, at the URL data.request_access."
     )
     http_status = 403
     code = -32002
@@ -92,8 +91,7 @@ class TracerNotEntitled(RpcError):
     """
 
     remedy = (
-        "Request access to the tracer in the dashboard. data.request_access is the "
-        "address of that page."
+        "Request access to the tracer in the dashboard, at the URL data.request_access."
     )
     http_status = 403
     code = -32002

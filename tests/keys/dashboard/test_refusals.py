@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape
 
 from keys import refusals
-from keys.dashboard.refusals import remedies_by_reason
+from keys.dashboard.refusals import PAGES, remedies_by_reason
 from keys.models import Refusal, User
 from keys.refusals import Refusals
 from keys.services import disable_key, enable_key, issue_key, set_allowlist
@@ -29,6 +29,7 @@ def test_each_reason_has_the_remedy_of_the_page_of_errors() -> None:
     assert remedies.items() <= shown
     assert remedies.keys() == {reason for reason, _ in shown}
     assert "Request less at a time" in remedies["response_too_large"]
+    assert PAGES.keys() <= remedies.keys()
 
 
 def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
@@ -70,6 +71,8 @@ def test_refusals_of_all_kinds_reach_the_page(transactional_db: None) -> None:
     for reason in ("key_disabled", *(reason for reason, _ in found)):
         assert f'href="/docs/errors#{reason}"' in page
         assert conditional_escape(remedies_by_reason()[reason]) in page
+    for name, link in (("tracing", "Request access"), ("allowlists", "Edit the allow")):
+        assert f'<a href="/dashboard/keys/{key.api_key.pk}/{name}">{link}' in page
 
 
 def test_connections_beyond_the_limit_reach_the_owner(transactional_db: None) -> None:
