@@ -12,7 +12,7 @@ from django.db.models import Exists, Model, OuterRef, Prefetch, QuerySet, Subque
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 
 import keys.limits_admin
@@ -320,7 +320,8 @@ class ApiKeyAdmin(LongList, KeyActions):
         for event in latest:
             event.api_key = api_key  # with its owner and versions
             lines.append((f"{event.at:%Y-%m-%d %H:%M}", str(sentence_of(event))))
-        return format_html_join("", "{} · {}<br>", lines) or "-"
+        rows = format_html_join("", "<li>{} · {}</li>", lines)
+        return format_html('<ul class="latest">{}</ul>', rows) if rows else "-"
 
     def has_change_permission(
         self, request: HttpRequest, obj: ApiKey | None = None

@@ -42,7 +42,7 @@ class UpstreamForm(_UpstreamForm):
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off"}),
         help_text="HTTP headers of each request, one per line, such as Authorization: "
-        f"Bearer …. Stored values are shown as {HIDDEN}. Leave a line unchanged to keep "
+        f"Bearer TOKEN. Stored values are shown as {HIDDEN}. Leave a line unchanged to keep "
         "its value.",
     )
 

@@ -49,7 +49,7 @@ class NewNetworkForm(forms.Form):
             attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}
         ),
         help_text="HTTP headers of each request to these upstreams, one per line, such "
-        "as Authorization: Bearer ….",
+        "as Authorization: Bearer TOKEN.",
     )
     agree = forms.IntegerField(
         label="Agreement",
