@@ -181,11 +181,14 @@ def test_document_describes_every_method_and_error():
 
 
 def test_document_says_which_state_is_that_at_pending():
+    found = 0
     for method in openrpc.document(registry)["methods"]:
         for param in method["params"]:
             summary = param.get("summary", "")
-            if summary.startswith("After which block"):
+            if summary.startswith("The block after which"):
                 assert " pending" in summary, method["name"]
+                found += 1
+    assert found
 
 
 def test_document_says_which_parameters_may_be_left_out():

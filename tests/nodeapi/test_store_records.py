@@ -181,9 +181,9 @@ def test_what_was_too_much_to_be_recorded_is_reported(network: Network) -> None:
     transactions = [SHORT[1], Recorded("huge", too_large=True), SHORT[0]]
     add_recorded_block(network, "one", 1, transactions)
     with serving() as running:
-        with pytest.raises(TraceTooLarge, match="transaction 1 of the block"):
+        with pytest.raises(TraceTooLarge, match="trace record of transaction 1 "):
             read(running, "block_trace", network, hash_of("one"), "calls")
-        with pytest.raises(TraceTooLarge, match="transaction 1 of the block"):
+        with pytest.raises(TraceTooLarge, match="trace record of transaction 1 "):
             read(running, "transaction_trace", network, hash_of("one"), 1, "calls")
         answer = read(running, "block_trace", network, hash_of("one"), "calls", 2, 2)
         assert answer == calls_of(SHORT[:1], 2)

@@ -152,7 +152,7 @@ def test_a_fork_that_is_past_can_not_be_moved_but_one_to_come_can() -> None:
     moved = {**genesis, "config": {**genesis["config"], "londonBlock": 28}}
     with (
         importer_connection() as connection,
-        pytest.raises(NetworkMismatch, match="another config"),
+        pytest.raises(NetworkMismatch, match="another genesis config"),
     ):
         open_network(connection, "hive", genesis=moved)
 

@@ -105,7 +105,7 @@ def test_index_is_rebuilt_from_receipts() -> None:
     assert stored("sample") == rows
     assert not LogBackfill.objects.exists()
     assert backfill("--network", "sample").endswith("of all blocks are indexed\n")
-    with pytest.raises(CommandError, match="no network other"):
+    with pytest.raises(CommandError, match="no network 'other'"):
         backfill("--network", "other")
 
 
