@@ -25,7 +25,8 @@ from tests.support.signing import (
     signer_of_data,
 )
 from tests.support.waiting import loop_turns, wait_until
-from tests.support.wallet import A1, BY_USER, UNAUTHORIZED, Rig
+from tests.support.wallet import A1, BY_USER, M0, UNAUTHORIZED, Rig
+from wallets.consents import get_consent
 from wallets.errors import Unauthorized
 from wallets.models import Activity, ConsentRequest, Event, Keystore, RequestState
 from wallets.permissions import Group
@@ -165,6 +166,14 @@ def test_signing_is_offered_with_a_key_alone(rig: Rig):
         "personal_sign",
         "eth_signTypedData_v4",
     ]
+
+
+def test_signing_is_offered_with_a_key_that_is_added_before_the_decision(rig: Rig):
+    task = rig.start(rig.s1, {"optionalScopes": {"eip155:1": M0}})
+    assert "personal_sign" not in get_consent(rig.pending()).asked["eip155:1"].methods
+    add_key(rig.user)
+    rig.approve(accounts={SIGNER})
+    assert methods_of(rig.finish(task))[:2] == ["personal_sign", "eth_signTypedData_v4"]
 
 
 @pytest.mark.parametrize("take", [delete_key, remove_account])

@@ -19,7 +19,7 @@ from wallets.models import (
     RequestState,
     Session,
 )
-from wallets.offers import offer_to, without_unsignable
+from wallets.offers import wallet_offer, without_unsignable
 from wallets.proposals import Choice
 from wallets.scopes import Scopes
 from wallets.services.locks import lock_session
@@ -50,7 +50,10 @@ def request_session(
         dapp has a pending request; BlockedAsSpam; LimitExceeded.
     """
     dapp = lock_session(dapp_id).dapp
-    proposal = proposals.propose(wanted, offer_to(dapp.user_id), expires_at)
+    # Signing methods are kept in the proposal, because the user can create an account
+    # with a key before they decide. The consent page leaves them out until then.
+    offer = wallet_offer(can_sign=True)
+    proposal = proposals.propose(wanted, offer, expires_at)
     now = timezone.now()
     waiting = dapp.requests.filter(state=RequestState.PENDING, method=method)
     expire(waiting.filter(expires_at__lte=now))
