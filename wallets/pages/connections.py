@@ -18,6 +18,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from wallets.caip import WALLET, parse_scope
 from wallets.models import Account, Dapp, LiveSocket
 from wallets.offers import offer_to
 from wallets.pages.choices import current_choice, read_choice, session_options
@@ -57,7 +58,11 @@ def connections(request: HttpRequest) -> HttpResponse:
         {
             "dapp": dapp,
             "identity": identity(dapp),
-            "networks": [names.get(scope, scope) for scope in dapp.session.scopes],
+            "networks": [
+                names.get(scope, scope)
+                for scope in dapp.session.scopes
+                if parse_scope(scope).namespace != WALLET
+            ],
             "permissions": group_titles(dapp.session.scopes.values()),
             "accounts": [
                 (address.address, labels.get(address, ""))

@@ -14,7 +14,7 @@ from networks.models import Network, Upstream
 from wallets.caip import EIP155, WALLET, evm_scope
 from wallets.identity import registrable_domain
 from wallets.models import ADD_CHAIN, CREATE_SESSION, Dapp, DappKind
-from wallets.permissions import Group, group_of, groups_of
+from wallets.permissions import EVM_WALLET_METHODS, Group, group_of, groups_of
 from wallets.scopes import ScopeObject, unique
 
 NEW = timedelta(days=1)
@@ -49,6 +49,10 @@ _READS = {
 def group_words(group: Group, methods: Iterable[str]) -> GroupWords:
     """Describe a permission that consists of some methods."""
     names = tuple(methods)
+    if names == EVM_WALLET_METHODS:
+        return GroupWords(
+            "Ask you for more networks", "ask", "You are asked each time."
+        )
     match group:
         case Group.READ:
             kinds = _kinds_read(names)
@@ -148,8 +152,8 @@ def scope_names() -> Mapping[str, str]:
     `Wallet.network`, and without a visible one the oldest.
     """
     names = {
-        WALLET: "The wallet itself",
-        f"{WALLET}:{EIP155}": "The wallet itself, for EVM networks",
+        WALLET: "Wallet functions",
+        f"{WALLET}:{EIP155}": "Requests for more networks",
     }
     served = Network.objects.exclude(head_number=None)
     for network in sorted(served, key=lambda one: not one.is_visible):

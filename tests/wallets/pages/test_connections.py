@@ -57,6 +57,14 @@ def test_list_shows_the_permissions_of_each_dapp(person: Person):
     assert "other.example" in text
 
 
+def test_list_names_no_network_for_functions_of_the_wallet(person: Person):
+    granted(person, "eip155:1", "wallet:eip155")
+    page = person.client.get(f"/wallet/connections/{person.dapp.pk}").content.decode()
+    assert "Requests for more networks <code>wallet:eip155</code>" in page
+    text = person.client.get("/wallet/connections").content.decode()
+    assert "<dt>networks</dt><dd>Main</dd>" in text
+
+
 def test_list_shows_connected_dapps(person: Person, stranger: Person):
     def page() -> str:
         return person.client.get("/wallet/connections").content.decode()

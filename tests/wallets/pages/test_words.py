@@ -53,6 +53,11 @@ def test_sending_says_whether_the_user_is_asked():
     assert "You are not asked" in raw.meaning
 
 
+def test_request_for_networks_is_not_a_read():
+    words = group_words(Group.READ, ["wallet_addEthereumChain"])
+    assert (words.title, words.short) == ("Ask you for more networks", "ask")
+
+
 def test_titles_of_a_session():
     scopes = [
         ScopeObject(("eth_sendTransaction", "debug_traceBlockByHash")),
