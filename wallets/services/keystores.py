@@ -156,11 +156,16 @@ def tries_left(account: Account) -> int:
 def _refuse_weak(passphrase: str, user: User) -> None:
     """Reject a passphrase that is easily guessed, or that is the login's password.
 
-    Raises: ValidationError.
+    Raises: ValidationError for the field `passphrase`.
     """
-    validate_password(passphrase, user)
+    try:
+        validate_password(passphrase, user)
+    except ValidationError as error:
+        texts = [text.replace("password", "passphrase") for text in error.messages]
+        raise ValidationError({"passphrase": texts}) from error
     if user.check_password(passphrase):
-        raise ValidationError("Do not use the password of your login.")
+        fault = "Do not use the password of your login."
+        raise ValidationError({"passphrase": fault})
 
 
 @transaction.atomic(durable=True)

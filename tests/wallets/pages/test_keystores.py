@@ -61,7 +61,10 @@ def test_accounts_page_shows_which_accounts_can_sign(person: Person):
     [
         ({"again": "something else"}, "The passphrases differ."),
         ({"passphrase": "", "again": ""}, "This field is required."),
-        ({"passphrase": "password", "again": "password"}, "too common"),
+        (
+            {"passphrase": "password", "again": "password"},
+            "<li>This passphrase is too common.</li>",
+        ),
         ({"passphrase": "a password", "again": "a password"}, "password of your login"),
         ({"label": "x" * 61}, "at most 60 characters"),
     ],
@@ -70,6 +73,7 @@ def test_what_makes_no_good_account_is_refused(person: Person, given, answer):
     response = person.client.post("/wallet/accounts/create", {**NEW, **given})
     assert response.status_code == HTTPStatus.BAD_REQUEST
     assert answer in response.content.decode()
+    assert response.context["form"].non_field_errors() == []
     assert PASSPHRASE not in response.content.decode()
     assert not Keystore.objects.exists()
 
