@@ -22,7 +22,13 @@ from wallets.pages.requests import reject, show_closed, to_inbox
 from wallets.pages.transactions import describe_transaction, uploaded_for
 from wallets.pages.typed_data import describe_typed_data
 from wallets.pages.unlocking import PassphraseForm, unlocking
-from wallets.pages.words import ASKS, Identity, identity, scope_names
+from wallets.pages.words import (
+    ASKS,
+    Identity,
+    identity,
+    pooling_scopes,
+    scope_names,
+)
 from wallets.services.requests import NotPending
 from wallets.services.sending import approve_transaction
 from wallets.services.sessions import Stale
@@ -132,7 +138,8 @@ def _subject(
         effects = effects_of(subject, question.scope, signer, node)
         abi_of = uploaded_for(subject, user_of(request))
         described = describe_transaction(subject, abi_of)
-        return {**described, "effects": effects}
+        stays_pending = question.scope in pooling_scopes()
+        return {**described, "effects": effects, "stays_pending": stays_pending}
     if isinstance(subject, TypedData):
         return describe_typed_data(subject, question.scope, signer, node)
     text = readable(subject)

@@ -117,7 +117,7 @@ def test_typed_data_is_shown_as_a_tree_with_its_domain(signing: Person):
     for text in ("Ether Mail", "chainId", "Mail", "Cow", "x⟨U+200B⟩y &lt;i&gt;"):
         assert text in page
     assert page.index("Ether Mail") < page.index("Cow")
-    assert "0xcd2a3d9f938e13cd947ec05abc7fe734df8dd826" in page
+    assert "0xCD2a3d9F938E13CD947Ec05AbC7FE734Df8DD826" in page
 
 
 def asked_to_send(person: Person, **changes: object) -> ConsentRequest:
@@ -146,6 +146,7 @@ def test_transaction_is_shown_in_ether(signing: Person):
         "at most 0.000315 ether: 21,000 gas at 15 gwei, of which at most 1 gwei",
         "at most <strong>1.500315 ether</strong>",
         "Sign and send",
+        "Transactions on this network stay pending",
     ):
         assert text in page
 
