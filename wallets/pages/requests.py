@@ -179,7 +179,7 @@ def _show(
         "identity": identity(found.dapp),
         "consent": asked,
         "options": consent_options(asked, choice),
-        "is_first": not asked.session.version,
+        "is_first": not asked.session.scopes,
         "is_chain": found.method == ADD_CHAIN,
         "fault": fault,
     }

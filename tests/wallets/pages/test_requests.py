@@ -26,6 +26,7 @@ from wallets.models import (
 )
 from wallets.pages.recent import MAX_LOGIN_AGE
 from wallets.services.accounts import move_account
+from wallets.services.dapps import disconnect_dapp
 from wallets.services.pairing import pair_dapp
 from wallets.services.requests import withdraw_requests
 
@@ -258,8 +259,21 @@ def test_request_whose_time_is_over_can_not_be_approved(person: Person):
     response = approve(person, request, given)
     assert response.status_code == HTTPStatus.CONFLICT
     assert b"no decision in time" in response.content
+    assert b"&amp;done=" not in response.content
+    window = person.client.get(address(request), {"of": "https://p.example"})
+    assert b'?of=https%3A%2F%2Fp.example&amp;done="' in window.content
     assert scopes_of(person) == {}
     assert "No pending requests" in person.client.get("/wallet/").content.decode()
+
+
+def test_dapp_that_was_disconnected_connects_as_if_for_the_first_time(person: Person):
+    request = person.asked()
+    approve(person, request, seen(person, request))
+    again = person.client.get(address(person.asked())).content
+    assert b"asks for permissions again" in again
+    disconnect_dapp(dapp=person.dapp, cause=BY_USER)
+    again = person.client.get(address(person.asked())).content
+    assert b"wants to connect to your wallet" in again
 
 
 def test_old_log_in_has_to_be_made_anew(person: Person):
