@@ -93,6 +93,12 @@ def wallet_offer(*, can_sign: bool) -> Offer:
     return {**offer, EVM_WALLET: Known(methods), WALLET: Known()}
 
 
+def serves_chains() -> bool:
+    """Return whether the wallet serves any chain at present."""
+    networks = _opened_by(internal_key.find()).visible()
+    return networks.exclude(head_number=None).exists()
+
+
 def kept_scopes() -> frozenset[str]:
     """Return the scopes that existing sessions keep.
 

@@ -21,6 +21,7 @@ from keys.policy import with_own_calls
 from legible.fields import validate_name
 from wallets.identity import parse_origin
 from wallets.models import Dapp, DappKind
+from wallets.offers import serves_chains
 from wallets.pages.policy import user_of, wallet_page
 from wallets.pages.words import identity
 from wallets.services.pairing import (
@@ -82,6 +83,7 @@ def connect(request: HttpRequest) -> HttpResponse:
     if is_page_blocked(user=user_of(request), origin=asked["origin"]):
         return _render(request, "blocked", context, HTTPStatus.FORBIDDEN)
     if request.method != "POST":
+        context["serves_chains"] = serves_chains()
         return _render(request, "question", context)
     if request.POST.get("decision") != "allow":
         return _render(request, "answer", context)

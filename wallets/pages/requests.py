@@ -24,6 +24,7 @@ from wallets.models import (
     Dapp,
     DappKind,
 )
+from wallets.offers import serves_chains
 from wallets.pages.choices import consent_options, first_choice, read_choice
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
@@ -62,6 +63,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
     context = {
         "lines": lines,
         "has_account": Account.objects.filter(user=user).exists(),
+        "serves_chains": serves_chains(),
         "has_dapp": Dapp.objects.filter(user=user).exists(),
     }
     return render(request, "wallets/inbox.html", context)

@@ -37,7 +37,7 @@ function dappChain(wallet, store, session) {
   async function first() {
     const found = Object.keys(await offer()).find((scope) => scope.startsWith(EIP155));
     if (found) return found;
-    throw new ProviderRpcError({ code: 4901, message: "The wallet has no chain." });
+    throw new ProviderRpcError({ code: 4901, message: "The wallet serves no network at present." });
   }
 
   // Before the first session it is the first chain that the wallet offers.

@@ -9,6 +9,8 @@ function multichainApi({ store, windows, pairing, socket, session, subscriptions
     "eth_sendTransaction",
     "wallet_addEthereumChain",
   ]; // methods that wait for the user
+  // Errors after which the window stays, because it can show the request.
+  const SHOWN = [REJECTED.code, UNREACHABLE.code, ALREADY_PENDING];
 
   // Returns an object with either `result` or `error`.
   // params: may be a promise for wallet_createSession, whose window is opened at once.
@@ -42,16 +44,20 @@ function multichainApi({ store, windows, pairing, socket, session, subscriptions
   async function createSession(client, params) {
     const calledAt = Date.now();
     const request = userRequest(windows);
+    let isAsked = true;
     try {
       const { link, error } = await connectedOrPaired(request);
       if (error) return { error };
+      isAsked = false;
       const answer = await request.send(link, "wallet_createSession", await params);
+      isAsked = !answer.error || SHOWN.includes(answer.error.code);
       // A client that no longer waits for the response learns of a late consent by an event.
       const isLate = Date.now() - calledAt > GIVEN_UP;
       if (answer.result) session.take(answer.result, isLate ? undefined : client);
       return answer;
     } finally {
       request.end();
+      if (!isAsked) request.leave();
     }
   }
 

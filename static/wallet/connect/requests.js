@@ -5,6 +5,7 @@ function userRequest(windows) {
   const AT_ONCE = 300; // milliseconds within which a rejected call gets its response
   let sent = null;
   let isClosed = false;
+  let isPaired = false;
   let unwatch;
   // The time starts at the call, because browsers soon stop opening windows for a click.
   const timer = setTimeout(lead, AT_ONCE);
@@ -28,6 +29,7 @@ function userRequest(windows) {
     // The window of a pairing continues with the request, so no other is opened.
     pairFirst() {
       clearTimeout(timer);
+      isPaired = true;
     },
     watch,
     async send(link, method, params) {
@@ -40,6 +42,10 @@ function userRequest(windows) {
     end() {
       clearTimeout(timer);
       unwatch?.();
+    },
+    // Closes the window of a pairing after which the wallet has not asked the user.
+    leave() {
+      if (isPaired) windows.leave();
     },
   };
 }

@@ -38,5 +38,10 @@ function walletWindow(wallet) {
     else show(inbox);
   }
 
-  return { show, watch, lead, isWaiting: () => waiting.size > 0 };
+  // Closes the window, unless it shows something that the page still waits for.
+  function leave() {
+    if (waiting.size === 0) shown?.close();
+  }
+
+  return { show, watch, lead, leave, isWaiting: () => waiting.size > 0 };
 }

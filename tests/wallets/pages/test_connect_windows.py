@@ -97,6 +97,16 @@ def test_window_with_a_fault_stays_to_be_read(stage: Stage):
     assert not opened.value.is_closed()
 
 
+def test_window_closes_after_a_request_that_the_wallet_rejects(stage: Stage):
+    stage.is_played = False
+    params = {"optionalScopes": {"eip155:99": {"methods": [], "notifications": []}}}
+    with stage.context.expect_page() as opened:
+        stage.ask(1, "wallet_createSession", params)
+    opened.value.get_by_role("button", name="Connect").click()
+    assert stage.heard(1)["error"]["code"] == 5100
+    stage.until(opened.value.is_closed)
+
+
 def reject_the_first(stage: Stage) -> None:
     """Have a page paired with the wallet itself, and its first request rejected."""
     stage.is_played = False

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
+from networks.models import Network, NetworkState
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
 from wallets.models import Pairing
@@ -45,6 +46,18 @@ def test_page_that_was_let_ask_gets_a_code_for_its_own_origin(person: Person):
     assert issued.token.dapp.user == person.user
     assert issued.token.dapp.ident == "https://d.example"
     assert not issued.token.dapp.session.scopes
+
+
+def test_pages_say_that_no_network_is_served(person: Person):
+    pages = ["/wallet/connect", "/wallet/"]
+
+    def said() -> list[bool]:
+        shown = (person.client.get(page, ASKED).content for page in pages)
+        return [b"No network has blocks yet" in page for page in shown]
+
+    assert said() == [False, False]
+    Network.objects.update(state=NetworkState.HIDDEN)
+    assert said() == [True, True]
 
 
 @pytest.mark.parametrize("decision", ["deny", "", "ALLOW"])
