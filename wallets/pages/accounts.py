@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from legible.fields import validate_name
+from nodeapi.addresses import WrongChecksum, parse_address
 from wallets.caip import EIP155
 from wallets.effects.balances import read_balances
 from wallets.effects.page_node import PageNode, node_of
@@ -52,6 +53,17 @@ class AccountForm(LabelForm):
         ),
     )
     field_order = ["address", "label"]
+
+    def clean_address(self) -> str:
+        """Reject a typing mistake, which the checksum of an address reveals."""
+        text: str = self.cleaned_data["address"]
+        try:
+            parse_address(text)
+        except WrongChecksum as error:
+            raise ValidationError(str(error)) from error
+        except ValueError:
+            pass  # reported when the account is added
+        return text
 
 
 class MoveForm(forms.Form):

@@ -51,6 +51,7 @@ def test_account_is_added_in_lower_case_behind_the_others(person: Person):
     [
         ({}, "This field is required."),
         ({"address": "0x12"}, "not an address: 0x and 40"),
+        ({"address": "0x" + "A3" * 19 + "a3"}, "The checksum of this address is wrong"),
         ({"address": A1.upper().replace("X", "x")}, "You already have this account."),
         ({"address": A3, "label": "x" * 61}, "at most 60 characters"),
     ],
