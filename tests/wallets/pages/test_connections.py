@@ -167,7 +167,7 @@ def test_dapp_is_disconnected_blocked_and_let_in_again(person: Person):
     assert scopes_of(person) == []
     person.client.post(f"{page}/block")
     assert Dapp.objects.get(pk=person.dapp.pk).blocked_at is not None
-    assert b"blocked" in person.client.get("/wallet/connections").content
+    assert b"no, it is blocked" in person.client.get("/wallet/connections").content
     person.client.post(f"{page}/unblock")
     assert Dapp.objects.get(pk=person.dapp.pk).blocked_at is None
 
