@@ -16,9 +16,9 @@ from wallets.pages.words import (
     pooling_scopes,
     scope_names,
 )
-from wallets.permissions import SIGNING_METHODS, Group, groups_of
+from wallets.permissions import SIGNING_METHODS, Group, groups_of, only
 from wallets.proposals import Choice, NothingChosen, Offer
-from wallets.scopes import ScopeObject, Scopes, requested_addresses
+from wallets.scopes import ScopeObject, Scopes, requested_addresses, union
 
 POOLED = "Transactions on this network stay pending: no block includes them."
 
@@ -125,22 +125,31 @@ def consent_options(consent: Consent, choice: Choice) -> Options:
 def session_options(
     granted: Scopes, offer: Offer, accounts: Sequence[Account], choice: Choice
 ) -> Options:
-    """Return the checkboxes of a session: granted scopes, then others on offer."""
-    others = {
+    """Return the checkboxes of a session: granted scopes, then others on offer.
+
+    The methods of a granted scope include those that it gets with another permission.
+    """
+    can_have = {
         scope: ScopeObject(known.methods, known.notifications)
         for scope, known in offer.items()
+    }
+    others = {
+        scope: known
+        for scope, known in can_have.items()
         if scope not in granted and parse_scope(scope).namespace != WALLET
     }
+    new_groups = frozenset(Group) - groups_of(granted.values())
+    extended = {
+        scope: union(have, only(can_have.get(scope, ScopeObject()), new_groups))
+        for scope, have in granted.items()
+    }
     networks = _networks(
-        {**granted, **others}, choice, dict.fromkeys(others, "not allowed yet")
+        {**extended, **others}, choice, dict.fromkeys(others, "not allowed yet")
     )
-    can_have = [
-        ScopeObject(known.methods, known.notifications) for known in offer.values()
-    ]
     return Options(
         networks=networks,
         accounts=_accounts(accounts, choice, set()),
-        groups=_groups([*granted.values(), *can_have], choice),
+        groups=_groups([*granted.values(), *can_have.values()], choice),
     )
 
 

@@ -105,6 +105,15 @@ def test_page_of_a_dapp_has_its_boxes_ticked(person: Person):
     assert 'name="group" value="read" checked' in text
 
 
+def test_network_lists_the_methods_that_another_permission_adds(person: Person):
+    session = granted(person)
+    edit(person, session.version, group=["notify"])
+    text = person.client.get(f"/wallet/connections/{person.dapp.pk}").content.decode()
+    network = text.partition('value="eip155:1"')[2].partition('class="network"')[0]
+    assert '<span class="gets-read">read ' in network
+    assert '<span class="gets-notify">notify 2</span>' in network
+
+
 def test_networks_accounts_and_permissions_are_edited(person: Person):
     version = granted(person, "eip155:1", "eip155:137").version
     accounts = [f"eip155:{A1}", f"eip155:{A2}"]
