@@ -60,7 +60,7 @@ PROVIDER_ERRORS = [
     ),
     CodedError(
         4901,
-        "The wallet has no chain.",
+        "The wallet serves no network at present.",
         "When the wallet serves no network with blocks.",
         "Try again later, or ask the provider of the wallet.",
     ),
