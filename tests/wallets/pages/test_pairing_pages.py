@@ -98,9 +98,24 @@ def test_login_leads_back_to_the_request(chains: None):
     assert b"You are not logged in" in response.content
     next_page = quote(response.wsgi_request.get_full_path(), safe="")
     assert f'href="/account/login?next={next_page}"' in response.content.decode()
+    assert b'href="/account/signup" target="_blank"' in response.content
     response = client.post("/wallet/connect", {**ASKED, "decision": "allow"})
     assert b"data-code" not in response.content
     assert not Pairing.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("next_page", "link"),
+    [
+        ("/wallet/connect?state=s", 'href="/wallet/connect?state=s">Continue</a>'),
+        ("https://elsewhere.example/", ""),
+    ],
+)
+def test_login_in_another_tab_is_continued(person: Person, next_page: str, link: str):
+    response = person.client.get("/account/login", {"next": next_page})
+    text = response.content.decode()
+    assert link in text
+    assert ("Continue" in text) == bool(link)
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
