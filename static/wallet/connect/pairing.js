@@ -21,6 +21,7 @@ function pagePairing(wallet, store, windows) {
   }
 
   function pair() {
+    if (pairing) windows.focus(); // the user may have lost sight of it
     pairing ??= askUser().finally(() => {
       pairing = null;
     });

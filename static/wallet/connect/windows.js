@@ -38,10 +38,14 @@ function walletWindow(wallet) {
     else show(inbox);
   }
 
+  function focus() {
+    shown?.focus();
+  }
+
   // Closes the window, unless it shows something that the page still waits for.
   function leave() {
     if (waiting.size === 0) shown?.close();
   }
 
-  return { show, watch, lead, leave, isWaiting: () => waiting.size > 0 };
+  return { show, watch, lead, focus, leave, isWaiting: () => waiting.size > 0 };
 }
