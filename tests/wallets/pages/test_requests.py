@@ -254,6 +254,8 @@ def test_dapp_that_has_gone_gets_nothing(person: Person):
 def test_request_whose_time_is_over_can_not_be_approved(person: Person):
     request = person.asked()
     given = seen(person, request)
+    shown = person.client.get(address(request)).content.decode()
+    assert f"{request.expires_at:%H:%M:%S} UTC</time>" in shown
     late = timezone.now() - timedelta(seconds=1)
     ConsentRequest.objects.filter(pk=request.pk).update(expires_at=late)
     response = approve(person, request, given)

@@ -138,8 +138,10 @@ def asked_to_send(person: Person, **changes: object) -> ConsentRequest:
 
 
 def test_transaction_is_shown_in_ether(signing: Person):
-    page = page_of(signing, asked_to_send(signing))
+    waiting = asked_to_send(signing)
+    page = page_of(signing, waiting)
     for text in (
+        f'The request expires at <time datetime="{waiting.expires_at:%Y-%m-%dT%H:%M}',
         "asks you to send a transaction",
         checksummed(b"\xb0" * 20),
         "1.5 ether",
