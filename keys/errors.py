@@ -80,7 +80,10 @@ class KeyRevoked(OfKnownKey, RpcError):
     version_id: id of the revoked secret.
     """
 
-    remedy = "Use the newest secret of the key, or roll the key in the dashboard."
+    remedy = (
+        "Use the newest secret of the key, or roll the key in the dashboard. If the key "
+        "was deleted, create another one."
+    )
     http_status = 401
     code = -32002
     reason = "key_revoked"
@@ -97,7 +100,10 @@ class KeyExpired(OfKnownKey, RpcError):
     expired_at: Unix seconds.
     """
 
-    remedy = "Use the newest secret of the key, or roll the key in the dashboard."
+    remedy = (
+        "Use the newest secret of the key, or roll the key in the dashboard. If the key "
+        "itself has expired, ask support to extend it, or create another key."
+    )
     http_status = 401
     code = -32002
     reason = "key_expired"
@@ -112,7 +118,8 @@ class KeyDisabled(OfKnownKey, RpcError):
     """Raised when a key, or the account of its owner, is disabled."""
 
     remedy = (
-        "Enable the key in the dashboard. If staff have disabled it, contact support."
+        "Enable the key in the dashboard. If support has disabled it, only support can "
+        "enable it."
     )
     http_status = 403
     code = -32002

@@ -79,7 +79,7 @@ def error_classes() -> list[type[WalletError]]:
 def raised_when(kind: type[WalletError]) -> str:
     """Return the summary of an error's docstring from its "When" on."""
     text = (kind.__doc__ or "").partition("\n\n")[0]
-    words = " ".join(text.split()).removeprefix("Raised ")
+    words = " ".join(text.replace("`", "").split()).removeprefix("Raised ")
     return words[:1].upper() + words[1:]
 
 

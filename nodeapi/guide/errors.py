@@ -154,5 +154,5 @@ def error_entries() -> list[ErrorEntry]:
 def _sentence(error: type[RpcError]) -> str:
     """Return the first sentence of an error's docstring: `When …`."""
     text = (inspect.getdoc(error) or "").partition("\n\n")[0]
-    words = " ".join(text.removeprefix("Raised ").split())
+    words = " ".join(text.removeprefix("Raised ").replace("`", "").split())
     return words[:1].upper() + words[1:]

@@ -57,6 +57,12 @@ def test_each_error_says_when_it_is_raised_and_what_to_do(page: str) -> None:
         assert entry.when in page and entry.remedy in page, entry.name
 
 
+def test_page_has_no_markup_of_docstrings_and_no_word_for_staff(page: str) -> None:
+    article = page.partition("<article")[2].partition("</article>")[0]
+    assert article and "`" not in article
+    assert not re.search(r"\bstaff\b", article)
+
+
 def test_errors_of_the_wallet_are_on_the_page(page: str) -> None:
     for section in sections["others"]:
         for error in section().errors:
