@@ -123,6 +123,13 @@ def _first_valid(parse: Callable[[str], str], texts: Iterable[str]) -> str:
     return ""
 
 
+def _parse_origin_entry(value: str) -> str:
+    origin = parse_origin(value)
+    if corrections.is_misspelt_scheme(origin.scheme):
+        raise ValueError(value)
+    return str(origin)
+
+
 def _parse_method(value: str) -> str:
     if not _METHOD.fullmatch(value):
         raise ValueError(value)
@@ -221,7 +228,7 @@ _FORMS: dict[
     ORIGIN: (
         "an origin",
         "Enter an origin such as https://dapp.example, *.dapp.example or localhost:*.",
-        lambda value: str(parse_origin(value)),
+        _parse_origin_entry,
         corrections.origin_corrections,
     ),
     IP: (

@@ -8,14 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 _ADDRESS_DIGITS = 40
 
+_WEB_SCHEMES = ("https", "http")
+
+
+def is_misspelt_scheme(scheme: str) -> bool:
+    """Return whether a scheme resembles http or https without being one of them.
+
+    Other schemes are valid, such as those of browser extensions and of desktop programs.
+    """
+    return scheme not in _WEB_SCHEMES and bool(_similar_scheme(scheme))
+
+
+def _similar_scheme(scheme: str) -> str:
+    return next(iter(get_close_matches(scheme, _WEB_SCHEMES, 1, cutoff=0.75)), "")
+
 
 def origin_corrections(text: str) -> Iterator[str]:
-    """Yield corrections of an origin: without path, user or misspelt punctuation."""
+    """Yield corrections of an origin.
+
+    They have no path and no user, and correct spellings of the scheme and punctuation.
+    """
     plain = re.sub(r"\s+", "", text.strip("\"'<>,; ")).replace(",", ".")
+    scheme, separator, rest = plain.partition("://")
+    if separator and (similar := _similar_scheme(scheme.lower())):
+        plain = f"{similar}://{rest}"
     plain = re.sub(r"^(https?)(:/?|;//|//)(?!/)", r"\1://", plain, flags=re.IGNORECASE)
     yield plain
     address = plain if "://" in plain else f"//{plain}"

@@ -165,6 +165,8 @@ def test_entry_that_makes_no_sense_is_refused(kind: str, value: str) -> None:
         (ORIGIN, "https://user@a.example", "https://a.example"),
         (ORIGIN, "https:/a.example:8443", "https://a.example:8443"),
         (ORIGIN, "a,example", "a.example"),
+        (ORIGIN, "htps://a.example", "https://a.example"),
+        (ORIGIN, "Htp://a.example:81/path", "http://a.example:81"),
         (ORIGIN, "https://x*.a.example", "https://*.a.example"),
         (ORIGIN, "https://bücher.example", "https://xn--bcher-kva.example"),
         (IP, "192.0.2", "192.0.2.0/24"),
@@ -185,6 +187,11 @@ def test_malformed_entry_is_rejected_with_a_suggestion(
         normalise(kind, value)
     assert str(caught.value).endswith(f"Did you mean {suggestion}?")
     assert normalise(kind, suggestion) == suggestion
+
+
+def test_schemes_of_extensions_and_programs_are_origins() -> None:
+    for scheme in ("chrome-extension", "moz-extension", "capacitor", "app", "ipfs"):
+        assert normalise(ORIGIN, f"{scheme}://abc") == f"{scheme}://abc"
 
 
 def test_entry_without_a_likely_correction_is_rejected_with_an_example() -> None:
