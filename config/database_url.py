@@ -42,7 +42,7 @@ def parse_database_url(url: str) -> dict[str, Any]:
         "USER": unquote(user),
         "PASSWORD": unquote(password),
         "HOST": options.pop("host", unquote(host)),
-        "PORT": options.pop("port", port),
+        "PORT": _checked_port(options.pop("port", port)),
         "OPTIONS": options,
     }
 
@@ -65,7 +65,14 @@ def _split_location(location: str) -> tuple[str, str]:
         raise ValueError(
             "must have a number as its port; user and password must be percent-encoded"
         )
-    return host, port
+    return host, _checked_port(port)
+
+
+def _checked_port(port: str) -> str:
+    """Raises: ValueError for a number that is not that of a port."""
+    if port.isdecimal() and not 0 < int(port) < 2**16:
+        raise ValueError("must have a port from 1 to 65535")
+    return port
 
 
 def _check_options(options: dict[str, str]) -> None:

@@ -58,6 +58,8 @@ def test_hosts_of_every_form_are_understood(url, host, port):
         ("postgres://u:secret@db/", "must name a database"),
         ("postgres://u:secret@db:port/name", "must have a number as its port"),
         ("postgres://u:sec/ret@db/name", "must have a number as its port"),
+        ("postgres://u:secret@db:99999/name", "must have a port from 1 to 65535"),
+        ("postgres://u:secret@/name?host=db&port=0", "must have a port from 1 to"),
         (
             "postgres://u:secret@db/name?sslmod=require",
             "options of libpq, not 'sslmod'",
