@@ -1,4 +1,4 @@
-"""Checks of the database that must pass before any migration is applied."""
+"""System checks of the key on the home page, and of the database before migrations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,25 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
+from keys.format import is_well_formed
+from nodeapi import conf
+
 _NEEDS_RECORDS = ("nodeapi", "0004_record_for_each_transaction")
+
+
+@register
+def check_home_api_key(**_: Any) -> list[CheckMessage]:
+    """Return an error if HOME_API_KEY is not an API key: the examples would fail."""
+    key = conf.home_api_key()
+    if not key or is_well_formed(key):
+        return []
+    return [
+        Error(
+            "HOME_API_KEY is not a complete API key.",
+            hint="`manage.py issue_key` creates a key, nk_ and 36 characters.",
+            id="nodeapi.E002",
+        )
+    ]
 
 
 @register(Tags.database)
