@@ -53,7 +53,8 @@ def authentication(request: HttpRequest) -> HttpResponse:
 @require_safe
 def networks(request: HttpRequest) -> HttpResponse:
     """Show the networks with their methods and tracers."""
-    return show_page(request, "networks", networks=_served(), methods=list(registry))
+    methods = sorted(registry, key=lambda method: _place(method.name))
+    return show_page(request, "networks", networks=_served(), methods=methods)
 
 
 @with_own_calls
@@ -121,6 +122,11 @@ def management(request: HttpRequest) -> HttpResponse:
 def changelog(request: HttpRequest) -> HttpResponse:
     """Show the changelog."""
     return show_page(request, "changelog", releases=releases())
+
+
+def _place(method: str) -> tuple[bool, str]:
+    """Return a sort key by which `eth_` methods are first. The console has the same."""
+    return not method.startswith("eth_"), method
 
 
 def _served() -> list[Network]:

@@ -343,7 +343,10 @@ async function run() {
 function fillPickers() {
   part("network").append(...api.servers.map((one) => element("option", { value: one.name }, one.summary)));
   const groups = new Map();
-  for (const { name } of api.methods) {
+  const place = (name) => (name.startsWith("eth_") ? ` ${name}` : name); // these come first
+  const names = api.methods.map((one) => one.name);
+  names.sort((one, other) => (place(one) < place(other) ? -1 : 1));
+  for (const name of names) {
     const label = name.split(/[_.]/)[0];
     if (!groups.has(label)) groups.set(label, element("optgroup", { label }));
     groups.get(label).append(element("option", { value: name }, name));

@@ -57,6 +57,12 @@ def test_every_method_and_its_credits_are_there() -> None:
         assert re.search(row, limits), method.name
 
 
+def test_methods_are_in_alphabetical_order_after_those_of_eth() -> None:
+    names = re.findall(r'<tr id="([^"]+)"', page("networks"))
+    others = [name for name in names if not name.startswith("eth_")]
+    assert names == sorted(set(names) - set(others)) + sorted(others)
+
+
 def test_changelog_shows_code_as_code() -> None:
     text = page("changelog")
     assert "<code>eth_simulateV1</code> executes" in text
