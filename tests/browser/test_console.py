@@ -273,7 +273,7 @@ def test_missing_access_to_tracing_leads_to_its_request(
     run(page, issued.secret)
     page.get_by_role("link", name="Request access").click()
     expect(
-        page.get_by_role("heading", name="Request tracing on Sample chain")
+        page.get_by_role("heading", name="Request access to tracing on Sample chain")
     ).to_be_visible()
 
 
