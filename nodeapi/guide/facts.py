@@ -30,26 +30,25 @@ def _of_requests() -> Iterator[Bound]:
     yield Bound(
         "Size of a request body", _bytes(conf.max_body_bytes()), "MAX_BODY_BYTES"
     )
-    yield Bound("Calls in a batch", f"{conf.max_batch_calls()}", "MAX_BATCH_CALLS")
+    yield Bound("Calls in a batch", f"{conf.max_batch_calls():,}", "MAX_BATCH_CALLS")
     size = _bytes(conf.max_batch_response_bytes())
     what = "Size of a batch's results, beyond which its other calls are rejected"
     yield Bound(what, size, "MAX_BATCH_RESPONSE_BYTES")
     yield Bound(
         "Logs that a search in several blocks can return",
-        f"{conf.max_logs()}",
+        f"{conf.max_logs():,}",
         "MAX_LOGS",
     )
     time = f"{conf.request_timeout():g} s"
     yield Bound("Timeout of a request", time, "REQUEST_TIMEOUT")
     what = "Requests with invalid keys per minute, from one IP address"
-    often = f"{conf.failed_keys_per_minute() or 'no limit'}"
+    often = _or_no_limit(conf.failed_keys_per_minute())
     yield Bound(what, often, "FAILED_KEYS_PER_MINUTE")
-    gas = f"{conf.call_gas():,}" if conf.call_gas() else "no limit"
-    yield Bound("Gas of one call", gas, "CALL_GAS")
+    yield Bound("Gas of one call", _or_no_limit(conf.call_gas()), "CALL_GAS")
     yield Bound(
         "Execution time of one call", f"{conf.call_timeout():g} s", "CALL_TIMEOUT"
     )
-    waiting = f"{conf.trace_limits().tasks_per_key}"
+    waiting = f"{conf.trace_limits().tasks_per_key:,}"
     what = "Queued calls of one key"
     yield Bound(what, waiting, "CALL_CONCURRENCY")
 
@@ -68,6 +67,11 @@ def _of_traces() -> Iterator[Bound]:
     size = _bytes(conf.record_limit_bytes())
     what = "Call data of a transaction, beyond which it has no traces"
     yield Bound(what, size, "RECORD_LIMIT_BYTES")
+
+
+def _or_no_limit(number: int) -> str:
+    """Return a limit in which 0 means that there is none."""
+    return f"{number:,}" if number else "no limit"
 
 
 def _bytes(size: int) -> str:

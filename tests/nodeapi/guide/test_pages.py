@@ -96,6 +96,13 @@ def test_networks_and_plans_are_the_databases() -> None:
     assert ">777<" in page("limits")
 
 
+def test_quickstart_begins_with_sign_up_where_it_is_open(settings) -> None:
+    settings.KEYS_SIGNUP = True
+    assert '<a href="/account/signup">Sign up</a>, or log in' in page("index")
+    settings.KEYS_SIGNUP = False
+    assert ">Sign up</a>, or" not in page("index")
+
+
 def test_snippets_name_the_host_that_was_asked() -> None:
     make_network("alpha")
     assert "http://rpc.example/alpha/v3" in page("index", host="rpc.example")
@@ -123,8 +130,9 @@ def test_every_setting_that_limits_callers_is_there(settings) -> None:
     assert set(re.findall(r"<code>(NODEAPI_[A-Z_]+)<", page("limits"))) == (
         there - OPERATORS_ALONE
     )
-    settings.NODEAPI_MAX_BATCH_CALLS = 77
-    assert ">77<" in page("limits")
+    settings.NODEAPI_MAX_BATCH_CALLS = 7777
+    settings.NODEAPI_FAILED_KEYS_PER_MINUTE = 0
+    assert ">7,777<" in page("limits") and ">no limit<" in page("limits")
 
 
 def test_management_page_has_every_operation_scope_and_refusal() -> None:
