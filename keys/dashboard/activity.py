@@ -129,7 +129,7 @@ def _shown(word: str, value: Any) -> str:
         )
     if isinstance(value, list):
         return ", ".join(_shown(word, one) for one in value)
-    if value is not None and word.endswith("_at"):
+    if value is not None and word.endswith(("_at", "_until")):
         moment = datetime.fromisoformat(value).astimezone(UTC)
         return f"{moment:%Y-%m-%d %H:%M} UTC"
     return "" if value is None else str(value)

@@ -24,6 +24,7 @@ from keys.services import (
     approve_access,
     decline_access,
     grant_entitlement,
+    roll_key,
     update_key,
 )
 from keys.services.limits import set_limits
@@ -272,6 +273,9 @@ def test_log_shows_readable_terms_and_times(customer: Customer, alpha) -> None:
     assert "after <code>burst 700</code>" in page
     assert "expires at <code>2031-02-03 04:05 UTC</code>" in page
     assert "expires at <code>none → 2031-02-03 04:05 UTC</code>" in page
+    roll_key(api_key=customer.key, overlap=timedelta(hours=1))
+    shown = r"replaced until <code>20\d\d-\d\d-\d\d \d\d:\d\d UTC</code>"
+    assert re.search(shown, customer.page("activity"))
 
 
 def test_long_log_is_shown_in_pages(customer: Customer) -> None:
