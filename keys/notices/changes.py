@@ -86,7 +86,7 @@ def tracing_granted(entitlement: Entitlement) -> None:
         api_key=api_key,
         kind=NoticeKind.TRACING,
         mark=f"granted {network.pk} {entitlement.granted_at.isoformat()}",
-        subject=f"Tracing on {network}: granted",
+        subject=f"Tracing on {network.name}: granted",
         template="keys/mail/tracing_granted.txt",
         context={
             "entitlement": entitlement,
@@ -101,7 +101,7 @@ def access_decided(request: AccessRequest) -> None:
         api_key=request.api_key,
         kind=NoticeKind.TRACING,
         mark=f"request {request.pk}",
-        subject=f"Tracing on {request.network}: {request.status}",
+        subject=f"Tracing on {request.network.name}: {request.status}",
         template="keys/mail/access_decided.txt",
         context={
             "request": request,

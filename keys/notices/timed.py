@@ -172,7 +172,7 @@ def _queue_grants(now: datetime) -> int:
                 api_key=granted.api_key,
                 kind=NoticeKind.TRACING,
                 mark=mark,
-                subject=f"Tracing on {granted.network} expires in {_days(days)}",
+                subject=f"Tracing on {granted.network.name} expires in {_days(days)}",
                 template="keys/mail/tracing_expiring.txt",
                 context={
                     "entitlement": granted,

@@ -146,7 +146,7 @@ def test_request_is_approved_and_the_trace_works(
     page.get_by_role("link", name="Explore").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Explore")
     assert "see a network yet" not in page.content()
-    wait_until(lambda: "Tracing on sample: approved" in live.log())
+    wait_until(lambda: "Tracing on Sample chain: approved" in live.log())
 
 
 def test_rolled_key_opens_beside_the_old_one_until_that_is_revoked(

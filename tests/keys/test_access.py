@@ -82,7 +82,7 @@ def test_approval_grants_and_is_reported(
     send_waiting()
     (message,) = mail.outbox
     assert message.to == ["customer@example.org"]
-    assert message.subject == "Tracing on alpha: approved"
+    assert message.subject == "Tracing on Alpha: approved"
     assert f"granted until {expires_at:%Y-%m-%d %H:%M} UTC" in message.body
     assert "these tracers: callTracer. It works immediately." in message.body
     types = KeyEvent.objects.order_by("id").values_list("type", flat=True)
@@ -112,7 +112,7 @@ def test_declining_requires_a_reason_and_mails_it(
     decline_access(request=asked, answer="Only on <paid> plans.", actor=Actor(staff))
     assert not Entitlement.objects.exists()
     send_waiting()
-    assert "Your request is declined." in mail.outbox[0].body
+    assert "The request was declined." in mail.outbox[0].body
     assert "Only on <paid> plans." in mail.outbox[0].body
     event = KeyEvent.objects.latest("id")
     assert event.type == EventType.ACCESS_DECLINED

@@ -212,14 +212,14 @@ def test_grant_that_expires_is_reported_before(key: ApiKey, alpha: Network) -> N
     end = timezone.now() + timedelta(days=30)
     grant_entitlement(api_key=key, network=alpha, expires_at=end)
     send_waiting()
-    assert subjects() == ["Tracing on alpha: granted"]
+    assert subjects() == ["Tracing on Alpha: granted"]
     assert f"until {end:%Y-%m-%d %H:%M} UTC, with all tracers" in mail.outbox[0].body
     for days in (8, 6.9, 6, 0.9, 0.5):
         queue_timed(end - timedelta(days=days))
     send_waiting()
     assert subjects()[1:] == [
-        "Tracing on alpha expires in 7 days",
-        "Tracing on alpha expires in 1 day",
+        "Tracing on Alpha expires in 7 days",
+        "Tracing on Alpha expires in 1 day",
     ]
     Entitlement.objects.update(expires_at=None)
     assert queue_timed(end) == 0
@@ -269,6 +269,8 @@ def test_members_who_can_act_get_mails_too(
         "a-owner@example.org",
         "a-developer@example.org",
     }
+    for message in mail.outbox:
+        assert "Account of the key: owner@example.org\n" in message.body
 
 
 def test_nothing_is_sent_for_a_change_that_is_rolled_back(
