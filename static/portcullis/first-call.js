@@ -1,11 +1,12 @@
-// Makes the first call with a key that was just revealed, and hands the key to the console. The
-// key is on the page already; the session storage keeps it for this tab if the console is opened.
+// Makes a first call with the key that a page shows, and hands the key to the console. It is a key
+// that was just revealed, or the shared one of the home page. The session storage keeps it for this
+// tab if the console is opened.
 "use strict";
 
 const STORED = "portcullis.console"; // the name that static/docs/console.js reads
 
 const box = document.getElementById("first-call");
-const key = document.getElementById("secret").textContent;
+const key = box.dataset.key ?? document.getElementById("secret").textContent;
 const state = document.getElementById("run-state");
 const shown = document.getElementById("run-response");
 

@@ -48,6 +48,20 @@ def test_call_from_the_home_page_has_the_response_that_it_shows(
     expect(page.get_by_role("img", name="Gas of")).to_be_visible()
 
 
+def test_visitor_runs_the_call_and_opens_the_console_with_the_shared_key(
+    context: BrowserContext,
+) -> None:
+    page = context.new_page()
+    page.goto("/")
+    page.get_by_role("button", name="Run the call").click()
+    expect(page.locator("#run-state")).to_contain_text("200, ")
+    assert json.loads(page.locator("#run-response").inner_text())["result"] == "0x64"
+    page.get_by_role("link", name="Try other methods in the console").click()
+    page.get_by_label("Method").select_option("eth_chainId")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#status")).to_contain_text("200 OK")
+
+
 def test_examples_are_chosen_with_the_keyboard(context: BrowserContext) -> None:
     page = context.new_page()
     page.goto("/")
