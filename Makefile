@@ -13,10 +13,18 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | \
 		while IFS='	' read -r name text; do printf '  %-20s %s\n' "$$name" "$$text"; done
 
+# config/install.py reports other versions that can read it.
+define check_python
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 7))' 2>/dev/null || { \
+		echo 'Python 3.11, 3.12 or 3.13 is required. Name one of them: make PYTHON=python3.13' >&2; exit 1; }
+endef
+
 install: ## Make .venv with the pinned dependencies
+	$(check_python)
 	@$(PYTHON) config/install.py requirements.txt
 
 install-dev: ## Make .venv with the dependencies of tests and checks as well
+	$(check_python)
 	@$(PYTHON) config/install.py requirements-dev.txt
 
 run: install ## Serve the sample chain on 127.0.0.1:8000 (PORT, VAR_DIR, …; UPSTREAM=URL GENESIS=FILE to follow a node)

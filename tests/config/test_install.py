@@ -100,6 +100,25 @@ def test_unsupported_version_is_one_line_before_anything_is_created(version, tmp
     assert {path.name for path in tmp_path.iterdir()} == {"config", "requirements.txt"}
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make here")
+def test_version_that_can_not_read_the_script_is_reported_by_make(tmp_path):
+    shutil.copy(install.ROOT / "Makefile", tmp_path)
+    old = tmp_path / "python2"
+    old.write_text("#!/bin/sh\necho SyntaxError >&2\nexit 1\n")
+    old.chmod(0o755)
+    done = subprocess.run(
+        ["make", "install", f"PYTHON={old}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode
+    first, *_ = done.stderr.splitlines()
+    assert first.startswith("Python 3.11, 3.12 or 3.13 is required.")
+    assert "SyntaxError" not in done.stderr
+
+
 def test_environment_of_another_version_is_replaced(tmp_path):
     wheels, root = tmp_path / "wheels", tmp_path / "project"
     right = write_wheel(wheels, "native", "1.0")
