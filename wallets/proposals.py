@@ -152,7 +152,8 @@ def grant(scopes: Scopes, choice: Choice, own: Sequence[Address]) -> Scopes:
     }
     addresses = [address for address in own if address in choice.addresses]
     granted = scope_objects.with_addresses(chosen, addresses)
-    if not granted:
+    needs_chain = scope_objects.has_chain(scopes)
+    if not granted or (needs_chain and not scope_objects.has_chain(granted)):
         raise NothingChosen("Select at least one network.")
     if not addresses and scope_objects.has_chain(granted):
         raise NothingChosen("Select at least one account.")

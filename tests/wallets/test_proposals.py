@@ -171,12 +171,14 @@ def test_groups_that_are_unticked_take_their_methods_along():
         ({"eip155:1"}, set()),
         ({"eip155:999"}, {A1}),
         ({"eip155:1"}, {A3}),
+        ({"wallet"}, {A1}),
     ],
 )
 def test_choice_that_makes_no_session_is_refused(names, addresses):
     choice = Choice(frozenset(names), addresses=frozenset(addresses))
+    offered = {"eip155:1": planned(), "wallet": planned(scope="wallet")}
     with pytest.raises(NothingChosen):
-        proposals.grant({"eip155:1": planned()}, choice, [A1, A2])
+        proposals.grant(offered, choice, [A1, A2])
 
 
 def test_wallet_alone_needs_no_account():
