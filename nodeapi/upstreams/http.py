@@ -14,6 +14,7 @@ import orjson
 
 from nodeapi.upstreams.address import Address, tls
 from nodeapi.upstreams.errors import UpstreamUnavailable
+from nodeapi.upstreams.reasons import reason_of
 
 KEEP_ALIVE_SECONDS = 30.0
 """Time for which an idle connection is kept. Load balancers close it after 60 s."""
@@ -84,7 +85,7 @@ class HttpConnections:
             # ValueError: a host name that can't be encoded. The error's own text may
             # contain the URL.
             raise UpstreamUnavailable(
-                type(error).__name__,
+                reason_of(error),
                 is_unreachable=isinstance(error, httpx.ConnectError),
             ) from None
         return _parse(text, response.status_code)

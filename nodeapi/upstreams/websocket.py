@@ -21,6 +21,7 @@ from websockets.frames import CloseCode
 from nodeapi.upstreams.address import Address, tls
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from nodeapi.upstreams.http import NOT_JSON, NOT_JSON_RPC, TOO_LONG, retry_after
+from nodeapi.upstreams.reasons import reason_of
 
 Callback = Callable[[Any], None]
 """Gets the `result` of each notification of a subscription. It must not block or raise.
@@ -146,7 +147,7 @@ class WebSocketConnection:
             ) from None
         except (WebSocketException, OSError, ValueError) as error:
             raise UpstreamUnavailable(
-                type(error).__name__,
+                reason_of(error),
                 is_unreachable=isinstance(error, ConnectionError),
             ) from None
         return _Session(socket)

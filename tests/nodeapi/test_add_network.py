@@ -145,7 +145,10 @@ def test_other_fork_schedule_of_an_upstream_is_reported(node: UpstreamNode) -> N
         (["--agree", "0"], "greater than or equal to 1"),
         (["--upstream", UNUSED, "--header", "SECRET"], "has no colon"),
         (["--upstream", UNUSED, "--header", "Host: SECRET"], "set automatically"),
-        (["--upstream", UNUSED], "http://127.0.0.1:9/… does not respond: ConnectError"),
+        (
+            ["--upstream", UNUSED],
+            "http://127.0.0.1:9/… does not respond: connection refused",
+        ),
         (["--host", "a.example:80"], "without scheme and port"),
         (["--public", "mainnet"], "not allowed with argument --genesis"),
     ],

@@ -1,0 +1,49 @@
+"""Reasons of failed connections in words, without the error's own text.
+
+That text may contain the URL of an upstream, and with it a secret.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+import httpx
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (socket.gaierror, "the host name was not found"),
+    (ssl.SSLError, "no TLS connection"),
+    (ConnectionRefusedError, "connection refused"),
+    (httpx.ConnectTimeout, "timeout while connecting"),
+    (httpx.TimeoutException, "timeout"),
+    (TimeoutError, "timeout"),
+    (httpx.ConnectError, "no connection"),
+    (httpx.ProtocolError, "the response is not HTTP"),
+    (httpx.NetworkError, "the connection was closed"),
+    (ConnectionClosed, "the connection was closed"),
+    (ConnectionError, "the connection was closed"),
+    (InvalidURI, "the URL is invalid"),
+    (httpx.InvalidURL, "the URL is invalid"),
+    (UnicodeError, "the URL is invalid"),
+    (InvalidHandshake, "the WebSocket handshake failed"),
+    (OSError, "no connection"),
+)
+"""Types of errors, special ones first."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the reason of a failed connection. Otherwise, return the error's type.
+
+    The innermost cause says most: httpx raises the same error for an unknown host name
+    and for a refused connection.
+    """
+    return _known(error) or type(error).__name__
+
+
+def _known(error: BaseException) -> str:
+    """Return the reason that the innermost known cause has, otherwise ""."""
+    cause = error.__cause__ or error.__context__
+    if cause is not None and (found := _known(cause)):
+        return found
+    return next((text for kind, text in _REASONS if isinstance(error, kind)), "")
