@@ -51,13 +51,12 @@ class AccessRequestAdmin(SearchByKey, ReadOnly, ObjectActions):
         "requested_at",
         "status",
         "key",
-        "requested_by",
         "network",
         "tracers",
         "reason",
     ]
     list_filter = ["status", "network"]
-    list_select_related = ["api_key__owner", "network", "requested_by"]
+    list_select_related = ["api_key__owner", "network"]
     fields = [
         *("status", "key_link", "network", "tracers", "reason"),
         *("requested_by", "requested_at"),

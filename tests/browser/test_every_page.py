@@ -54,6 +54,14 @@ OURS = [".front", ".usage", ".customer", ".question", ".issued", ".object-tools"
 """The parts of the admin's pages that are not Django's."""
 
 
+CUT_OFF = """
+    [...document.querySelectorAll(".table, #changelist .results")]
+    .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1)
+    .map((one) => one.ariaLabel || one.querySelector("caption")?.textContent || one.className)
+"""
+"""Names the tables that are wider than the page, and would have to be scrolled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """A visitor with a browser. session: the session cookie; "" if not logged in."""
@@ -209,6 +217,8 @@ def _faults(page: Page, visitor: Visitor, one: Found) -> Iterator[str]:
                 yield from _faults_of_document(page, is_admin)
             if not is_admin and (wide := width_of(page)) > width:
                 yield f"is {wide} wide at {width}"
+            if width_name == "phone":
+                yield from (f"{one} is cut off" for one in page.evaluate(CUT_OFF))
             kind = one.address if one.name in DIFFERENT else one.name
             name = re.sub(r"\W+", "-", kind or "home")
             take_picture(page, f"{visitor.name}-{name}-{scheme}-{width_name}")

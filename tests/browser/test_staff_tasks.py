@@ -27,6 +27,7 @@ from tests.support import sample
 from tests.support.browser import needs_chromium
 from tests.support.followed import FollowedChain
 from tests.support.live import Live
+from tests.support.look import WIDTHS, set_width, width_of
 from tests.support.usage import add_usage
 from tests.support.waiting import wait_until
 
@@ -262,3 +263,18 @@ def test_network_is_hidden_shown_and_opened_to_everyone(
     visitor.goto("/explore/harbour/block/2")
     expect(visitor.get_by_role("heading", level=1)).to_contain_text("Block 2")
     anonymous.close()
+
+
+def test_rows_of_lists_are_cards_with_labels_on_phones(
+    context: BrowserContext, live: Live
+) -> None:
+    issue_key(owner=User.objects.create_user("pocket@example.org"), name="Pocket")
+    page = opened(context, live)
+    set_width(page, WIDTHS["phone"])
+    page.goto("/admin/keys/apikey/?q=pocket@")
+    row = page.locator("#result_list tbody tr")
+    expect(row).to_have_count(1)
+    expect(row.locator(".field-owner")).to_have_attribute("data-label", "Owner")
+    assert width_of(page) == WIDTHS["phone"]
+    page.goto("/admin/keys/apikey/?q=nobody@")
+    expect(page.get_by_text("No API keys match the search")).to_be_visible()

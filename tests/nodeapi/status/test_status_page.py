@@ -151,7 +151,7 @@ def test_upstreams_are_shown_with_their_state_and_without_secrets(chain, boss):
     add_statuses(chain.network, add_upstreams(chain.network), timezone.now(), behind=9)
     page = text(boss.get(status_path(chain.network)))
     rows = re.findall(r"<tr>\s*<th scope=\"row\">.*?</tr>", page, re.DOTALL)
-    states = [re.search(r'<td class="(?:warned)?">([a-z ]+)', row)[1] for row in rows]
+    states = [re.search(r'data-label="State">([a-z ]+)', row)[1] for row in rows]
     assert states == ["ok", "behind", "backing off", "disabled"]
     assert "https://mainnet.example/…" in rows[0]
     assert "12 (0.01%)" in rows[0]
@@ -167,7 +167,9 @@ def test_reorganisations_are_shown(chain, boss):
     old = chain.reorganise()
     section = text(boss.get(status_path(chain.network))).partition('id="reorg')[2]
     assert f"block/0x{old[-1].header.hash.hex()}" in section
-    assert re.findall(r'<td class="number">(\d+)</td>', section)[:3] == ["3", "3", "4"]
+    assert re.findall(r'<td class="number" data-label="[\w ]+">(\d+)</td>', section)[
+        :3
+    ] == ["3", "3", "4"]
 
 
 def test_a_quarantined_block_is_released_and_that_is_logged(chain, boss, caplog):
