@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.db.models import Exists, Model, OuterRef, Prefetch, QuerySet, Subquery
 from django.forms import ModelForm
@@ -22,6 +24,7 @@ from keys import format as key_format
 from keys.access_admin import AccessRequestAdmin
 from keys.actors import actor_of
 from keys.admin_search import api_keys_like
+from keys.agreements import agreement_of
 from keys.allowlists import MAX_ENTRIES
 from keys.audit_sentences import key_label, sentence_of
 from keys.entitlement_admin import EntitlementInline, TracingFilter, save_entitlements
@@ -184,6 +187,28 @@ class UseFilter(admin.SimpleListFilter):
         return queryset
 
 
+class NetworkFilter(admin.RelatedFieldListFilter):
+    """Filter keys by a selected network, or for keys of all networks."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.empty_value_display = "all networks"
+
+
+class ExpiryFilter(admin.EmptyFieldListFilter):
+    """Filter for keys with or without an expiry."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "expiry"
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """Return the links, with words for Django's "Empty" and "Not empty"."""
+        words = ["All", "no expiry", "with an expiry"]
+        for choice, display in zip(super().choices(changelist), words, strict=True):
+            yield {**choice, "display": display}
+
+
 class ApiKeyForm(_ApiKeyForm):
     """Form of an API key. For a new key, staff choose whether they pass on its secret.
 
@@ -245,9 +270,9 @@ class ApiKeyAdmin(LongList, KeyActions):
     list_filter = [
         StateFilter,
         UseFilter,
-        "networks",
+        ("networks", NetworkFilter),
         TracingFilter,
-        ("expires_at", admin.EmptyFieldListFilter),
+        ("expires_at", ExpiryFilter),
     ]
     list_select_related = ["owner"]
     search_fields = ["owner__email", "name", "versions__hint"]
@@ -256,13 +281,20 @@ class ApiKeyAdmin(LongList, KeyActions):
     filter_horizontal = ["networks"]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return [*_FIELDS, "show_secret" if obj is None else "events"]
+        if obj is None:
+            return [*_FIELDS, "show_secret"]
+        return ["owner", "state", "plan", *_FIELDS[1:], "events"]
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: ApiKey | None = None
     ) -> list[str]:
         # The owner can't be changed, because the former owner would know the secrets.
-        return [] if obj is None else ["owner", "events"]
+        return [] if obj is None else ["owner", "state", "plan", "events"]
+
+    def get_inlines(self, request: HttpRequest, obj: ApiKey | None) -> list[Any]:
+        """Return the tables below the form. A new key has no secrets yet."""
+        inlines = list(super().get_inlines(request, obj))
+        return inlines if obj else [one for one in inlines if one != KeyVersionInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         keys: QuerySet[ApiKey] = super().get_queryset(request)
@@ -297,6 +329,20 @@ class ApiKeyAdmin(LongList, KeyActions):
     @admin.display(description="state")
     def state(self, api_key: ApiKey) -> str:
         return state_of(api_key).label
+
+    @admin.display(description="plan and limits")
+    def plan(self, api_key: ApiKey) -> str:
+        agreement = agreement_of(api_key)
+        plan = "no plan" if agreement.plan is None else str(agreement.plan)
+        if agreement.has_own_terms:
+            plan += ", with custom limits"
+        limits = agreement.limits
+        if limits is None:
+            return f"{plan}: no limits"
+        daily = (
+            f"{limits.daily:,} credits per day" if limits.daily else "no daily quota"
+        )
+        return f"{plan}: {limits.rate:,} credits per second, burst {limits.burst:,}, {daily}"
 
     @admin.display(description="last used")
     def last_used(self, api_key: ApiKey) -> str:

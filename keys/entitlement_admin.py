@@ -69,7 +69,7 @@ class EntitlementForm(_EntitlementForm):
 class TracingFilter(admin.SimpleListFilter):
     """Filter keys by the networks that they may trace now."""
 
-    title = "may trace on"
+    title = "tracing"
     parameter_name = "tracing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:

@@ -44,6 +44,11 @@ class PlanAdmin(_PlanAdmin):
         "credits_per_day",
         "is_default",
     ]
+    fields = [
+        *("name", "slug"),
+        *("credits_per_second", "burst", "credits_per_day"),
+        "is_default",
+    ]
     prepopulated_fields = {"slug": ["name"]}
 
     def save_model(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
@@ -10,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from keys.models import ApiKey, DailyUse, User
 from keys.services import get_or_create_customer, issue_key, request_access
+from keys.services.limits import set_limits, set_plan
 from keys.usage.daily import today
 from tests.support.rows import make_network
 from tests.support.usage import add_usage
@@ -85,8 +88,37 @@ def test_usage_is_shown_only_to_staff_who_may_see_keys(
 
 def test_list_has_networks_and_credits_of_today(auditor: Client, used: ApiKey) -> None:
     text = text_of(auditor, API_KEYS)
-    assert '<td class="field-opens">metered</td>' in text
-    assert '<td class="field-credits_today">12,345</td>' in text
+    assert '<td class="field-opens" data-label="Networks">metered</td>' in text
+    assert (
+        '<td class="field-credits_today" data-label="Credits today">12,345</td>' in text
+    )
+
+
+def test_empty_list_says_whether_there_are_rows(auditor: Client, used: ApiKey) -> None:
+    found = text_of(auditor, f"{API_KEYS}?q=nothing")
+    assert "No API keys match the search and the filters." in found
+    assert "There are no limits yet." in text_of(auditor, "/admin/keys/keylimits/")
+
+
+def test_page_of_a_key_shows_its_state_and_its_limits(
+    auditor: Client, used: ApiKey
+) -> None:
+    page = f"{API_KEYS}{used.pk}/change/"
+    assert "no plan: no limits" in text_of(auditor, page)
+    plan, _ = set_plan(slug="gold", name="Gold", credits_per_second=5_000)
+    set_limits(api_key=used, plan=plan, credits_per_day=70_000)
+    terms = (
+        "Gold, with custom limits: 5,000 credits per second, burst 10,000, "
+        "70,000 credits per day"
+    )
+    found = text_of(auditor, page)
+    assert terms in found
+    assert re.search(r"State:.*?active", found, re.DOTALL)
+
+
+def test_usage_of_all_keys_is_on_no_page_of_an_application(auditor: Client) -> None:
+    for application in ("keys", "networks"):
+        assert "Usage of all keys" not in text_of(auditor, f"/admin/{application}/")
 
 
 def test_first_page_takes_as_many_queries_for_many_keys_as_for_few(
