@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from keys.models import User
 from keys.selectors import tracers_of
@@ -20,8 +22,14 @@ from networks.models import Network, Tracer
 View = Callable[..., HttpResponse]
 
 
+class NotAdmitted(Http404):
+    """Raised if a network does not exist, or the visitor may not see it."""
+
+
 def login_unless_public(view: View) -> View:
     """Redirect anonymous visitors to the login, except on pages of public networks.
+
+    A user who may not see the network reads how to request access.
 
     view: shows the network in its argument `slug`, or all networks without one.
     """
@@ -34,7 +42,13 @@ def login_unless_public(view: View) -> View:
                 public = public.filter(slug=kwargs["slug"])
             if not public.exists():
                 return redirect_to_login(request.get_full_path())
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except NotAdmitted:
+            if not request.user.is_authenticated:
+                raise
+            page = "explore/not_admitted.html"
+            return render(request, page, status=HTTPStatus.NOT_FOUND)
 
     return restricted
 
@@ -44,14 +58,15 @@ def admitted(request: HttpRequest, slug: str) -> tuple[Network, frozenset[str]]:
 
     Staff see all networks and results. Others see visible networks only, with the results
     that one of their keys may use.
-    Raises: Http404, both for an unknown network and for one that the visitor may not see.
+    Raises: NotAdmitted, both for an unknown network and for one that the visitor may not
+    see.
     """
     network = Network.objects.filter(slug=slug).first()
     if network is None or not (network.is_visible or _is_staff(request)):
-        raise Http404
+        raise NotAdmitted
     tracers = _tracers(request, network)
     if not tracers and not network.public_explorer and not _is_staff(request):
-        raise Http404
+        raise NotAdmitted
     return network, tracers
 
 

@@ -82,6 +82,13 @@ def test_what_a_customer_may_not_see_looks_like_what_is_not_there(customer):
     absent = see(customer, block_path(slug="nothing"))
     assert hidden.status_code == absent.status_code == HTTPStatus.NOT_FOUND
     assert without_token(hidden) == without_token(absent)
+    assert "none of your API keys may trace on it" in hidden.text
+    assert '<a href="/dashboard/">one of your API keys</a>' in hidden.text
+
+
+def test_search_without_access_says_how_to_request_it(customer):
+    for path in ("/explore/", "/explore/search?q=1"):
+        assert "To see a network, request tracing for it" in text(see(customer, path))
 
 
 def without_token(page: Any) -> bytes:
