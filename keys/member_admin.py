@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from keys.member_sentences import member_sentence
 from keys.models import Invitation, MemberEvent, Membership, User
 from keys.read_only_admin import ReadOnly
 
@@ -77,11 +78,15 @@ class InvitationAdmin(SearchByUsers, ReadOnly, _InvitationAdmin):
 class MemberEventAdmin(SearchByUsers, ReadOnly, _MemberEventAdmin):
     """The audit log of members."""
 
-    list_display = ["at", "type", "subject", "role", "account", "actor", "actor_ip"]
+    list_display = ["at", "sentence"]
     list_filter = ["type"]
     list_select_related = ["account", "actor", "member"]
     by_user = ("account", "actor")
     search_help_text = "Full email address of the owner of an account, or of an actor."
+
+    @admin.display(description="event")
+    def sentence(self, event: MemberEvent) -> str:
+        return member_sentence(event)
 
 
 class ShowsMembers:
