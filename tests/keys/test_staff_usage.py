@@ -88,10 +88,8 @@ def test_usage_is_shown_only_to_staff_who_may_see_keys(
 
 def test_list_has_networks_and_credits_of_today(auditor: Client, used: ApiKey) -> None:
     text = text_of(auditor, API_KEYS)
-    assert '<td class="field-opens" data-label="Networks">metered</td>' in text
-    assert (
-        '<td class="field-credits_today" data-label="Credits today">12,345</td>' in text
-    )
+    assert '<td class="field-opens">metered</td>' in text
+    assert '<td class="field-credits_today">12,345</td>' in text
 
 
 def test_empty_list_says_whether_there_are_rows(auditor: Client, used: ApiKey) -> None:
