@@ -75,7 +75,7 @@ def test_request_is_declined_and_the_customer_reads_why(
     page.locator("#requests").get_by_role("link", name="Refused").click()
     page.get_by_role("link", name="Decline").click()
     expect(page.get_by_role("main")).to_contain_text("just because")
-    page.get_by_label("Message").fill("Say what you want to trace.")
+    page.get_by_role("textbox", name="Reason").fill("Say what you want to trace.")
     page.get_by_role("button", name="Decline").click()
     expect(page.locator(".messagelist")).to_contain_text("declined")
     theirs = browser.new_context(base_url=live.base_url)
