@@ -8,6 +8,10 @@ VARIABLE = "PORTCULLIS_KEY"
 """The environment variable with the key, for examples that do not contain the key."""
 
 
+PLACEHOLDER = "YOUR_KEY"
+"""Stands for the key in examples on public pages."""
+
+
 class Snippet(NamedTuple):
     """An example call.
 

@@ -14,7 +14,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from keys.addresses import base_url, network_url
-from keys.dashboard.snippets import snippets
+from keys.dashboard.snippets import PLACEHOLDER, snippets
 from keys.policy import with_own_calls
 from nodeapi import conf
 from nodeapi.guide import showcase
@@ -22,11 +22,8 @@ from nodeapi.guide.computed import Computed
 from nodeapi.guide.showcase import HEAD_SECONDS, Head
 from nodeapi.methods import registry
 
-PLACEHOLDER = "YOUR_KEY"
-"""Stands for the key in examples if visitors get none."""
-
 SHOWN_CLIENTS = ("curl", "web3py", "viem")
-"""Names of the examples on the page."""
+"""Names of the examples on the home page and in the quickstart."""
 
 
 class Response(NamedTuple):

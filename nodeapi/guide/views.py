@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from jsonrpc.text import dump
 from keys.addresses import base_url, network_url
 from keys.api.problems import PROBLEMS
+from keys.dashboard.snippets import PLACEHOLDER, snippets
 from keys.models import Plan, Scope
 from keys.policy import with_own_calls, with_own_scripts, without_scripts
 from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
@@ -21,6 +22,7 @@ from nodeapi.guide.contents import PAGES, place_of
 from nodeapi.guide.errors import EXECUTION_ERRORS, ErrorSection, error_entries
 from nodeapi.guide.examples import examples
 from nodeapi.guide.facts import bounds, operations, releases
+from nodeapi.guide.home import SHOWN_CLIENTS
 from nodeapi.methods import registry
 
 
@@ -35,11 +37,13 @@ def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:
     return render(request, f"docs/{name}.html", context)
 
 
-@without_scripts
+@with_own_scripts
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show how to make a first call."""
-    return show_page(request, "index", networks=_served())
+    calls = snippets(f"{base_url(request)}/v3", PLACEHOLDER)
+    shown = [call for call in calls if call.name in SHOWN_CLIENTS]
+    return show_page(request, "index", networks=_served(), examples=shown)
 
 
 @without_scripts

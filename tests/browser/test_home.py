@@ -16,6 +16,7 @@ from tests.browser.conftest import copied
 from tests.support.browser import needs_chromium
 from tests.support.followed import FollowedChain
 from tests.support.live import Live, live_service
+from tests.support.look import check_page
 
 pytestmark = needs_chromium
 
@@ -104,3 +105,12 @@ def test_page_is_whole_without_scripts(browser: Browser, live: Live) -> None:
     page.get_by_text("web3.py", exact=True).click()
     expect(page.locator("#response-web3py")).to_be_visible()
     context.close()
+
+
+def test_quickstart_has_calls_to_copy(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.goto("/docs/")
+    page.get_by_text("viem", exact=True).click()
+    call = copied(page, "the call for viem")
+    assert "createPublicClient" in call and "/v3/YOUR_KEY" in call
+    check_page(page, "quickstart")

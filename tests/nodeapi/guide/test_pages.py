@@ -103,6 +103,17 @@ def test_quickstart_begins_with_sign_up_where_it_is_open(settings) -> None:
     assert ">Sign up</a>, or" not in page("index")
 
 
+def test_quickstart_has_the_call_for_each_client() -> None:
+    text = page("index", host="rpc.example")
+    for name, address in (
+        ("curl", '"http://rpc.example/v3/YOUR_KEY"'),
+        ("web3py", 'HTTPProvider("http://rpc.example/v3/YOUR_KEY")'),
+        ("viem", 'http("http://rpc.example/v3/YOUR_KEY")'),
+    ):
+        call = text.partition(f'id="example-{name}"')[2].partition("</pre>")[0]
+        assert address in call
+
+
 def test_snippets_name_the_host_that_was_asked() -> None:
     make_network("alpha")
     assert "http://rpc.example/alpha/v3" in page("index", host="rpc.example")
