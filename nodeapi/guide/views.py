@@ -53,7 +53,7 @@ def authentication(request: HttpRequest) -> HttpResponse:
     return show_page(request, "authentication")
 
 
-@without_scripts
+@with_own_scripts
 @require_safe
 def networks(request: HttpRequest) -> HttpResponse:
     """Show the networks with their methods and tracers."""
@@ -81,7 +81,7 @@ def limits(request: HttpRequest) -> HttpResponse:
     )
 
 
-@without_scripts
+@with_own_scripts
 @require_safe
 def errors(request: HttpRequest, others: Sequence[ErrorSection] = ()) -> HttpResponse:
     """Show all errors of the API. The member `data.see` of an error links here.

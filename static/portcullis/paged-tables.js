@@ -42,6 +42,17 @@ for (const frame of document.querySelectorAll("[data-paged]")) {
     place.textContent = `${first + 1}–${end} of ${rows.length}`;
   };
 
+  // A link to a row shows its page.
+  const showTarget = () => {
+    const index = rows.findIndex((row) => row.matches(":target"));
+    if (index < 0 || !phone.matches) return;
+    current = Math.floor(index / size);
+    show();
+    rows[index].scrollIntoView();
+  };
+
   phone.addEventListener("change", show);
+  addEventListener("hashchange", showTarget);
+  addEventListener("load", showTarget);
   show();
 }

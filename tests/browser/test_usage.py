@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import Browser, expect
 
@@ -80,6 +81,27 @@ def test_credits_of_methods_are_paged_on_a_phone(browser: Browser, live: Live) -
         expect(rows.filter(visible=True)).to_have_count(20)
 
 
+@pytest.mark.parametrize(
+    ("address", "table", "row"),
+    [
+        ("/docs/networks#trace_filter", "Methods", "trace_filter"),
+        ("/docs/errors#unknown_network", "Errors with a reason", "unknown_network"),
+    ],
+)
+def test_link_to_a_row_opens_its_page_on_a_phone(
+    browser: Browser, live: Live, address: str, table: str, row: str
+) -> None:
+    phone = {"width": 390, "height": 800}
+    with browser.new_context(base_url=live.base_url, viewport=phone) as context:
+        page = context.new_page()
+        page.goto(address)
+        shown = page.get_by_role("region", name=table).get_by_text(row, exact=True)
+        expect(shown).to_be_in_viewport()
+        pager = page.get_by_role("navigation", name=f"Pages: {table}")
+        pager.get_by_role("button", name="Previous").click()
+        expect(shown).to_be_hidden()
+
+
 def test_user_switches_mails_off(browser: Browser, live: Live) -> None:
     user = new_user()
     context = browser.new_context(base_url=live.base_url)
@@ -88,7 +110,7 @@ def test_user_switches_mails_off(browser: Browser, live: Live) -> None:
     page.goto("/account/")
     page.get_by_role("checkbox", name="daily quota").uncheck()
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("status")).to_contain_text("Saved")
+    expect(page.get_by_role("status")).to_contain_text("is saved")
     expect(page.get_by_role("checkbox", name="daily quota")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name="expires in")).to_be_checked()
     assert User.objects.get(pk=user.pk).muted_notices == [NoticeKind.QUOTA]
