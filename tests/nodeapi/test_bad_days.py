@@ -311,11 +311,12 @@ def test_head_follows_an_import_and_is_always_complete(
     hashes = [
         ["0x" + each.hash.hex() for each in block.transactions] for block in BLOCKS
     ]
-    importing = own.start_import("growing", "--batch", "1")
+    importing = own.start_import("growing", "--second", "--batch", "1")
     url = f"{live.base_url}/growing/v3/{live.secrets[0]}"
     newest, heads, deadline = 0, set(), time.monotonic() + 3 * PATIENCE_SECONDS
     with web.Client(headers=JSON_HEADERS) as client:
         while newest < len(BLOCKS):
+            assert time.monotonic() < deadline
             calls = [
                 request("eth_getBlockByNumber", "latest", True),
                 request("eth_blockNumber"),
@@ -339,7 +340,6 @@ def test_head_follows_an_import_and_is_always_complete(
             known = documents.setdefault(found["hash"], json.dumps(found))
             assert known == json.dumps(found)
             heads.add(number)
-            assert time.monotonic() < deadline
     _, lines = importing.communicate()
     assert importing.returncode == 0, lines
     assert len(heads) > 5
