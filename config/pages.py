@@ -98,9 +98,13 @@ class Pages(ASGIHandler):
         try:
             return await super().get_response_async(request)
         finally:
-            # In the request's own thread; at the latest it would be closed with the client.
-            await database_sync_to_async(connections.close_all)()
-            self._turns.release()
+            try:
+                # In the request's own thread; at the latest it is closed with the client.
+                await database_sync_to_async(connections.close_all)()
+            except RuntimeError:
+                pass  # the client is gone, and with it the thread and its connections
+            finally:
+                self._turns.release()
 
 
 def _with_short_length(scope: Any) -> Any:

@@ -155,3 +155,29 @@ def test_body_that_stops_coming_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     asyncio.run(ask())
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
+
+
+def test_request_that_can_not_close_its_connections_returns_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When its client is gone, its thread may no longer accept work."""
+
+    def refuse() -> None:
+        raise RuntimeError("CurrentThreadExecutor already quit or is broken")
+
+    monkeypatch.setattr(pages.connections, "close_all", refuse)
+    application = Pages()
+    transport = httpx.ASGITransport(application)
+
+    async def ask() -> list[int]:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://localhost"
+        ) as http:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return [
+                    (await http.get("/docs/authentication")).status_code
+                    for _ in range(pages.AT_ONCE + 1)
+                ]
+
+    found = asyncio.run(ask())
+    assert found == [200] * (pages.AT_ONCE + 1)
