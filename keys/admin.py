@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
+from django.utils.safestring import mark_safe
 
 import keys.limits_admin
 import keys.member_admin
@@ -192,7 +193,7 @@ class NetworkFilter(admin.RelatedFieldListFilter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.empty_value_display = "all networks"
+        self.empty_value_display = mark_safe("all networks")
 
 
 class ExpiryFilter(admin.EmptyFieldListFilter):
