@@ -199,8 +199,9 @@ def test_pages_on_which_staff_decide(context: BrowserContext, live: Live) -> Non
     live.secrets.append(page.locator("#secret").inner_text())
     check_page(page, "issued secret", "#content")
     page.goto("/admin/networks/network/add/")
-    page.get_by_role("button", name="Add network").click()
     page.get_by_label("Slug").fill("v3")
+    page.get_by_label("Name", exact=False).first.fill("Reserved")
     page.get_by_role("button", name="Add network").click()
+    expect(page.locator(".errorlist").first).to_be_visible()
     check_page(page, "rejected network", "#content")
     assert AccessRequest.objects.get(pk=asked.pk).status == "pending"
