@@ -166,7 +166,8 @@ def edited(
     """Return a session's scopes after an edit by the user; {} ends the session.
 
     A group that is newly allowed adds all its methods. In groups that were allowed
-    before, methods that were not granted stay so.
+    before, methods that were not granted stay so. A scope that is not on offer at present,
+    such as a hidden network, keeps its methods.
     Raises: NothingChosen for a choice that is not on offer.
     """
     if not choice.scopes <= existing.keys() | offer.keys():
@@ -177,13 +178,24 @@ def edited(
     chosen: dict[str, ScopeObject] = {}
     for name in [*existing, *(name for name in offer if name not in existing)]:
         if name in choice.scopes:
-            known = offer.get(name, Known())
-            full = ScopeObject(known.methods, known.notifications)
-            old = existing.get(name, full)
-            wanted = scope_objects.union(old, only(full, new_groups))
-            chosen[name] = only(_ordered(wanted, known), choice.groups)
+            wanted = _extended(existing.get(name), offer.get(name), new_groups)
+            chosen[name] = only(wanted, choice.groups)
     addresses = [address for address in own if address in choice.addresses]
     return scope_objects.drop_unusable(scope_objects.with_addresses(chosen, addresses))
+
+
+def _extended(
+    old: ScopeObject | None, known: Known | None, new_groups: frozenset[Group]
+) -> ScopeObject:
+    """Return a scope after an edit, with everything that newly allowed groups add.
+
+    old: the granted scope, or None. known: what the wallet can grant, or None.
+    """
+    if known is None:
+        return old or ScopeObject()
+    full = ScopeObject(known.methods, known.notifications)
+    wanted = full if old is None else scope_objects.union(old, only(full, new_groups))
+    return _ordered(wanted, known)
 
 
 def to_stored(proposal: Proposal) -> dict[str, Any]:

@@ -181,6 +181,15 @@ def test_choice_that_makes_no_session_is_refused(names, addresses):
         proposals.grant(offered, choice, [A1, A2])
 
 
+def test_edit_keeps_the_methods_of_a_network_that_is_hidden():
+    session = granted("eip155:1", "eip155:137")
+    offer = {name: known for name, known in OFFER.items() if name != "eip155:137"}
+    choice = Choice(frozenset(session), frozenset({Group.READ}), frozenset({A1, A2}))
+    changed = proposals.edited(session, offer, choice, [A1, A2])
+    assert changed["eip155:137"].methods == changed["eip155:1"].methods == READS[2:]
+    assert len(changed["eip155:137"].accounts) == 2
+
+
 def test_wallet_alone_needs_no_account():
     choice = Choice(frozenset({"wallet"}))
     assert list(proposals.grant({"wallet": ScopeObject()}, choice, [A1])) == ["wallet"]
