@@ -103,6 +103,12 @@ class LimitsForm(_LimitsForm):
 
         model = KeyLimits
         fields = ["plan", "credits_per_second", "burst", "credits_per_day"]
+        help_texts = {
+            "credits_per_second": "Empty: that of the plan.",
+            "burst": "Credits that can be spent at once. Empty: that of the plan, or twice "
+            "the credits per second if they are set here.",
+            "credits_per_day": "Resets at 00:00 UTC. Empty: the quota of the plan.",
+        }
 
 
 _TITLES = {
