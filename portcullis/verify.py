@@ -15,7 +15,9 @@ response. The other functions check data that the caller has already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +37,16 @@ Request = Callable[[str, list[Any]], Any]
 
 EMPTY_CODE_HASH = keccak(b"")
 _ZERO = bytes(32)
+
+_HEX = re.compile("0x[0-9a-fA-F]*")
+
+_PROOF_MEMBERS = frozenset(
+    {
+        *("address", "accountProof", "balance", "codeHash"),
+        *("nonce", "storageHash", "storageProof"),
+    }
+)
+_STORAGE_PROOF_MEMBERS = frozenset({"key", "value", "proof"})
 
 UNVERIFIABLE = frozenset({"blobGasPrice"})
 """Members that depend on the chain's fork schedule, which no block hash commits to."""
@@ -93,10 +105,26 @@ def verify_proof(
 ) -> tuple[Account, list[int]]:
     """Return an account and the values of its slots, from the result of eth_getProof.
 
-    All members of the result are checked.
+    All members of the result are checked. Members that eth_getProof does not define are
+    rejected.
 
     Raises: VerificationError.
     """
+    with _rejecting_malformed():
+        _require_members(proof, _PROOF_MEMBERS)
+        account = _proven_account(proof, state_root, address)
+        slots = proof["storageProof"]
+        _require(len(slots) == len(keys), "number of storage proofs")
+        values = [
+            _proven_slot(shown, account, key)
+            for key, shown in zip(keys, slots, strict=True)
+        ]
+        return account, values
+
+
+def _proven_account(
+    proof: Mapping[str, Any], state_root: bytes, address: bytes
+) -> Account:
     leaf = _proven(state_root, keccak(address), proof["accountProof"])
     account = Account(0, 0, EMPTY_ROOT, EMPTY_CODE_HASH)
     if leaf:
@@ -116,15 +144,17 @@ def verify_proof(
     ):
         # geth names zeros for an account that does not exist.
         _require(_bytes(proof[name]) in ((value,) if leaf else (value, _ZERO)), name)
-    _require(len(proof["storageProof"]) == len(keys), "number of storage proofs")
-    values = []
-    for key, shown in zip(keys, proof["storageProof"], strict=True):
-        slot = keccak(key.to_bytes(32, "big"))
-        found = _proven(account.storage_root, slot, shown["proof"])
-        values.append(int.from_bytes(rlp.decode(found), "big") if found else 0)
-        _require(_number(shown["key"]) == key, "a storage proof has another key")
-        _require(_number(shown["value"]) == values[-1], f"value of slot {key:#x}")
-    return account, values
+    return account
+
+
+def _proven_slot(shown: Mapping[str, Any], account: Account, key: int) -> int:
+    _require_members(shown, _STORAGE_PROOF_MEMBERS)
+    slot = keccak(key.to_bytes(32, "big"))
+    found = _proven(account.storage_root, slot, shown["proof"])
+    value = int.from_bytes(rlp.decode(found), "big") if found else 0
+    _require(_number(shown["key"]) == key, "a storage proof has another key")
+    _require(_number(shown["value"]) == value, f"value of slot {key:#x}")
+    return value
 
 
 def verify_code(code: bytes, account: Account) -> None:
@@ -168,15 +198,8 @@ def verify_answer(
     check = _CHECKS.get(method)
     if check is None:
         raise VerificationError(f"answers of {method} can't be verified")
-    try:
+    with _rejecting_malformed():
         check(list(params), answer, _Node(trusted, request))
-    except (
-        *(AttributeError, IndexError, KeyError, TypeError, ValueError),
-        rlp.DecodingError,
-    ) as error:
-        if isinstance(error, VerificationError):
-            raise
-        raise VerificationError(f"malformed: {error!r}") from error
 
 
 class _Node:
@@ -357,7 +380,7 @@ def _is_same(value: Any, expected: Any) -> bool:
             name in value and name in expected and _is_same(value[name], expected[name])
             for name in names
         )
-    return bool(value == expected)
+    return type(value) is type(expected) and bool(value == expected)
 
 
 def _proven(root: bytes, key: bytes, proof: Sequence[str]) -> bytes:
@@ -367,16 +390,42 @@ def _proven(root: bytes, key: bytes, proof: Sequence[str]) -> bytes:
         raise VerificationError(f"invalid proof: {error}") from error
 
 
+@contextmanager
+def _rejecting_malformed() -> Iterator[None]:
+    """Raise VerificationError for the errors that data of a wrong form causes."""
+    try:
+        yield
+    except (
+        *(AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError),
+        rlp.DecodingError,
+    ) as error:
+        if isinstance(error, VerificationError):
+            raise
+        raise VerificationError(f"malformed: {error!r}") from error
+
+
+def _require_members(value: Mapping[str, Any], names: frozenset[str]) -> None:
+    """Check the names of an object's members."""
+    unknown, missing = value.keys() - names, names - value.keys()
+    _require(not unknown, ", ".join(sorted(unknown)))
+    _require(not missing, ", ".join(sorted(missing)))
+
+
 def _require(is_right: bool, what: str) -> None:
     if not is_right:
         raise VerificationError(f"not shown by the proof: {what}")
 
 
 def _number(value: Any) -> int:
-    return int(value, 16)
+    return int(_hex(value), 16)
 
 
-def _bytes(value: bytes | str) -> bytes:
-    return (
-        value if isinstance(value, bytes) else bytes.fromhex(value.removeprefix("0x"))
-    )
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else bytes.fromhex(_hex(value)[2:])
+
+
+def _hex(value: Any) -> str:
+    """Return a text of 0x and digits, without what int and bytes.fromhex also accept."""
+    if not (isinstance(value, str) and _HEX.fullmatch(value)):
+        raise ValueError(f"{value!r} is not hexadecimal")
+    return value

@@ -18,6 +18,7 @@ from portcullis.verify import (
     VerificationError,
     verify_answer,
     verify_header,
+    verify_proof,
     verify_transactions,
 )
 from tests.support import chains, sample
@@ -162,7 +163,12 @@ def test_other_members_of_proofs_are_rejected(node: Node) -> None:
         for member in answer:
             changed = {**answer, member: other(answer[member])}
             check_tampering(node, "eth_getProof", params, changed, block)
+        more = {**answer, "more": "0x1"}
+        check_tampering(node, "eth_getProof", params, more, block)
         for shown in range(2):
+            changed = copy.deepcopy(answer)
+            changed["storageProof"][shown]["more"] = "0x1"
+            check_tampering(node, "eth_getProof", params, changed, block)
             for member in ("key", "value", "proof"):
                 changed = copy.deepcopy(answer)
                 proof = changed["storageProof"][shown]
@@ -172,6 +178,24 @@ def test_other_members_of_proofs_are_rejected(node: Node) -> None:
             changed = copy.deepcopy(answer)
             del changed["accountProof"][number]
             check_tampering(node, "eth_getProof", params, changed, block)
+
+
+def test_malformed_members_of_proofs_are_rejected(node: Node) -> None:
+    block = node.blocks[-1]
+    address, slots = callees()[0], ["0x0", "0x1"]
+    answer = node.request("eth_getProof", [address, slots, text(block.header.hash)])
+    root, account = block.header.state_root, bytes.fromhex(address[2:])
+    verify_proof(answer, root, account, [0, 1])
+    proofs: list[Any] = [None, [], {}]
+    for member, value in answer.items():
+        proofs += [{**answer, member: wrong} for wrong in (None, 5, [5], {})]
+        proofs.append({name: answer[name] for name in answer if name != member})
+        if isinstance(value, str):
+            odd = (f" {value}", f"{value[:3]}_{value[3:]}", value[2:], f"{value} ")
+            proofs += [{**answer, member: wrong} for wrong in odd]
+    for wrong in proofs:
+        with pytest.raises(VerificationError):
+            verify_proof(wrong, root, account, [0, 1])
 
 
 def test_a_lying_node_can_not_prove_its_responses(node: Node) -> None:
