@@ -25,11 +25,11 @@ from config.metrics import Metrics  # noqa: E402
 from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
 from config.variables import site  # noqa: E402
+from explorer.pending import with_pending  # noqa: E402
+from explorer.tokens import with_tokens  # noqa: E402
 from keys.notices.job import NoticeJob  # noqa: E402
 from nodeapi import conf  # noqa: E402
 from nodeapi import routing as node_routing  # noqa: E402
-from nodeapi.explore.pending import with_pending  # noqa: E402
-from nodeapi.explore.tokens import with_tokens  # noqa: E402
 from nodeapi.responses import REFUSALS  # noqa: E402
 from nodeapi.service import build_endpoint, build_service  # noqa: E402
 from nodeapi.sockets.hub import Hub as NodeHub  # noqa: E402

@@ -121,6 +121,7 @@ INSTALLED_APPS = [
     "networks",
     "keys",
     "nodeapi",
+    "explorer",
     "wallets",
 ]
 

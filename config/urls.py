@@ -7,11 +7,11 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from config import error_pages
+from guide import home
+from guide import views as guide
+from guide.closes import socket_closes
+from guide.urls import pages as guide_pages
 from keys.accounts.forms import TellsLockOut
-from nodeapi.guide import home
-from nodeapi.guide import views as guide
-from nodeapi.guide.closes import socket_closes
-from nodeapi.guide.urls import pages as guide_pages
 from wallets.connect_script import connect_script
 from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
@@ -53,7 +53,7 @@ urlpatterns = [
     path("docs/errors", guide.errors, sections, name="errors"),
     path("openrpc.json", guide.openrpc, name="openrpc"),
     path("wallet/openrpc.json", wallet_openrpc, name="wallet_openrpc"),
-    path("explore/", include("nodeapi.explore.urls")),
+    path("explore/", include("explorer.urls")),
     path("wallet/", include("wallets.urls")),
     path("static/wallet/connect.js", connect_script),
 ]

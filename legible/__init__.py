@@ -1,1 +1,5 @@
-"""Texts by users: validation, storage and display without misleading characters."""
+"""What people read: texts without misleading characters, and formatted values.
+
+`text` and `fields` validate, store and show texts by users; `words` formats amounts, times
+and data for pages.
+"""

@@ -1,6 +1,6 @@
 """Example arguments for every parameter, to show its form.
 
-They exist on no network. `nodeapi.guide.examples` finds arguments that do.
+They exist on no network. `guide.examples` finds arguments that do.
 """
 
 from __future__ import annotations

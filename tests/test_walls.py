@@ -12,12 +12,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = [
     {"config"},
-    {"samples", "wallets"},
+    {"wallets"},
+    {"guide"},
+    {"explorer", "samples"},
     {"nodeapi"},
     {"keys"},
     {"networks"},
     {"jsonrpc", "outbox"},
-    {"evm", "legible", "portcullis", "postgres", "server"},
+    {"abi", "evm", "legible", "portcullis", "postgres", "server"},
 ]
 """From the top down: a package may import those of its own floor's below."""
 
@@ -30,6 +32,7 @@ HEIGHT = {
 PURE = [
     "jsonrpc",
     "legible.text",
+    "legible.words",
     "outbox.reading",
     "outbox.redis_address",
     "outbox.receiver",
@@ -38,14 +41,12 @@ PURE = [
     "portcullis",
     "postgres",
     "server",
-    "nodeapi.abi",
-    "nodeapi.addresses",
+    "abi",
     "nodeapi.encoding",
     "nodeapi.documents",
     "nodeapi.proofs",
     "nodeapi.sending",
     "nodeapi.short_cache",
-    "nodeapi.tokens",
     "nodeapi.follower.choice",
     "nodeapi.follower.health",
     "nodeapi.follower.pace",

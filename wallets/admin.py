@@ -18,10 +18,10 @@ from django.http import HttpRequest
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
+from abi.addresses import with_checksum
 from keys.long_lists import LongList
 from keys.models import User
 from keys.read_only_admin import ReadOnly
-from nodeapi.addresses import with_checksum
 from wallets.admin_search import (
     Search,
     SearchByDapp,

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
+from guide.errors import CodedError, Section
+from guide.views import show_page
 from jsonrpc.text import dump
 from keys.addresses import base_url
 from keys.policy import without_scripts
-from nodeapi.guide.errors import CodedError, Section
-from nodeapi.guide.views import show_page
 from nodeapi.sockets import close_codes
 from wallets import conf
 from wallets.methods.chain import KINDS

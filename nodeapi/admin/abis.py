@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from nodeapi.addresses import checksummed
+from abi.addresses import checksummed
 from nodeapi.models import ContractAbi
 
 if TYPE_CHECKING:  # the class is generic for the type checker alone

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from keys.charts.words import duration, share
+from legible import words
 from legible.text import visible
 from networks.models import Network, Upstream
-from nodeapi.explore import words
-from nodeapi.explore.states import Tags, tags_of
 from nodeapi.models import Block, FollowerStatus, QuarantinedBlock, UpstreamStatus
 from nodeapi.network_state import Following, following
+from nodeapi.status.block_states import Tags, tags_of
 
 QUARANTINED_SHOWN = 50
 """Maximum number of quarantined blocks on the page. The newest ones are shown."""

@@ -17,7 +17,7 @@ let isPaused = false;
 let isLooking = false;
 let lastLook = performance.now();
 
-// The units of nodeapi.explore.words.age.
+// The units of legible.words.age.
 function age(seconds) {
   const rest = Math.max(0, Math.floor(seconds));
   for (const [unit, length] of [["d", 86400], ["h", 3600], ["min", 60]])

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from abi.addresses import checksummed
 from keys.models import AccessRequest, User
 from keys.services import approve_access, issue_key
 from networks.models import Network
 from networks.services import configure_network
-from nodeapi.addresses import checksummed
 from nodeapi.models import Block, Transaction
 from tests.browser.conftest import sign_in
-from tests.nodeapi.explore import tokens
-from tests.nodeapi.explore.tokens import BOB, COIN, FORGED, FORWARDED, PAYMENT, PRIZES
+from tests.explorer import tokens
+from tests.explorer.tokens import BOB, COIN, FORGED, FORWARDED, PAYMENT, PRIZES
 from tests.support import chains
 from tests.support.browser import needs_chromium
 from tests.support.live import Live, live_service

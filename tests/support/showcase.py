@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeapi.guide import home, showcase
+from guide import home, showcase
 
 
 def forget_facts() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
+from abi.addresses import with_checksum
 from keys.models import User
-from nodeapi.addresses import with_checksum
 from tests.support.wallet import A1, A2, BY_USER, accounts_of, new_user
 from wallets.models import Activity, Event
 from wallets.services import accounts

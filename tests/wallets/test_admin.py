@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from abi.addresses import with_checksum
 from keys.models import User
-from nodeapi.addresses import with_checksum
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user

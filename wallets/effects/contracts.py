@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nodeapi.tokens import DECIMALS, READ_GAS, SYMBOL, Token, read_token
+from abi.erc20 import DECIMALS, READ_GAS, SYMBOL, Token, read_token
 from wallets.effects.words import WORD
 from wallets.signing.known.recognition import Known
 from wallets.upstream import ChainNode

@@ -18,7 +18,7 @@ from typing import Any
 
 from eth_hash.auto import keccak
 
-from nodeapi.tokens import Token, shifted
+from abi.erc20 import Token, shifted
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from wallets.effects.contracts import named_token, read_call, returned, token_calls
 from wallets.effects.movements import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.db import models
 
+from abi.addresses import with_checksum
 from keys.models import User
 from legible.fields import NameField
-from nodeapi.addresses import with_checksum
 from wallets import caip
 from wallets.caip import Address
 

@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from abi.addresses import WrongChecksum, parse_address
 from legible.fields import validate_name
-from nodeapi.addresses import WrongChecksum, parse_address
 from wallets.caip import EIP155
 from wallets.effects.balances import read_balances
 from wallets.effects.page_node import PageNode, node_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nodeapi.explore.words import printable
-from nodeapi.tokens import shifted
+from abi.erc20 import shifted
+from legible.words import printable
 from wallets.effects.movements import ETHER, NOWHERE, Allowance, Movement
 from wallets.effects.page_node import PageNode
 from wallets.effects.simulation import (

@@ -6,20 +6,20 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from keys.models import User
-from nodeapi.abi.batches import (
+from abi.addresses import checksummed
+from abi.batches import (
     AbiOf,
     decode_batch,
     has_selector,
     no_abi,
     selectors_in,
 )
-from nodeapi.abi.selectors import well_known
-from nodeapi.abi.text import value_text
-from nodeapi.abi.values import Argument
-from nodeapi.addresses import checksummed
-from nodeapi.explore.abis import Abis
-from nodeapi.tokens import shifted
+from abi.erc20 import shifted
+from abi.selectors import well_known
+from abi.values import Argument
+from explorer.abis import Abis
+from explorer.arguments import value_text
+from keys.models import User
 from wallets.services.targets import network_of
 from wallets.signing.known.phrases import is_unlimited
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction

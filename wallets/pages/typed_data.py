@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from abi.addresses import checksummed
 from legible.text import hides_something
-from nodeapi.addresses import checksummed
 from wallets.effects.contracts import Facts, read_facts
 from wallets.effects.page_node import PageNode
 from wallets.signing.known.recognition import Known, recognize

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django import template
 
+from abi import addresses
 from legible.text import visible as _visible
-from nodeapi import addresses
 
 register = template.Library()
 

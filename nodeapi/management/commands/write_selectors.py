@@ -1,4 +1,4 @@
-"""Write the table of well-known selectors and topics from nodeapi/abi/standards.txt."""
+"""Write the table of well-known selectors and topics from abi/standards.txt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from nodeapi.abi.table import SOURCE, TABLE, write_table
+from abi.table import SOURCE, TABLE, write_table
 
 
 class Command(BaseCommand):

@@ -10,12 +10,12 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import conditional_escape
 
+from guide.errors import error_entries
 from keys import refusals
 from keys.dashboard.refusals import PAGES, remedies_by_reason
 from keys.models import Refusal, User
 from keys.refusals import Refusals
 from keys.services import disable_key, enable_key, issue_key, set_allowlist
-from nodeapi.guide.errors import error_entries
 from tests.keys.dashboard.conftest import Customer, text
 from tests.support.live import live_service, request
 from tests.support.rows import add_block, make_network, set_head

@@ -23,7 +23,7 @@ from nodeapi.models import (
     UpstreamStatus,
 )
 from nodeapi.status.charts import MAX_SAMPLES, import_charts
-from tests.nodeapi.explore.pages import parsed, text
+from tests.explorer.pages import parsed, text
 from tests.support.followed import (
     SECRET,
     FollowedChain,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodeapi.tokens import Token
+from abi.erc20 import Token
 from tests.support.named_token import TOKEN, domain_of
 from tests.support.wallet import Rig
 from tests.wallets.effects.conftest import CHAIN_ID

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodeapi.tokens import Token
+from abi.erc20 import Token
 from tests.support.named_token import STARTING_TOKENS, TOKEN, call_data
 from tests.support.signing import SIGNER
 from tests.support.wallet import Rig

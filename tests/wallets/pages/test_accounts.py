@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from nodeapi.addresses import with_checksum
+from abi.addresses import with_checksum
 from tests.support.wallet import A1, A2, accounts_of
 from tests.wallets.pages.conftest import Person
 from wallets.models import Activity, Event

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from nodeapi.abi.batches import MAX_CALLS
-from nodeapi.abi.definitions import parse_definition
-from nodeapi.abi.selectors import Definitions
-from nodeapi.addresses import checksummed
+from abi.addresses import checksummed
+from abi.batches import MAX_CALLS
+from abi.definitions import parse_definition
+from abi.selectors import Definitions
 from tests.support.named_token import call_data
 from wallets.pages.transactions import MAX_ARGUMENTS, describe_transaction
 from wallets.signing.transactions import DYNAMIC_FEE, Transaction

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import pytest
 from django.utils import timezone
 
-from nodeapi.addresses import with_checksum
+from abi.addresses import with_checksum
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.wallet import A1, A2, BY_USER
 from tests.wallets.pages.conftest import Person

@@ -9,10 +9,10 @@ from http import HTTPStatus
 import pytest
 from django.test import Client
 
+from abi.addresses import checksummed, with_checksum
+from abi.definitions import parse_definition
+from explorer.uploads import upload_abi
 from networks.models import Network
-from nodeapi.abi.definitions import parse_definition
-from nodeapi.addresses import checksummed, with_checksum
-from nodeapi.explore.uploads import upload_abi
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person

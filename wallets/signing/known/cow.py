@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nodeapi.tokens import shifted
+from abi.erc20 import shifted
 from wallets.signing.known.layouts import Layout, Reading, Separator, Summary
 from wallets.signing.known.phrases import (
     ZERO_ADDRESS,

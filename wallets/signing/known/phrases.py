@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from nodeapi.addresses import checksummed
-from nodeapi.tokens import UNKNOWN, Token, shifted
+from abi.addresses import checksummed
+from abi.erc20 import UNKNOWN, Token, shifted
 
 ZERO_ADDRESS = "0x" + "00" * 20
 

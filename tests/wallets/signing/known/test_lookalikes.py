@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeapi.tokens import Token
+from abi.erc20 import Token
 from tests.wallets.signing.known.samples import (
     MESSAGES,
     NOW,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from eth_utils.address import is_checksum_address, to_checksum_address
 
-from nodeapi.tokens import Token
+from abi.erc20 import Token
 from tests.wallets.signing.known.samples import (
     COW,
     DETAILS,
