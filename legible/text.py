@@ -57,6 +57,13 @@ def hides_something(text: str) -> bool:
     return any(is_hidden for _, is_hidden in _look_at(text.replace("\r\n", "\n")))
 
 
+def without_hidden(text: str) -> str:
+    """Return a text without hidden characters and excess marks."""
+    return "".join(
+        character for character, is_hidden in _look_at(text) if not is_hidden
+    )
+
+
 def find_hidden_in_name(name: str) -> str | None:
     """Return the first character that is not allowed in a name, or None.
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
@@ -34,7 +35,8 @@ from wallets.services.sending import approve_transaction
 from wallets.services.sessions import Stale
 from wallets.services.signatures import approve_signature
 from wallets.signatures import SEND_TRANSACTION, SignatureRequest, get_signature_request
-from wallets.signing.messages import login_host, readable
+from wallets.signing.logins import read_login
+from wallets.signing.messages import readable
 from wallets.signing.transactions import Transaction
 from wallets.signing.typed_data import TypedData
 
@@ -143,18 +145,17 @@ def _subject(
     if isinstance(subject, TypedData):
         return describe_typed_data(subject, question.scope, signer, node)
     text = readable(subject)
-    host = None if text is None else login_host(text)
+    login = read_login(
+        subject,
+        origin=who.origin,
+        address=signer,
+        chain_id=question.scope.partition(":")[2],
+        now=timezone.now(),
+    )
     return {
         "message": subject,
         "hex": "0x" + subject.hex(),
         "text": text,
         "hides": text is not None and hides_something(text),
-        "login_host": host,
-        "is_elsewhere": host not in (None, *_own_hosts(who)),
+        "login": login,
     }
-
-
-def _own_hosts(who: Identity) -> tuple[str, str]:
-    """Return a web page's host without and with its port."""
-    host = who.name.partition("://")[2]
-    return host.removesuffix(who.after), host

@@ -179,6 +179,11 @@ class Identity:
     in_script: str = ""
 
     @property
+    def origin(self) -> str:
+        """The origin of a web page, "" for programs."""
+        return "" if self.is_program else self.dapp.ident
+
+    @property
     def host(self) -> str:
         """The whole host name, "" for programs."""
         return self.before.partition("://")[2] + self.domain

@@ -1,7 +1,6 @@
 """personal_sign: messages of arbitrary bytes, mostly text.
 
-Source: https://eips.ethereum.org/EIPS/eip-191 version 0x45,
-    https://eips.ethereum.org/EIPS/eip-4361 for messages that log in
+Source: https://eips.ethereum.org/EIPS/eip-191 version 0x45
 """
 
 from __future__ import annotations
@@ -14,10 +13,6 @@ MAX_BYTES = 32 * 1024
 """Size limit of a message; people do not read longer ones before signing."""
 
 _DIGITS = re.compile(r"[0-9a-fA-F]+")
-
-_LOGIN = re.compile(
-    r"(?:[a-z][a-z0-9+.-]*://)?(\S+) wants you to sign in with your Ethereum account:"
-)
 
 
 def read_message(value: Any) -> bytes:
@@ -44,12 +39,6 @@ def readable(message: bytes) -> str | None:
         return None
     # Bytes with a zero byte are a number, a hash or a structure.
     return text if text and "\0" not in text else None
-
-
-def login_host(text: str) -> str | None:
-    """Return the host of a login message (EIP-4361), None for other messages."""
-    found = _LOGIN.match(text)
-    return None if found is None else found[1]
 
 
 def sign_message(message: bytes, key: bytes) -> bytes:

@@ -16,6 +16,7 @@ from networks.models import Network
 from tests.support.signing import MAIL, PASSPHRASE, SIGNER, signer_of
 from tests.support.wallet import BY_USER
 from tests.wallets.pages.conftest import Person
+from tests.wallets.signing.test_logins import login_message
 from wallets.models import ConsentRequest, Dapp, Keystore, RequestState
 from wallets.pages.recent import MAX_LOGIN_AGE
 from wallets.services.keystores import MAX_TRIES, delete_key
@@ -103,13 +104,31 @@ def test_hidden_characters_are_shown(signing: Person):
 
 
 @pytest.mark.parametrize(
-    ("host", "warns"), [("p.example", False), ("bank.example", True)]
+    ("site", "warns"),
+    [("p.example", False), ("P.EXAMPLE:443", False), ("bank.example", True)],
 )
-def test_log_in_elsewhere_is_warned_of(signing: Person, host, warns):
-    text = f"{host} wants you to sign in with your Ethereum account:\n{SIGNER}\n"
-    page = page_of(signing, asked(signing, text))
-    assert f"logs you in to <strong>{host}</strong>" in page
+def test_log_in_elsewhere_is_warned_of(signing: Person, site, warns):
+    page = page_of(signing, asked(signing, login_message(site)))
+    assert f"logs you in to <strong>{site}</strong>" in page
     assert ("another dapp asks for it" in page) == warns
+    assert ('class="notice error" role="alert"' in page) == warns
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Hello\n" + login_message("p.example"),
+        login_message("p.example")[:200],
+        login_message("p.example", address="0x" + "ab" * 20),
+        login_message("p.example", chain_id="10"),
+        b"\0" + login_message("bank.example").encode(),
+    ],
+)
+def test_login_message_that_is_not_the_dapps_own_has_a_warning(
+    signing: Person, message
+):
+    page = page_of(signing, asked(signing, message))
+    assert '<p class="notice error" role="alert">The message' in page
 
 
 def test_typed_data_is_shown_as_a_tree_with_its_domain(signing: Person):

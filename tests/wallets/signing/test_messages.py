@@ -7,7 +7,6 @@ from eth_account.messages import encode_defunct
 from legible.text import hides_something, visible
 from wallets.signing.messages import (
     MAX_BYTES,
-    login_host,
     read_message,
     readable,
     sign_message,
@@ -82,17 +81,3 @@ def test_hidden_characters_are_shown():
     assert not hides_something("日本 – ça va? ❤\ufe0f\n")
     for empty in ("\u3164", "\uffa0", "\u2800", "\u034f", "\U000e0141"):
         assert hides_something(f"pay{empty}pal"), hex(ord(empty))
-
-
-@pytest.mark.parametrize(
-    ("first_line", "host"),
-    [
-        ("a.example wants you to sign in with your Ethereum account:", "a.example"),
-        ("https://a.example:8443 wants you to sign in with your Ethereum account:",
-         "a.example:8443"),
-        ("hello", None),
-        ("hello\na.example wants you to sign in with your Ethereum account:", None),
-    ],
-)  # fmt: skip
-def test_host_of_a_login_is_found(first_line, host):
-    assert login_host(f"{first_line}\n0xabc\n\nURI: …") == host
