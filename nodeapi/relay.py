@@ -68,6 +68,9 @@ _ALREADY_KNOWN = (
 )
 """Parts of the messages of upstreams that have the transaction already."""
 
+_MALFORMED = (ValueError, TypeError, KeyError, AttributeError)
+"""Errors of decoding a malformed result."""
+
 _ABSENT = b"null"
 
 
@@ -333,12 +336,14 @@ class Relay:
                     found = await client.call(
                         *("eth_getRawTransactionByHash", name), max_bytes=MAX_RAW_BYTES
                     )
+                if found is None:
+                    continue
                 raw = bytes.fromhex(found.removeprefix("0x"))
                 submission = await asyncio.to_thread(decode_submission, raw)
-            except (UpstreamUnavailable, TimeoutError):
-                self._upstreams.avoid(client)
-            except (UpstreamError, ValueError, TypeError, AttributeError):
+            except UpstreamError:
                 pass
+            except (UpstreamUnavailable, TimeoutError, *_MALFORMED):
+                self._upstreams.avoid(client)
             else:
                 if submission.transaction.hash == transaction_hash:
                     return raw
@@ -370,10 +375,10 @@ class Relay:
             if found is None or found["hash"].lower() != name:
                 return _ABSENT
             return pending_transaction(found)
-        except (UpstreamUnavailable, TimeoutError):
-            self._upstreams.avoid(client)
-        except (UpstreamError, ValueError, TypeError, KeyError, AttributeError):
+        except UpstreamError:
             pass
+        except (UpstreamUnavailable, TimeoutError, *_MALFORMED):
+            self._upstreams.avoid(client)
         return _ABSENT
 
 

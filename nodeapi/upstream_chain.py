@@ -6,6 +6,7 @@ from typing import Any
 
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import MethodUnavailable, UpstreamUnavailable
+from nodeapi.upstreams.quantities import quantity
 
 
 class WrongChain(Exception):
@@ -19,7 +20,7 @@ async def require_chain(
 
     Raises: WrongChain; UpstreamUnavailable, also for malformed results; UpstreamError.
     """
-    found = _quantity(await client.call("eth_chainId"))
+    found = _chain_id(await client.call("eth_chainId"))
     if found != chain_id:
         raise WrongChain(
             f"has the chain id {found}, but the genesis has the chain id {chain_id}"
@@ -46,13 +47,11 @@ async def fork_config(client: UpstreamClient) -> Any:
         return None
 
 
-def _quantity(value: Any) -> int:
+def _chain_id(value: Any) -> int:
     try:
-        if not value.startswith("0x"):
-            raise ValueError
-        return int(value, 16)
-    except (AttributeError, ValueError):
-        raise UpstreamUnavailable("eth_chainId returned no quantity") from None
+        return quantity(value, 64)
+    except ValueError as error:
+        raise UpstreamUnavailable(f"eth_chainId returned {error}") from None
 
 
 def _hash(block: Any) -> bytes:

@@ -11,6 +11,14 @@ from typing import Any
 
 import orjson
 
+from nodeapi.upstreams.quantities import (
+    BLOCK_BITS,
+    TRANSACTION_BITS,
+    WITHDRAWAL_BITS,
+    quantity,
+    require_quantities,
+)
+
 _NULL_IN_BLOCK = dict.fromkeys(("hash", "logsBloom", "nonce", "number"))
 _NULL_IN_TRANSACTION = dict.fromkeys(
     ("blockHash", "blockNumber", "blockTimestamp", "transactionIndex")
@@ -50,7 +58,8 @@ def pending_header(block: PendingBlock) -> bytes:
 def pending_transaction(found: Any) -> bytes:
     """Return an upstream's transaction object as JSON, with null for its block's members.
 
-    Raises: ValueError if `found` is not a transaction object.
+    Raises: ValueError if `found` is not a transaction object, or has a number that is too
+        large.
     """
     return orjson.dumps(_pending_transaction(found))
 
@@ -60,14 +69,17 @@ def pending_block(found: Any, total_difficulty: int | None) -> PendingBlock:
 
     total_difficulty: the parent's total difficulty; None to omit `totalDifficulty`.
 
-    Raises: ValueError if `found` is not a block object.
+    Raises: ValueError if `found` is not a block object, or has a number that is too large.
     """
     if not isinstance(found, dict) or not isinstance(found.get("transactions"), list):
         raise ValueError("no block object")
+    require_quantities(found, BLOCK_BITS)
+    for withdrawal in _objects(found, "withdrawals"):
+        require_quantities(withdrawal, WITHDRAWAL_BITS)
     block = {**found, **_NULL_IN_BLOCK}
     block.pop("totalDifficulty", None)
     if total_difficulty is not None:
-        total = total_difficulty + int(str(found.get("difficulty", "0x0")), 16)
+        total = total_difficulty + quantity(found.get("difficulty", "0x0"))
         block = {"totalDifficulty": hex(total), **block}
     transactions = [_pending_transaction(each) for each in block.pop("transactions")]
     # The transactions are the last member, as in stored documents.
@@ -82,4 +94,18 @@ def pending_block(found: Any, total_difficulty: int | None) -> PendingBlock:
 def _pending_transaction(found: Any) -> dict[str, Any]:
     if not isinstance(found, dict) or not isinstance(found.get("hash"), str):
         raise ValueError("no transaction object")
+    require_quantities(found, TRANSACTION_BITS)
+    for authorization in _objects(found, "authorizationList"):
+        require_quantities(authorization, TRANSACTION_BITS)
     return {**found, **_NULL_IN_TRANSACTION}
+
+
+def _objects(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return a member that is a list of objects, empty if it is absent or null.
+
+    Raises: ValueError if it is anything else.
+    """
+    found = document.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError(f"{name}: no list of objects")
+    return found

@@ -8,9 +8,9 @@ Source: execution-apis src/schemas/{block,transaction,withdrawal}.yaml
 
 from __future__ import annotations
 
-import re
 from binascii import unhexlify
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from evm import rlp
@@ -24,6 +24,12 @@ from nodeapi.upstreams.errors import (
     UnsupportedBlock,
     WrongBlock,
 )
+from nodeapi.upstreams.quantities import (
+    BLOCK_BITS,
+    TRANSACTION_BITS,
+    WITHDRAWAL_BITS,
+    quantity,
+)
 
 MAX_UNCLES = 2
 """A block has no more. Source: Yellow Paper, 4.4.4"""
@@ -32,8 +38,6 @@ Document = Mapping[str, Any]
 """A JSON object."""
 
 _T = TypeVar("_T")
-
-_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 _LIST_PREFIX = b"\xc0"
 """Smallest first byte of an RLP list."""
@@ -205,7 +209,7 @@ def _raw_transaction(document: Document) -> bytes:
 
 def _type(document: Document) -> int:
     """Return a transaction's type. Old nodes omit it for legacy transactions."""
-    return _field(document, "type", quantity) if "type" in document else LEGACY
+    return _field(document, "type", _KIND) if "type" in document else LEGACY
 
 
 def _uncle_items(document: Document, uncles: Sequence[Document]) -> list[Item]:
@@ -222,17 +226,6 @@ def _uncle_items(document: Document, uncles: Sequence[Document]) -> list[Item]:
 
 
 # JSON values
-
-
-def quantity(value: Any) -> int:
-    """Decode a hexadecimal number of up to 256 bits.
-
-    Leading zeros, which some nodes write, are accepted. The block's hash verifies the
-    result. Raises: WrongBlock.
-    """
-    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise WrongBlock("no quantity")
-    return int(value, 16)
 
 
 def data(value: Any) -> bytes:
@@ -280,11 +273,11 @@ _objects = _list_of(_object)
 
 
 def _in(place: str, read: Callable[..., _T], *arguments: Any) -> _T:
-    """Call a function. Prefix the reason of a WrongBlock with the place."""
+    """Call a function. Raise its ValueErrors as WrongBlock, after the place."""
     try:
         return read(*arguments)
-    except WrongBlock as error:
-        raise WrongBlock(f"{place}: {error.reason}") from None
+    except ValueError as error:
+        raise WrongBlock(f"{place}: {error}") from None
 
 
 def _field(document: Document, name: str, read: Callable[[Any], _T]) -> _T:
@@ -295,8 +288,8 @@ def _field(document: Document, name: str, read: Callable[[Any], _T]) -> _T:
     return _in(name, read, document.get(name))
 
 
-def _number(value: Any) -> bytes:
-    return rlp.encode_int(quantity(value))
+def _number(bits: int) -> Callable[[Any], bytes]:
+    return lambda value: rlp.encode_int(quantity(value, bits))
 
 
 def _to(value: Any) -> bytes:
@@ -314,10 +307,12 @@ def _authorization(value: Any) -> Item:
 
 def _items(document: Document, names: Sequence[str]) -> list[Item]:
     """Return the RLP items of an object's members."""
-    return [_field(document, name, _MEMBERS.get(name, _number)) for name in names]
+    return [_field(document, name, _MEMBERS[name]) for name in names]
 
 
 _MEMBERS: dict[str, Callable[[Any], Item]] = {
+    **{name: _number(bits) for name, bits in TRANSACTION_BITS.items()},
+    **{name: _number(bits) for name, bits in WITHDRAWAL_BITS.items()},
     "to": _to,
     "address": _address,
     "input": data,
@@ -326,7 +321,9 @@ _MEMBERS: dict[str, Callable[[Any], Item]] = {
     "blobVersionedHashes": _list_of(hash32),
     "authorizationList": _list_of(_authorization),
 }
-"""Functions that decode the members that are not quantities."""
+"""Functions that decode the members of transactions and withdrawals."""
+
+_KIND = partial(quantity, bits=TRANSACTION_BITS["type"])
 
 _WITHDRAWAL = ("index", "validatorIndex", "address", "amount")
 
@@ -355,6 +352,11 @@ _TRANSACTIONS: dict[int, tuple[str, ...]] = {
 Sources: EIP-155, EIP-2930, EIP-1559, EIP-4844, EIP-7702
 """
 
+
+def _header_number(name: str) -> tuple[str, Callable[[Any], int]]:
+    return name, partial(quantity, bits=BLOCK_BITS[name])
+
+
 _HEADER: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "parent_hash": ("parentHash", hash32),
     "uncles_hash": ("sha3Uncles", hash32),
@@ -363,11 +365,11 @@ _HEADER: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "transactions_root": ("transactionsRoot", hash32),
     "receipts_root": ("receiptsRoot", hash32),
     "logs_bloom": ("logsBloom", _fixed(256)),
-    "difficulty": ("difficulty", quantity),
-    "number": ("number", quantity),
-    "gas_limit": ("gasLimit", quantity),
-    "gas_used": ("gasUsed", quantity),
-    "timestamp": ("timestamp", quantity),
+    "difficulty": _header_number("difficulty"),
+    "number": _header_number("number"),
+    "gas_limit": _header_number("gasLimit"),
+    "gas_used": _header_number("gasUsed"),
+    "timestamp": _header_number("timestamp"),
     "extra_data": ("extraData", data),
     "mix_hash": ("mixHash", hash32),
     "nonce": ("nonce", _fixed(8)),
@@ -375,10 +377,10 @@ _HEADER: dict[str, tuple[str, Callable[[Any], Any]]] = {
 """Header field → the block object's member and the function that decodes it."""
 
 _LATER_HEADER: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "base_fee_per_gas": ("baseFeePerGas", quantity),
+    "base_fee_per_gas": _header_number("baseFeePerGas"),
     "withdrawals_root": ("withdrawalsRoot", hash32),
-    "blob_gas_used": ("blobGasUsed", quantity),
-    "excess_blob_gas": ("excessBlobGas", quantity),
+    "blob_gas_used": _header_number("blobGasUsed"),
+    "excess_blob_gas": _header_number("excessBlobGas"),
     "parent_beacon_root": ("parentBeaconBlockRoot", hash32),
     "requests_hash": ("requestsHash", hash32),
 }

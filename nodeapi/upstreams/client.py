@@ -261,7 +261,6 @@ class UpstreamClient:
                     address,
                     open_seconds=self._timeout,
                     ping_seconds=self._ping_seconds,
-                    max_bytes=MAX_BLOCK_BYTES,
                 )
             else:
                 self._channel = HttpConnections(
@@ -291,7 +290,9 @@ class UpstreamClient:
         if not isinstance(error, dict):
             raise UpstreamUnavailable(NOT_JSON_RPC)
         code, message = error.get("code"), error.get("message")
-        if type(code) is not int or not isinstance(message, str):
+        if type(code) is not int or code.bit_length() > 31:
+            raise UpstreamUnavailable(NOT_JSON_RPC)
+        if not isinstance(message, str):
             raise UpstreamUnavailable(NOT_JSON_RPC)
         if code in _RATE_LIMIT_CODES:
             raise UpstreamUnavailable(f"a rate limit is exceeded ({code})")

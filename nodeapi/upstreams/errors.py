@@ -48,7 +48,7 @@ class MethodUnavailable(UpstreamError):
     """Raised if an upstream does not offer a method or does not permit it."""
 
 
-class WrongBlock(Exception):
+class WrongBlock(ValueError):
     """Raised if an upstream's data is not the requested block.
 
     reason: a text that names the malformed or different part.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -19,8 +20,10 @@ from nodeapi.upstreams.reasons import reason_of
 KEEP_ALIVE_SECONDS = 30.0
 """Time for which an idle connection is kept. Load balancers close it after 60 s."""
 
-MAX_RETRY_AFTER = 300.0
-"""Upper limit in seconds for an upstream's Retry-After header."""
+MAX_RETRY_AFTER = 30.0
+"""Upper limit in seconds for an upstream's Retry-After header: the longest backoff."""
+
+_SECONDS = re.compile(r"-?[0-9]+")
 
 NOT_JSON = "the response is not JSON"
 NOT_JSON_RPC = "the response is not JSON-RPC"
@@ -139,9 +142,9 @@ def retry_after(value: str | None) -> float | None:
     """
     if value is None:
         return None
-    try:
-        seconds = float(int(value))
-    except ValueError:
+    if _SECONDS.fullmatch(value):
+        seconds = float(value)  # infinite if it has too many digits
+    else:
         try:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
         except (ValueError, OverflowError):

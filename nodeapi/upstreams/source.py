@@ -48,6 +48,16 @@ _REFUSING_STATUSES = {
 }
 """HTTP statuses by which a gateway refuses a method."""
 
+MAX_HEADER_BYTES = 8 * 2**20
+"""Maximum size of a response with a block object without transaction objects. A block of
+8 MiB, the largest since Osaka, has at most 80,000 transactions, whose hashes are 6 MB."""
+
+MAX_HEADERS_BYTES = 32 * 2**20
+"""Maximum size of a response with `HEADERS_AT_ONCE` such objects. Each is hardly ever larger
+than 1 MB, which are the hashes of 15,000 transactions."""
+
+HEADERS_AT_ONCE = 25
+
 _MAX_FAILURES = 3
 """Number of successive failures of `debug_getRawBlock` for existing blocks after which it
 is not called any more."""
@@ -107,15 +117,18 @@ class BlockSource:
         return _at(number, await self._by_number(hex(number)))
 
     async def at_each(self, numbers: Sequence[int]) -> list[BlockRef | None]:
-        """Return the blocks with these numbers, requested in batches.
+        """Return the blocks with these numbers, requested 25 at once.
 
         If the upstream's chain changes between two batches, one block may not be the
         parent of the next.
         """
-        found = await self.client.batch(
-            [("eth_getBlockByNumber", (hex(number), False)) for number in numbers],
-            MAX_BLOCK_BYTES,
-        )
+        found: list[Any] = []
+        for start in range(0, len(numbers), HEADERS_AT_ONCE):
+            part = numbers[start : start + HEADERS_AT_ONCE]
+            found += await self.client.batch(
+                [("eth_getBlockByNumber", (hex(number), False)) for number in part],
+                MAX_HEADERS_BYTES,
+            )
         blocks = []
         for number, document in zip(numbers, found, strict=True):
             if isinstance(document, UpstreamError):
@@ -260,7 +273,7 @@ class BlockSource:
 
     async def _by_number(self, name: str) -> Any:
         return await self.client.call(
-            "eth_getBlockByNumber", name, False, max_bytes=MAX_BLOCK_BYTES
+            "eth_getBlockByNumber", name, False, max_bytes=MAX_HEADER_BYTES
         )
 
     async def _document(
@@ -269,7 +282,7 @@ class BlockSource:
         document = await self.client.call(
             "eth_getBlockByHash",
             *(_hex(block_hash), with_transactions),
-            max_bytes=MAX_BLOCK_BYTES,
+            max_bytes=MAX_BLOCK_BYTES if with_transactions else MAX_HEADER_BYTES,
         )
         return None if document is None else _object(document)
 

@@ -30,6 +30,11 @@ Callback = Callable[[Any], None]
 CLOSE_SECONDS = 1.0
 """Time in which the upstream has to answer a close frame."""
 
+MAX_NOTIFICATION_BYTES = 2**20
+"""Maximum size of a message while no call permits a larger response."""
+
+CANCELLED_KEPT = 256
+
 UNSUBSCRIBE_ID = 0
 """Id of calls whose responses are ignored. Other calls have ids from 1 on."""
 
@@ -49,18 +54,15 @@ class WebSocketConnection:
         *,
         open_seconds: float,
         ping_seconds: float,
-        max_bytes: int,
     ) -> None:
         """Set the address. The first call opens the connection.
 
         open_seconds: time limit of the handshake.
         ping_seconds: interval of pings, and the time limit for each answer.
-        max_bytes: maximum size of a message.
         """
         self._address = address
         self._open_seconds = open_seconds
         self._ping_seconds = ping_seconds
-        self._max_bytes = max_bytes
         self._session: _Session | None = None
         self._opening: asyncio.Task[_Session] | None = None
 
@@ -85,7 +87,7 @@ class WebSocketConnection:
         """
         session = await self._open()
         making = asyncio.create_task(
-            session.exchange([call], self._max_bytes, callback)
+            session.exchange([call], MAX_NOTIFICATION_BYTES, callback)
         )
         try:
             [response] = await asyncio.shield(making)
@@ -134,7 +136,7 @@ class WebSocketConnection:
                 ping_interval=self._ping_seconds,
                 ping_timeout=self._ping_seconds,
                 close_timeout=CLOSE_SECONDS,
-                max_size=self._max_bytes,
+                max_size=MAX_NOTIFICATION_BYTES,
                 logger=_silent,
             )
         except InvalidStatus as error:
@@ -179,6 +181,8 @@ class _Session:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._pending: dict[int, _Pending] = {}
+        self._cancelled: dict[int, int] = {}
+        """Calls that were cancelled before their response → its maximum size."""
         self._subscriptions: dict[str, Callback] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self.closed: asyncio.Future[UpstreamUnavailable] = (
@@ -201,6 +205,7 @@ class _Session:
             for call in calls
         }
         self._pending |= pending
+        self._limit_messages()
         try:
             for call in calls:
                 await self._socket.send(orjson.dumps(call), text=True)
@@ -208,12 +213,24 @@ class _Session:
         except ConnectionClosed as error:
             raise _closed(error) from None
         finally:
-            for number in pending:
+            for number, each in pending.items():
                 del self._pending[number]
+                if not each.response.done() or each.response.cancelled():
+                    self._cancelled[number] = each.max_bytes
+            while len(self._cancelled) > CANCELLED_KEPT:
+                del self._cancelled[next(iter(self._cancelled))]
+            self._limit_messages()
         for response in responses:
             if isinstance(response, UpstreamUnavailable):
                 raise UpstreamUnavailable(response.reason)
         return responses
+
+    def _limit_messages(self) -> None:
+        """Limit the next message to the largest response that may arrive."""
+        sizes = [each.max_bytes for each in self._pending.values()]
+        self._socket.protocol.max_message_size = max(
+            [MAX_NOTIFICATION_BYTES, *sizes, *self._cancelled.values()]
+        )
 
     async def unsubscribe(self, subscription: str) -> None:
         """End a subscription, without waiting for the response."""
@@ -277,6 +294,8 @@ class _Session:
             self._notify(found.get("params"))
             return
         number, result = found.get("id"), found.get("result")
+        if type(number) is int and self._cancelled.pop(number, None) is not None:
+            self._limit_messages()
         pending = self._pending.get(number) if type(number) is int else None
         if pending is None or pending.response.done():
             return

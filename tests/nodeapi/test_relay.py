@@ -351,6 +351,16 @@ def test_pending_block_is_read_from_another_upstream_if_one_fails(node):
         (refuse(-32000, "not now", "x"), (-32000, "not now")),
         ({"number": "0x3"}, (-32000, "pending block is not available")),
         ([1], (-32000, "pending block is not available")),
+        *(
+            (answer, (-32000, "pending block is not available"))
+            for answer in (
+                PENDING_BLOCK | {"gasLimit": hex(2**63)},
+                PENDING_BLOCK | {"difficulty": "0x" + "f" * 65},
+                PENDING_BLOCK | {"withdrawals": [{"amount": hex(2**64)}]},
+                PENDING_BLOCK
+                | {"transactions": [PENDING_TRANSACTION | {"nonce": hex(2**64)}]},
+            )
+        ),
     ],
 )
 def test_pending_block_that_no_upstream_has_is_an_error(node, answer, expected):
@@ -386,6 +396,22 @@ def test_pending_transaction_is_found_at_any_upstream(node):
     second.methods["eth_getTransactionByHash"] = other
     found = node.result("eth_getTransactionByHash", UNKNOWN)
     assert found == {**PENDING_TRANSACTION, "hash": UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"nonce": hex(2**64)},
+        {"value": "0x" + "f" * 65},
+        {"gas": 21000},
+        {"authorizationList": [{"nonce": hex(2**64)}]},
+        {"authorizationList": 5},
+    ],
+)
+def test_pending_transaction_with_a_number_that_is_too_large_is_absent(node, lie):
+    lies = PENDING_TRANSACTION | lie
+    node.all_methods(eth_getTransactionByHash=lies, txpool_content={})
+    assert node.result("eth_getTransactionByHash", HASH) is None
 
 
 def test_encoding_of_a_pending_transaction_is_read_from_any_upstream(node):

@@ -1,4 +1,4 @@
-"""Upstreams that send false data: scenarios 21 to 23."""
+"""Upstreams that send false data: scenarios 21 to 24."""
 
 from __future__ import annotations
 
@@ -230,3 +230,27 @@ def test_23_finalized_against_k_of_n(start_node: StartNode) -> None:
         net.wait_for_tags(chain.blocks[5], chain.blocks[5])
         nodes[2].finalized = 7
         net.wait_for_tags(chain.blocks[6], chain.blocks[6])
+
+
+@pytest.mark.parametrize(
+    ("field", "bits"), [("number", 63), ("gas_limit", 63), ("timestamp", 64)]
+)
+def test_24_header_with_a_number_that_no_column_holds(
+    start_node: StartNode, field: str, bits: int
+) -> None:
+    """It is never stored, and the follower is not restarted."""
+    chain = grow(small_chain(), 1)
+    liar, honest = start_node(chain), start_node(chain)
+    net = Net(liar, honest)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        status = net.status()
+        lie = forged(grow(chain.fork(), 1).blocks[-1], **{field: 2**bits})
+        liar.line = [*liar.line, lie]
+        liar.announce()
+        net.wait_for_error(0, f"{2**bits} exceeds {bits} bits")
+        net.wait_for(honest.show(grow(chain, 2)))
+        assert status is not None
+        after = net.status()
+        assert after is not None
+        assert after.process_started_at == status.process_started_at

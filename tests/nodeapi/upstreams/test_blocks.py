@@ -340,6 +340,29 @@ def test_any_json_in_place_of_a_member_is_refused(data: st.DataObject):
             lambda _: "0x7e",
             "transaction type 126 is unknown",
         ),
+        *(
+            ((name,), lambda _, bits=bits: hex(2**bits), f"{name}: {2**bits} exceeds")
+            for name, bits in (
+                *(("number", 63), ("gasLimit", 63), ("gasUsed", 63)),
+                *(("timestamp", 64), ("blobGasUsed", 64), ("excessBlobGas", 64)),
+            )
+        ),
+        (("difficulty",), lambda _: "0x" + "1" * 65, "difficulty: no quantity"),
+        (
+            ("transactions", 3, "nonce"),
+            lambda _: hex(2**64),
+            f"transaction 3: nonce: {2**64} exceeds 64 bits",
+        ),
+        (
+            ("withdrawals", 0, "amount"),
+            lambda _: hex(2**64),
+            f"withdrawal 0: amount: {2**64} exceeds 64 bits",
+        ),
+        (
+            ("transactions", 0, "type"),
+            lambda _: "0x80",
+            "transaction 0: type: 128 exceeds 7 bits",
+        ),
         (("uncles",), lambda _: ["0x" + "00" * 32] * 3, "uncles: 3 exceed 2"),
         (("uncles",), lambda _: ["0x" + "00" * 32], "0 uncles, not 1"),
     ],

@@ -18,7 +18,13 @@ from nodeapi.upstreams.errors import (
     UpstreamUnavailable,
     WrongBlock,
 )
-from nodeapi.upstreams.source import PRUNED, BlockRef, BlockSource, RawMode
+from nodeapi.upstreams.source import (
+    MAX_HEADER_BYTES,
+    PRUNED,
+    BlockRef,
+    BlockSource,
+    RawMode,
+)
 from samples.node import Refused
 from tests.nodeapi.upstreams.test_blocks import Case, cases, other
 from tests.support.upstream_server import (
@@ -245,6 +251,22 @@ def test_failures_are_raised(node: UpstreamServer):
     ):
         with pytest.raises(UpstreamUnavailable):
             read(node, work)
+
+
+def test_documents_without_transactions_may_not_be_as_large_as_blocks(
+    node: UpstreamServer, scheme: str
+):
+    """Over a WebSocket, the message is not even received."""
+    long = {"padding": "x" * MAX_HEADER_BYTES}
+    node.methods["eth_getBlockByNumber"] = lambda *_: long
+    node.methods["eth_getBlockByHash"] = lambda *_: long
+    for work in (
+        lambda source: source.head(),
+        lambda source: source.head("finalized"),
+        lambda source: source.reference(PLAIN[0].hash),
+    ):
+        with pytest.raises(UpstreamUnavailable, match=r"too long|longer than 8388608"):
+            read(node, work, node.url(scheme))
 
 
 # Unknown transaction types
