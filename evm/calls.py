@@ -83,10 +83,10 @@ class Call:
                 code,
                 message.depth + 1,
                 None,
-                delegate or target,
+                target,
                 self._has_value,
                 message.is_static or self._is_static_call,
-                delegate is not None,
+                delegate,
             )
         )
         self._conclude(frame, child, output_start, output_size)

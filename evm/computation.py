@@ -163,14 +163,12 @@ class Frame(StackMethods):
 
     def execute(self) -> None:
         """Run a precompiled contract, or the code. `_error` is set if it fails."""
-        message = self.msg
-        precompile = self._precompiles.get(message.code_address)
+        precompile = self._precompiles.get(self.msg.code_address)
         try:
-            if precompile is None:
-                if message.code:
-                    self.run_code(self, self.opcode_table())
-            elif not message.is_delegation:
+            if precompile is not None:
                 precompile(self)
+            elif self.msg.code:
+                self.run_code(self, self.opcode_table())
         except VMError as error:
             self.fail(error)
 
@@ -190,6 +188,7 @@ class Frame(StackMethods):
     ) -> Message:
         """Return the message of a creation, or of a call before Berlin."""
         named.setdefault("sender", self.msg.storage_address)
+        named.pop("is_delegation", None)  # py-evm's False before Prague
         return Message(
             gas=gas,
             to=to,

@@ -26,6 +26,13 @@ def delegate_of(code: bytes) -> Address | None:
     return None
 
 
+def resolved_code(state: Any, address: Address) -> tuple[bytes, Address | None]:
+    """Return the code that a call of an account runs, and the account's delegate if any."""
+    code = state.get_code(address)
+    delegate = delegate_of(code) if state.fork.has_delegations else None
+    return (code if delegate is None else state.get_code(delegate)), delegate
+
+
 def apply_authorizations(state: Any, authorizations: Iterable[Authorization]) -> int:
     """Set the delegations of a transaction's authorizations. Return the gas refund.
 

@@ -14,6 +14,7 @@ from eth.vm.execution_context import ExecutionContext
 from eth_typing import Address, Hash32
 
 from evm import requests as el_requests
+from evm.delegations import resolved_code
 from evm.errors import InvalidBlock, InvalidTransaction
 from evm.message import Message
 from evm.receipts import Log, Receipt, logs_bloom
@@ -216,7 +217,7 @@ class BlockExecution:
     def _system_call(self, address: Address, data: bytes) -> Any:
         """Call a system contract. Return None if it has no code."""
         self._world.lock_changes()
-        code = self._world.get_code(address)
+        code, delegate = resolved_code(self._state, address)
         if not code:
             return None
         context = self._state.get_transaction_context_class()(
@@ -229,6 +230,7 @@ class BlockExecution:
             value=0,
             data=data,
             code=code,
+            delegate=delegate,
         )
         frames = self._fork.base_state_class.computation_class
         return frames.apply_message(self._state, message, context)

@@ -14,7 +14,7 @@ from eth._utils.address import generate_contract_address
 from eth.exceptions import ContractCreationCollision, VMError
 from eth_utils.exceptions import ValidationError
 
-from evm.delegations import apply_authorizations, delegate_of
+from evm.delegations import apply_authorizations, delegate_of, resolved_code
 from evm.gas import SELFDESTRUCT_REFUND_GAS
 from evm.intrinsic import floor_gas, intrinsic_gas
 from evm.message import Message
@@ -197,11 +197,9 @@ class TransactionExecutor:
                 code=transaction.data,
                 create_address=generate_contract_address(sender, transaction.nonce),
             )
-        code = state.get_code(transaction.to)
-        delegate = delegate_of(code) if self.fork.has_delegations else None
+        code, delegate = resolved_code(state, transaction.to)
         if delegate is not None:
             state.mark_address_warm(delegate)
-            code = state.get_code(delegate)
         return Message(
             gas=gas,
             to=transaction.to,
@@ -210,7 +208,7 @@ class TransactionExecutor:
             data=transaction.data,
             code=code,
             refund=refund,
-            is_delegation=delegate is not None,
+            delegate=delegate,
         )
 
     def _warm_up(self, message: Any, transaction: Transaction) -> None:

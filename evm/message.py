@@ -18,10 +18,10 @@ class Message:
         "code",
         "code_address",
         "data",
+        "delegate",
         "depth",
         "gas",
         "is_create",
-        "is_delegation",
         "is_static",
         "refund",
         "sender",
@@ -44,13 +44,17 @@ class Message:
         code_address: bytes | None = None,
         should_transfer_value: bool = True,
         is_static: bool = False,
-        is_delegation: bool = False,
+        delegate: bytes | None = None,
         refund: int = 0,
     ) -> None:
         """Set the fields, which are named as in py-evm.
 
         data: bytes, or a view of the caller's memory, which does not change during a
             call.
+        code_address: the called account, if its code runs for another account. Whether
+            a precompiled contract runs depends on this address only.
+        delegate: the account to which the called account delegates (EIP-7702). The
+            message's code is the delegate's.
         """
         self.gas = gas
         self.to = to
@@ -64,7 +68,7 @@ class Message:
         self.code_address = code_address or to
         self.should_transfer_value = should_transfer_value
         self.is_static = is_static
-        self.is_delegation = is_delegation
+        self.delegate = delegate
         self.refund = refund
 
     @property

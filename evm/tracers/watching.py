@@ -279,8 +279,8 @@ class WatchedFrame:
             to, data = message.storage_address, message.code
         else:
             data = watcher.kept_input(message.data)
-            if message.is_delegation:
-                watcher.accounts.add(message.code_address)
+            if message.delegate is not None:
+                watcher.accounts.add(message.delegate)
         value = None if name == "STATICCALL" else message.value
         sender = self.msg.storage_address
         # Positional arguments, because keyword arguments take twice as long.
@@ -329,8 +329,8 @@ class WatchedExecutor(TransactionExecutor):
             transaction.value,
             0,
         )
-        if message.is_delegation and not transaction.authorization_list:
-            watcher.add_delegate(self.vm_state, transaction.to)
+        if message.delegate is not None and not transaction.authorization_list:
+            watcher.accounts.add(message.delegate)
         watcher.enter(frame)
         computation = super().build_computation(message, transaction)
         conclude(frame, computation)

@@ -1,11 +1,13 @@
 """Transactions with authorizations, and calls of accounts that delegate."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
 from evm.delegations import DELEGATION_PREFIX, delegate_of
 from evm.transactions import Authorization
+from samples.assembler import assemble
 from tests.evm.frames import CONTRACT
 from tests.evm.signed import ALICE, BOB, REVERT, run, signed, state_of
 
@@ -109,3 +111,43 @@ def test_delegation_is_followed_one_step_only():
     frame, gas_used = run(state, signed(to=BOB.address))
     assert frame.is_error
     assert gas_used == 100_000
+
+
+PRECOMPILE = b"\x00" * 19 + b"\x02"
+"""SHA-256's address."""
+
+
+def delegating_precompile():
+    """Return a state in which SHA-256's account delegates to code that fails."""
+    state = state_of("prague")
+    state.set_code(OTHER, REVERT)
+    state.set_code(PRECOMPILE, DELEGATION_PREFIX + OTHER)
+    return state
+
+
+def test_a_precompile_runs_although_its_account_delegates():
+    state = delegating_precompile()
+    sent = signed(to=PRECOMPILE, data=b"\x12\x34", value=1)
+    frame, gas_used = run(state, sent)
+    assert frame.output == sha256(b"\x12\x34").digest()
+    assert gas_used == 21_104  # as geth 1.17.2 says
+
+
+@pytest.mark.parametrize("opcode", ["CALL", "CALLCODE", "DELEGATECALL", "STATICCALL"])
+def test_every_call_of_a_delegating_precompile_runs_it(opcode):
+    state = delegating_precompile()
+    value = "PUSH 0" if opcode in ("CALL", "CALLCODE") else ""
+    code = f"PUSH 32 PUSH 0 PUSH 0 PUSH 0 {value} PUSH 2 GAS {opcode} PUSH 0 MLOAD"
+    state.set_code(CONTRACT, assemble(code))
+    frame, _ = run(state, signed())
+    assert frame.stack == [1, int.from_bytes(sha256().digest(), "big")]
+    # The delegate is paid for, and warm afterwards, all the same.
+    assert state.is_address_warm(OTHER)
+
+
+def test_code_of_a_precompile_runs_for_an_account_that_delegates_to_it():
+    state = state_of("prague")
+    state.set_code(PRECOMPILE, bytes.fromhex("602a600155"))
+    state.set_code(BOB.address, DELEGATION_PREFIX + PRECOMPILE)
+    run(state, signed(to=BOB.address))
+    assert state.get_storage(BOB.address, 1) == 42

@@ -122,5 +122,35 @@ def _simulations(height: int) -> Iterator[list[dict[str, Any]]]:
             for to in (_IDENTITY, _FREE, _CONTRACT)
         ]
         yield [{"stateOverrides": accounts, "calls": calls}, {"calls": calls}]
+    yield from _delegating_precompiles()
     for numbers in ((3,), (1, 4), (2, 1), (2, 2), (257,)):
         yield [{"blockOverrides": {"number": hex(height + each)}} for each in numbers]
+
+
+def _delegating_precompiles() -> Iterator[list[dict[str, Any]]]:
+    """Yield blocks that call a precompiled contract whose account delegates to code."""
+    delegating = {"code": f"0xef0100{_CONTRACT[2:]}"}
+    for opcode in ("f1", "f2", "f4", "fa"):
+        value = "5f" if opcode in ("f1", "f2") else ""
+        caller = f"60205f60205f{value}5f355a{opcode}5f52 3d60205260405ff3"
+        accounts = {
+            _SENDER: {"balance": hex(10**18)},
+            _CONTRACT: {"code": "0x" + _CODES["logs"]},
+            _OTHER: {"code": "0x" + caller.replace(" ", "")},
+            _NEW: {"code": f"0xef0100{_IDENTITY[2:]}"},
+            _IDENTITY: delegating,
+            _FREE: delegating,
+        }
+        calls = [
+            {"from": _SENDER, "to": to, "input": f"0x{int(receiver, 16):064x}"}
+            for to in (_IDENTITY, _FREE, _NEW, _OTHER)
+            for receiver in (_IDENTITY, _FREE, _NEW)
+        ]
+        yield [
+            {"stateOverrides": accounts, "calls": calls},
+            {"calls": calls},
+            {
+                "stateOverrides": {_IDENTITY: {"movePrecompileToAddress": _FREE}},
+                "calls": calls,
+            },
+        ]

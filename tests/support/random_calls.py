@@ -123,6 +123,9 @@ def random_accounts(choose: random.Random, fork: Fork) -> dict[bytes, Account]:
     if fork.has_delegations:
         target = choose.choice(CONTRACTS)
         accounts[DELEGATING] = Account(ETHER, 1, DELEGATION_PREFIX + target)
+        if choose.random() < 0.3:
+            code = DELEGATION_PREFIX + target
+            accounts[choose.choice(PRECOMPILES)] = Account(ETHER, 1, code)
     return accounts
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from evm.blocks import Withdrawal
+from evm.delegations import DELEGATION_PREFIX
 from evm.receipts import Receipt
 from evm.requests import CONSOLIDATION_REQUEST_ADDRESS, WITHDRAWAL_REQUEST_ADDRESS
 from evm.simulation.arguments import CallArguments
@@ -133,6 +135,23 @@ def test_overridden_precompiled_contract_runs_for_one_block() -> None:
     )
     assert word(first.outcomes[0]) == 7
     assert second.outcomes[0].result.return_data == b""
+
+
+def test_precompiled_contracts_run_although_their_accounts_delegate() -> None:
+    delegating = AccountOverride(code=DELEGATION_PREFIX + POOR)
+    moved = AccountOverride(move_precompile_to=TARGET)
+    wanted = [call(to, data=b"data", gas=100_000) for to in (TARGET, IDENTITY)]
+    accounts = {"target": delegating, "identity": delegating, "poor": code("INVALID")}
+    blocks = run(
+        calls(*wanted, **accounts), calls(*wanted), calls(*wanted, sha256=moved)
+    )
+    assert [[o.error is None for o in block.outcomes] for block in blocks] == [
+        [False, False],  # An override of its code replaces a precompiled contract,
+        [False, True],  # in one block only.
+        [True, True],
+    ]
+    outputs = [o.result.return_data for block in blocks[1:] for o in block.outcomes]
+    assert outputs == [b"", b"data", sha256(b"data").digest(), b"data"]
 
 
 def test_overrides_that_contradict_each_other_are_refused() -> None:

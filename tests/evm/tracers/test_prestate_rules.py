@@ -350,6 +350,27 @@ def test_a_delegation_to_a_precompiled_contract_runs_nothing() -> None:
     assert looked_up(chain) == {*ALWAYS, CALLER, identity}
 
 
+def test_a_precompiled_contract_that_delegates_runs_and_its_delegate_is_looked_up() -> (
+    None
+):
+    identity = (4).to_bytes(20, "big")
+    accounts = {
+        CALLER: Account(0, 1, call_to(identity)),
+        CALLEE: delegating(identity),
+        identity: delegating(DELEGATE),
+    }
+    chain = Chain("osaka", accounts)
+    top = chain.run(identity, b"\x01")
+    assert (top.error, top.output) == (None, b"\x01")
+    assert looked_up(chain) == {*ALWAYS, identity, DELEGATE}
+    chain.run(CALLER)
+    assert looked_up(chain) == {*ALWAYS, CALLER, identity, DELEGATE}
+    # The delegation of the precompiled contract is code for those who delegate to it.
+    top = chain.run(CALLEE)
+    assert top.error == "invalid opcode: opcode 0xef not defined"
+    assert looked_up(chain) == {*ALWAYS, CALLEE, identity}
+
+
 def test_every_authority_is_looked_up_whose_signature_is_one() -> None:
     good = consent(ALICE, DELEGATE)
     stale = consent(BOB, DELEGATE, nonce=7)
