@@ -10,11 +10,16 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from config import env
 from config.variables import processes
 from config.variables.groups import GROUPS
 from networks.models import Network
+
+OLDEST_COMMIT = "99588da4"
+"""The commit whose migrations each app's first migration replaces."""
 
 
 @register
@@ -78,3 +83,33 @@ def check_encoding(
                 )
             )
     return found
+
+
+@register(Tags.database)
+def check_replaced_migrations(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Return an error for each database that lacks some of the replaced migrations.
+
+    Such a database is older than `OLDEST_COMMIT`, or was partly migrated by it. `migrate`
+    runs this check before it applies a migration.
+    """
+    replaced = {
+        name
+        for migration in MigrationLoader(None).replacements.values()
+        for name in migration.replaces
+    }
+    return [
+        Error(
+            f"The tables of this database are those of a version before {OLDEST_COMMIT}.",
+            hint=f"Nothing was changed. Check out commit {OLDEST_COMMIT}, run "
+            "`manage.py migrate` there, and then with this version.",
+            id="config.E002",
+        )
+        for alias in databases or ()
+        if 0
+        < len(
+            replaced & MigrationRecorder(connections[alias]).applied_migrations().keys()
+        )
+        < len(replaced)
+    ]

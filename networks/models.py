@@ -35,6 +35,15 @@ class Tracer(models.TextChoices):
     JAVASCRIPT = "javascript", "JavaScript (custom tracers)"
 
 
+def tracer_choices() -> list[tuple[str, str]]:
+    """Return the choices of a field with names of tracers.
+
+    Migrations contain the name of this function, not the choices, so that a new tracer
+    needs no migration.
+    """
+    return Tracer.choices
+
+
 def all_tracers() -> list[str]:
     """Return the names of all tracers. A new network offers all of them."""
     return list(Tracer.values)
@@ -93,7 +102,7 @@ class Network(models.Model):
     )
     genesis_hash = models.BinaryField(max_length=32)
     tracers = ArrayField(
-        models.CharField(max_length=32, choices=Tracer.choices),
+        models.CharField(max_length=32, choices=tracer_choices),
         default=all_tracers,
         blank=True,
         help_text="Tracers that keys with an entitlement for tracing can use on this "

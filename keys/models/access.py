@@ -11,7 +11,7 @@ from django.utils import timezone
 from keys.models.api_keys import ApiKey
 from keys.models.users import User
 from legible.fields import NameField, NoteField
-from networks.models import Network, Tracer
+from networks.models import Network, tracer_choices
 
 
 class AccessStatus(models.TextChoices):
@@ -31,7 +31,7 @@ class AccessRequest(models.Model):
     )
     network = models.ForeignKey(Network, on_delete=models.CASCADE, related_name="+")
     tracers = ArrayField(
-        models.CharField(max_length=32, choices=Tracer.choices),
+        models.CharField(max_length=32, choices=tracer_choices),
         default=list,
         blank=True,
         help_text="Empty: all tracers that the network offers.",

@@ -10,7 +10,7 @@ from keys import permits
 from keys.models.api_keys import ApiKey
 from keys.models.users import User
 from legible.fields import NameField
-from networks.models import Network, Tracer
+from networks.models import Network, tracer_choices
 
 
 class Capability(models.TextChoices):
@@ -38,7 +38,7 @@ class Entitlement(models.Model):
         max_length=32, choices=Capability.choices, default=Capability.TRACE
     )
     tracers = ArrayField(
-        models.CharField(max_length=32, choices=Tracer.choices),
+        models.CharField(max_length=32, choices=tracer_choices),
         default=list,
         blank=True,
         help_text="Select none for all tracers that the network offers.",

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import lz4.block
-import zstandard
 
 from evm.blocks import Block
 from evm.transactions import BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
@@ -72,7 +71,7 @@ def uncle_document(uncle: Header) -> bytes:
     return f'{{{_header_members(uncle, size)},"uncles":[]}}'.encode()
 
 
-_DAMAGED = (lz4.block.LZ4BlockError, zstandard.ZstdError, ValueError, MemoryError)
+_DAMAGED = (lz4.block.LZ4BlockError, ValueError, MemoryError)
 
 
 def pack_full_block(
@@ -93,25 +92,14 @@ def pack_full_block(
     return packed
 
 
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-"""Prefix of every zstd frame. An LZ4 block with this prefix would have a length of 4
-GB, more than a column can store. Source: RFC 8878, 3.1.1"""
-
-
 def unpack_full_block(packed: bytes) -> bytes:
     """Return the JSON from a result of `pack_full_block`.
-
-    Also reads the zstd frames of earlier versions, which a migration converts while the
-    service runs.
 
     Raises: ValueError for malformed input.
     """
     document: bytes
     try:
-        if packed.startswith(ZSTD_MAGIC):
-            document = zstandard.ZstdDecompressor().decompress(packed)
-        else:
-            document = lz4.block.decompress(packed)
+        document = lz4.block.decompress(packed)
     except _DAMAGED as error:
         # MemoryError: of the length with which it begins.
         raise ValueError(f"a block's document is damaged: {error}") from error

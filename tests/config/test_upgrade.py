@@ -1,12 +1,11 @@
-"""Upgrades of databases whose chains have to be imported again."""
+"""The upgrade of a database of the oldest version that can be upgraded."""
 
 from __future__ import annotations
 
-import json
+import gzip
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,43 +15,65 @@ import psycopg
 import pytest
 
 from config import env, services
-from config.embedded import postgres
-from nodeapi.chain.database import import_lock
-from tests.config.test_serve import serving
+from config.checks import OLDEST_COMMIT
 from tests.support import sample, web
-from tests.support.old_database import add_block, add_customer, make_old_tables
-from tests.support.ports import free_port
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.service import run_service
+
+DUMP = Path(__file__).parents[1] / "vectors" / "databases" / f"{OLDEST_COMMIT}.sql.gz"
+BLOCKS = 12
+"""Of the sample chain, in the dump."""
+
+LIVE_KEY = "nk_LVIgLc7noY7d01YIFJshO9gp6Sx1DM1DVlwo"
+TRACING_KEY = "nk_fPVgcuk1iE2UkpQLZnDgeLFSdoP47A1gDN9g"
+REVOKED_KEY = "nk_qGqTcUXYXuqJZK7dkH5puqhvwi1mu01n3PaY"
 
 KEPT = [
-    "SELECT slug, name, chain_id, genesis, genesis_hash, tracers, emit_total_difficulty"
+    "SELECT slug, name, chain_id, genesis, genesis_hash, tracers, head_number, head_hash"
     " FROM networks_network",
-    "SELECT network_id, name FROM networks_hostname",
-    "SELECT id, email, password FROM keys_user",
-    "SELECT id, owner_id, name, is_enabled FROM keys_apikey",
-    "SELECT api_key_id, digest, hint FROM keys_keyversion",
-    "SELECT api_key_id, network_id, capability FROM keys_entitlement",
-    "SELECT user_id, ident FROM wallets_dapp",
+    "SELECT id, email, password, is_staff FROM keys_user ORDER BY id",
+    "SELECT id, owner_id, name, is_enabled FROM keys_apikey ORDER BY id",
+    "SELECT api_key_id, digest, hint, revoked_at FROM keys_keyversion ORDER BY id",
+    "SELECT api_key_id, network_id, capability FROM keys_entitlement ORDER BY id",
+    "SELECT id, type, data FROM keys_keyevent ORDER BY id",
+    "SELECT account_id, member_id, role FROM keys_membership ORDER BY id",
+    "SELECT user_id, ident FROM wallets_dapp ORDER BY id",
+    "SELECT id, user_id, address FROM wallets_account ORDER BY id",
+    "SELECT account_id, document FROM wallets_keystore ORDER BY account_id",
+    "SELECT id, scopes FROM wallets_session ORDER BY id",
+    "SELECT id, document FROM nodeapi_block ORDER BY id",
 ]
 
+SCHEMA = [
+    "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,"
+    " pg_get_expr(d.adbin, d.adrelid), a.attstorage FROM pg_attribute a"
+    " JOIN pg_class c ON c.oid = a.attrelid"
+    " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"
+    " WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"
+    " AND a.attnum > 0 AND NOT a.attisdropped",
+    "SELECT relname, relkind, relpersistence, reloptions::text FROM pg_class"
+    " WHERE relnamespace = 'public'::regnamespace",
+    "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)"
+    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype <> 'n'",
+    "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal",
+    "SELECT proname, prosrc, provolatile FROM pg_proc"
+    " WHERE pronamespace = 'public'::regnamespace",
+]
+"""Columns, storage options, constraints, indexes, triggers and functions."""
 
-class OldDatabase:
-    """A database, and the commands that work on it.
 
-    environ: what names it to the commands, by default DATABASE_URL.
-    """
+class Database:
+    """A database of its own, and the commands that work on it."""
 
-    def __init__(self, url: str, environ: dict[str, str] | None = None) -> None:
-        self.url = url
-        self.environ = environ or {"DATABASE_URL": url}
+    def __init__(self, name: str) -> None:
+        self.url = f"{services.database_url().rpartition('/')[0]}/{name}"
 
-    def manage(self, *arguments: str, answer: str = "") -> tuple[int, str]:
-        """Run a management command; returns its status and what it printed."""
+    def manage(self, *arguments: str) -> tuple[int, str]:
+        """Run a management command; return its status and what it printed."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=env.BASE_DIR,
-            env={**os.environ, **self.environ, "PORT": str(free_port())},
-            input=answer,
+            env={**os.environ, "DATABASE_URL": self.url},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -64,184 +85,87 @@ class OldDatabase:
         with psycopg.connect(self.url) as connection:
             return connection.execute(query).fetchall()
 
-    def kept(self) -> list[list[Any]]:
-        return [self.rows(query) for query in KEPT]
-
-    def migrations(self) -> list[Any]:
-        return self.rows("SELECT app, name, applied FROM django_migrations ORDER BY id")
-
-    def blocks(self) -> int:
-        return int(self.rows("SELECT count(*) FROM nodeapi_block")[0][0])
-
-
-@pytest.fixture(scope="module")
-def template(running_services: None) -> Iterator[OldDatabase]:
-    """Return a database to copy: nothing may be connected to it then."""
-    url, name = services.database_url(), f"old_{uuid4().hex}"
-    old = OldDatabase(f"{url.rpartition('/')[0]}/{name}")
-    with psycopg.connect(url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        make_old_tables(old.url)
-        with psycopg.connect(old.url) as connection:
-            add_customer(connection)
-        yield old
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    def schema(self) -> list[set[Any]]:
+        return [set(self.rows(query)) for query in SCHEMA]
 
 
 @pytest.fixture
-def unused(template: OldDatabase) -> Iterator[OldDatabase]:
-    """Return a copy without blocks."""
-    base, _, source = template.url.rpartition("/")
-    name = f"{source}_{uuid4().hex[:8]}"
+def empty(running_services: None) -> Iterator[Database]:
+    name = f"upgrade_{uuid4().hex}"
     with psycopg.connect(services.database_url(), autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name} TEMPLATE {source}")
-        yield OldDatabase(f"{base}/{name}")
+        server.execute(f"CREATE DATABASE {name}")
+        yield Database(name)
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
-def old(unused: OldDatabase) -> OldDatabase:
-    """Return a copy with a block that has no records."""
-    with psycopg.connect(unused.url) as connection:
-        add_block(connection)
-    return unused
+def old(empty: Database) -> Database:
+    with psycopg.connect(empty.url) as connection:
+        connection.execute(gzip.decompress(DUMP.read_bytes()))
+    return empty
+
+
+def call(base_url: str, key: str, method: str, *params: Any) -> Any:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    headers = {"Origin": "https://dapp.example"}  # the allowlist of LIVE_KEY
+    return web.post(f"{base_url}/sample/v3/{key}", json=body, headers=headers).json()
+
+
+def test_a_database_of_the_oldest_version_goes_on(
+    old: Database, tmp_path: Path, django_db_setup: None, django_db_blocker: Any
+) -> None:
+    kept = [old.rows(query) for query in KEPT]
+    assert all(kept)
+    status, printed = old.manage("migrate")
+    assert status == 0, printed
+    assert [old.rows(query) for query in KEPT] == kept
+    with django_db_blocker.unblock():
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            for query, upgraded in zip(SCHEMA, old.schema(), strict=True):
+                cursor.execute(query)
+                assert set(cursor.fetchall()) == upgraded
+
+    chain = tmp_path / "chain.rlp"
+    chain.write_bytes(b"".join(sample.raw_blocks()[: BLOCKS + 3]))
+    status, printed = old.manage("import_chain", "--network", "sample", str(chain))
+    assert status == 0, printed
+    assert "imported 3 blocks" in printed
+    status, printed = old.manage("audit_state", "--network", "sample")
+    assert status == 0, printed
+
+    with run_service(env={"DATABASE_URL": old.url}) as service:
+        for key in (LIVE_KEY, TRACING_KEY):
+            head = call(service.base_url, key, "eth_blockNumber")["result"]
+            assert int(head, 16) == BLOCKS + 3
+        revoked = call(service.base_url, REVOKED_KEY, "eth_blockNumber")
+        assert revoked["error"]["data"]["reason"] == "key_revoked"
+        for number in (hex(BLOCKS), hex(BLOCKS + 3)):
+            tracer = {"tracer": "callTracer"}
+            traced = call(
+                service.base_url,
+                TRACING_KEY,
+                "debug_traceBlockByNumber",
+                number,
+                tracer,
+            )
+            assert traced["result"]
 
 
 @pytest.mark.parametrize("command", ["migrate", "serve"])
-def test_blocks_without_records_are_refused_before_any_migration(old, command):
-    before = old.migrations()
+def test_an_older_database_is_refused_without_a_change(
+    old: Database, command: str
+) -> None:
+    """Also one that its own version has migrated in part."""
+    with psycopg.connect(old.url) as connection:
+        connection.execute(
+            "DELETE FROM django_migrations WHERE app = 'keys' AND name LIKE '0026%'"
+        )
+    before = old.rows("TABLE django_migrations"), old.schema()
     status, printed = old.manage(command)
     assert status != 0
-    assert "nodeapi.E001" in printed
-    assert "manage.py flush_chains" in printed
+    assert "config.E002" in printed
+    assert f"Check out commit {OLDEST_COMMIT}" in printed
     assert "Traceback" not in printed
-    assert old.migrations() == before
-    assert old.blocks() == 1
-
-
-def test_a_database_of_that_time_without_blocks_is_migrated(unused):
-    kept = unused.kept()
-    status, printed = unused.manage("migrate")
-    assert status == 0, printed
-    assert unused.kept() == kept
-
-
-def test_flushed_chains_are_imported_again_and_all_else_is_kept(old, tmp_path):
-    kept = old.kept()
-    status, printed = old.manage("flush_chains", "--noinput")
-    assert status == 0, printed
-    assert "  sample, head 1\n" in printed
-    for table in ("block", "transaction", "accountversion", "storageversion", "code"):
-        assert f" 1  nodeapi_{table}\n" in printed
-        assert old.rows(f"SELECT * FROM nodeapi_{table}") == []
-    assert old.rows("SELECT head_number, head_hash FROM networks_network") == [
-        (None, None)
-    ]
-    assert old.kept() == kept
-    assert old.manage("flush_chains") == (
-        0,
-        "There is no chain data in this database.\n",
-    )
-    status, printed = old.manage("migrate")
-    assert status == 0, printed
-    chain = tmp_path / "chain.rlp"
-    chain.write_bytes(b"".join(sample.raw_blocks()[:5]))
-    import_chain = "import_chain", "--network", "sample", str(chain)
-    status, printed = old.manage(*import_chain, "--genesis", str(sample.GENESIS_FILE))
-    assert status == 0, printed
-    assert old.blocks() == 6
-    assert old.kept() == kept
-
-
-def test_a_half_applied_upgrade_goes_on_after_a_flush(old):
-    """Versions without the check stopped in the middle of the migrations."""
-    kept, before = old.kept(), old.migrations()
-    status, printed = old.manage("migrate", "--skip-checks")
-    assert status != 0
-    assert "manage.py flush_chains" in printed
-    half = old.migrations()
-    assert len(half) > len(before) + 5
-    status, printed = old.manage("migrate")
-    assert (status != 0, old.migrations()) == (True, half)
-    assert "nodeapi.E001" in printed
-    assert old.manage("flush_chains", "--noinput")[0] == 0
-    status, printed = old.manage("migrate")
-    assert status == 0, printed
-    assert old.kept() == kept
-
-
-@pytest.mark.parametrize("answer", ["no\n", ""])
-def test_chains_are_kept_unless_the_deletion_is_confirmed(old, answer):
-    status, printed = old.manage("flush_chains", answer=answer)
-    assert status != 0
-    assert "nothing was deleted" in printed
-    assert "Traceback" not in printed
-    assert old.blocks() == 1
-    status, printed = old.manage("flush_chains", answer="yes\n")
-    assert status == 0, printed
-    assert old.blocks() == 0
-
-
-def test_chains_are_kept_while_one_is_imported(old):
-    ((network,),) = old.rows("SELECT id FROM networks_network")
-    with (
-        psycopg.connect(old.url, autocommit=True) as importer,
-        import_lock(importer, network),
-    ):
-        status, printed = old.manage("flush_chains", "--noinput")
-    assert status != 0
-    assert "an import into sample is running, nothing was deleted" in printed
-    assert old.blocks() == 1
-
-
-def test_heads_without_blocks_are_removed(unused):
-    """As after a restore of a dump without chain data."""
-    status, printed = unused.manage("flush_chains", "--noinput")
-    assert status == 0, printed
-    assert unused.rows("SELECT head_number FROM networks_network") == [(None,)]
-
-
-def test_an_empty_database_has_no_chain_data(template):
-    name = f"empty_{uuid4().hex}"
-    with psycopg.connect(services.database_url(), autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        empty = OldDatabase(f"{template.url.rpartition('/')[0]}/{name}")
-        status, printed = empty.manage("flush_chains")
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    assert (status, printed) == (0, "There is no chain data in this database.\n")
-
-
-def test_make_run_serves_the_old_keys_after_a_flush():
-    """The embedded database: refused, flushed, migrated, imported and served."""
-    if os.environ.get("DATABASE_URL"):
-        pytest.skip("the embedded database is not used")
-    with tempfile.TemporaryDirectory(prefix="portcullis-old-") as name:
-        folder = Path(name)
-        environ = {"VAR_DIR": name, "DATABASE_URL": "", "REDIS_URL": ""}
-        old = OldDatabase(postgres.address(folder), environ)
-        with services.running(folder):
-            make_old_tables(old.url)
-            with psycopg.connect(old.url) as connection:
-                key = add_customer(connection)
-                add_block(connection)
-            status, printed = old.manage("serve")
-            assert (status != 0, old.blocks()) == (True, 1)
-            assert "manage.py flush_chains" in printed
-            status, printed = old.manage("flush_chains", "--noinput")
-            assert status == 0, printed
-        with serving(folder, free_port()) as (process, _):
-            run = json.loads((folder / "run.json").read_text())
-            url = f"{run['base_url']}/v3/{key}"
-            head = call(url, "eth_blockNumber")
-            assert int(head, 16) == len(sample.raw_blocks())
-            tracer = {"tracer": "callTracer"}
-            assert call(url, "debug_traceBlockByNumber", head, tracer)
-            process.terminate()
-            assert process.wait(PATIENCE_SECONDS) == 0
-
-
-def call(url: str, method: str, *params: Any) -> Any:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer = web.post(url, json=body).json()
-    assert "error" not in answer, answer
-    return answer["result"]
+    assert (old.rows("TABLE django_migrations"), old.schema()) == before

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import DataError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
 from evm.errors import InvalidBlock
@@ -110,38 +108,3 @@ def test_no_block_follows_the_last_second() -> None:
         chains.import_blocks(
             "late", genesis(), [*chain.blocks, replace(last, header=header)]
         )
-
-
-BEFORE = [("nodeapi", "0007_lz4_documents")]
-
-
-def timestamps() -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT timestamp FROM nodeapi_block ORDER BY number")
-        return [row[0] for row in cursor.fetchall()]
-
-
-def test_the_column_of_old_is_filled_when_the_migration_is_reversed() -> None:
-    early = {**genesis(), "timestamp": "0x5"}
-    chain = ChainBuilder(early)
-    chain.block(timestamp=2**63 - 1)
-    chains.import_blocks("early", early, chain.blocks)
-    try:
-        MigrationExecutor(connection).migrate(BEFORE)
-        assert timestamps() == [5, 2**63 - 1]
-    finally:
-        executor = MigrationExecutor(connection)
-        executor.migrate(executor.loader.graph.leaf_nodes())
-    assert [row.timestamp for row in Block.objects.order_by("number")] == [5, 2**63 - 1]
-
-
-def test_the_migration_is_not_reversed_for_what_the_column_cannot_hold() -> None:
-    chains.import_blocks("late", genesis(), build().blocks)
-    try:
-        with pytest.raises(DataError, match="out of range"):
-            MigrationExecutor(connection).migrate(BEFORE)
-    finally:
-        # Later migrations were reversed before.
-        executor = MigrationExecutor(connection)
-        executor.migrate(executor.loader.graph.leaf_nodes())
-    assert Block.objects.count() == 3

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.core.management.base import CommandError
-from django.db import IntegrityError, connection, transaction
-from django.db.migrations.executor import MigrationExecutor
+from django.db import IntegrityError, transaction
 
 from networks.models import Network
 from nodeapi.models import Block, Transaction, TransactionRecord
@@ -13,8 +11,6 @@ from tests.support.records import Recorded, add_recorded_block
 from tests.support.rows import hash_of, make_network
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-BEFORE_RECORDS = [("nodeapi", "0002_storage")]
 
 
 @pytest.fixture
@@ -68,20 +64,3 @@ def test_a_block_goes_with_its_records(block: Block) -> None:
     Network.objects.filter(pk=block.network_id).delete()
     for model in (Block, Transaction, TransactionRecord):
         assert not model.objects.exists()
-
-
-def test_a_database_with_blocks_of_old_is_refused(block: Block) -> None:
-    try:
-        MigrationExecutor(connection).migrate(BEFORE_RECORDS)
-        executor = MigrationExecutor(connection)
-        with pytest.raises(CommandError, match="imported before traces were recorded"):
-            executor.migrate(executor.loader.graph.leaf_nodes())
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM nodeapi_transaction")
-            cursor.execute("DELETE FROM nodeapi_block")
-    finally:
-        executor = MigrationExecutor(connection)
-        executor.migrate(executor.loader.graph.leaf_nodes())
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT tgname FROM pg_trigger WHERE tgname LIKE 'record%%'")
-        assert len(cursor.fetchall()) == 4

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from networks.models import Network
 from nodeapi.chain.appearances import AppearanceRows
@@ -81,28 +77,3 @@ def test_created_contracts_are_marked_unless_their_creation_was_undone() -> None
     creations = Appearance.objects.filter(is_creation=True)
     assert [bytes(row.address) for row in creations] == [created]
     assert not Appearance.objects.filter(address=failed).exists()
-
-
-@pytest.fixture
-def before_the_index() -> Iterator[None]:
-    """Bring the tables to the state before the index, and back after the test."""
-    executor = MigrationExecutor(connection)
-    leaves = executor.loader.graph.leaf_nodes()
-    executor.migrate([("nodeapi", "0016_logs")])
-    yield
-    MigrationExecutor(connection).migrate(leaves)
-
-
-def test_upgrade_notes_the_blocks_that_are_not_indexed(before_the_index: None) -> None:
-    for slug, head in (("old", 7), ("empty", None)):
-        Network.objects.create(
-            slug=slug,
-            chain_id=1,
-            genesis={},
-            genesis_hash=bytes(32),
-            head_number=head,
-        )
-    executor = MigrationExecutor(connection)
-    executor.migrate([("nodeapi", "0017_appearances")])
-    rows = AppearanceBackfill.objects.values_list("network__slug", "missing_below")
-    assert list(rows) == [("old", 8)]
