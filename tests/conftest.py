@@ -130,20 +130,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LONGEST = (
-    "tests/fuzz/test_bodies.py",
-    "tests/nodeapi/test_long_derivations_live.py",
-    "tests/wallets/faults/test_floods.py",
     "tests/browser/test_every_page.py",
+    "tests/fuzz/test_bodies.py",
     "tests/config/test_upgrade.py",
+    "tests/config/test_serve.py",
+    "tests/wallets/faults/test_floods.py",
+    "tests/clients/test_extraction.py",
+    "tests/wallets/test_feed.py",
+    "tests/nodeapi/chain/test_crashes.py",
+    "tests/wallets/pages/test_connect_windows.py",
+    "tests/browser/test_wallet.py",
+    "tests/browser/test_customers.py",
+    "tests/wallets/faults/test_outages.py",
+    "tests/nodeapi/follower/test_faults.py",
+    "tests/config/test_health.py",
+    "tests/config/test_follow.py",
+    "tests/config/test_outage_log.py",
+    "tests/nodeapi/test_bad_days.py",
+    "tests/nodeapi/test_long_derivations_live.py",
+    "tests/golden/test_golden.py",
+    "tests/keys/api/test_odd_input.py",
 )
-"""Files that take a minute or more. They run first, so that none runs alone at the end.
+"""Files that take long, the longest first. They run before the others, so that none
+runs alone at the end.
 """
 
 
 @pytest.hookimpl(trylast=True)  # they have been shuffled by then
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first. The test processes take files in this order."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.nodeid.partition("::")[0], len(order)))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of test processes: they wait a third of the time."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
 def pytest_collection_finish() -> None:

@@ -23,8 +23,14 @@ os.environ["NODEAPI_REQUEST_TIMEOUT"] = str(2 * PATIENCE_SECONDS)
 os.environ["NODEAPI_TRACE_TIMEOUT"] = str(PATIENCE_SECONDS)
 os.environ["NODEAPI_TRACE_SECONDS"] = str(2 * PATIENCE_SECONDS)
 
+from config.embedded import postgres  # noqa: E402
 from config.settings import *  # noqa: E402, F403
 from config.settings import DATABASES, INSTALLED_APPS  # noqa: E402
+
+# Nobody needs the data of a test run after the machine has crashed. A crash of PostgreSQL
+# alone loses nothing: what it has written is in the memory of the operating system.
+for name in ("fsync", "full_page_writes"):
+    postgres.SETTINGS[name] = "off"
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.emptying"]  # for its `flush`
 

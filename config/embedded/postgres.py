@@ -25,7 +25,7 @@ from config.embedded.errors import ServiceError
 NAME = "portcullis"
 """Name of the database, and of the role that owns it."""
 
-_SETTINGS = {
+SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "port": str(places.POSTGRES_PORT),
@@ -53,6 +53,7 @@ _SETTINGS = {
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
+"""Options with which the server is started, by their names."""
 
 _ATTEMPTS = 20
 """Attempts to start the server, 0.25 s apart, until the processes of a killed server
@@ -128,7 +129,7 @@ class PostgresServer:
         )
 
     def _command(self) -> list[str]:
-        options = [f"--{name}={value}" for name, value in _SETTINGS.items()]
+        options = [f"--{name}={value}" for name, value in SETTINGS.items()]
         sockets = f"--unix_socket_directories={self.socket_dir}"
         return [_program("postgres"), "-D", str(self.data_dir), sockets, *options]
 

@@ -1,6 +1,7 @@
 """A program that copies a whole chain as cryo does, with 100 requests at a time.
 
-Source: https://github.com/paradigmxyz/cryo, whose default chunks are 1,000 blocks
+Source: https://github.com/paradigmxyz/cryo, whose default chunks are 1,000 blocks; the
+chunks here are smaller, but still several rounds of requests each
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from tests.clients.token_chain import (
 )
 
 CONCURRENT = 100
-CHUNK = 1_000
+CHUNK = 150
 
 
 @pytest.fixture(scope="module")
 def tokens(module_db: None) -> TokenChain:
     """Return a chain of more than one chunk."""
-    return TokenChain(CHUNK + 100)
+    return TokenChain(CHUNK + 30)
 
 
 class Extractor:
