@@ -6,6 +6,7 @@ Source: go-ethereum eth/gasprice/feehistory.go
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evm.blob_gas import blob_base_fee, next_excess_blob_gas
@@ -52,10 +53,9 @@ def fee_history(
     rewards: for each block, the tips at the requested percentiles; None to omit them.
     has_next_base_fee: whether the block after the last one has a base fee.
     """
-    newest = headers[-1]
-    base_fees = [header.base_fee_per_gas or 0 for header in headers]
-    base_fees.append(next_base_fee(newest) if has_next_base_fee else 0)
-    blob_fees = [*map(blob_fee, headers, forks), _next_blob_fee(newest, forks[-1])]
+    following = empty_child(headers[-1], forks[-1], has_next_base_fee)
+    base_fees = [header.base_fee_per_gas or 0 for header in (*headers, following)]
+    blob_fees = [*map(blob_fee, headers, forks), blob_fee(following, forks[-1])]
     gas_ratios = [_ratio(header.gas_used, header.gas_limit) for header in headers]
     blob_ratios = [
         _ratio(header.blob_gas_used or 0, 0 if fork is None else _blobs(fork).max_gas)
@@ -87,17 +87,27 @@ def blob_fee(header: Header, fork: Fork | None) -> int:
     return blob_base_fee(header.excess_blob_gas, _blobs(fork).base_fee_update_fraction)
 
 
-def _next_blob_fee(header: Header, fork: Fork | None) -> int:
-    """Return the price per blob gas in the next block, if it has the same fork."""
-    if header.excess_blob_gas is None or fork is None:
-        return 0
-    excess = next_excess_blob_gas(
-        header.excess_blob_gas,
-        header.blob_gas_used or 0,
-        header.base_fee_per_gas or 0,
-        fork,
+def empty_child(header: Header, fork: Fork | None, has_base_fee: bool) -> Header:
+    """Return the header of a next block of the same fork, without transactions.
+
+    Only number, gas and fees are the child's.
+
+    fork: as in `fee_history`.
+    has_base_fee: whether the child has a base fee.
+    """
+    excess = header.excess_blob_gas
+    if excess is not None and fork is not None:
+        excess = next_excess_blob_gas(
+            excess, header.blob_gas_used or 0, header.base_fee_per_gas or 0, fork
+        )
+    return replace(
+        header,
+        number=header.number + 1,
+        gas_used=0,
+        base_fee_per_gas=next_base_fee(header) if has_base_fee else None,
+        blob_gas_used=None if excess is None else 0,
+        excess_blob_gas=excess,
     )
-    return blob_base_fee(excess, _blobs(fork).base_fee_update_fraction)
 
 
 def _blobs(fork: Fork) -> BlobParameters:

@@ -6,10 +6,12 @@ Source: go-ethereum internal/ethapi/api.go, eth/gasprice
 from __future__ import annotations
 
 import re
+from math import isinf
 from typing import Any
 
 from jsonrpc.later import Later
 from jsonrpc.params import Param
+from jsonrpc.source import Text
 from jsonrpc.text import Number, dump, kind
 from nodeapi.encoding import block_number, quantity, quantity_or_null
 from nodeapi.errors.arguments import InvalidPercentile, RequestBeyondHead
@@ -26,9 +28,14 @@ _DECIMAL = re.compile("[0-9]{1,100}")
 _MAX_COUNT = 2**64 - 1
 
 
-def block_count(value: Any) -> int:
-    """Decode a number of blocks: a JSON number, or decimal or hexadecimal digits."""
+def block_count(value: Any, source: Text | None = None) -> int:
+    """Decode a number of blocks: a JSON number, or decimal or hexadecimal digits.
+
+    source: the argument's text, for the error about a number such as 1e2.
+    """
     text = value if type(value) is str else _json_text(value)
+    if type(value) is float and source is not None:
+        text = source() or text
     count: int | None = None
     if not text:
         count = 0
@@ -51,7 +58,11 @@ def percentiles(value: Any) -> tuple[float, ...]:
     for each in value:
         if kind(each) not in ("number", "null"):
             raise ValueError(go_error.format(kind(each), "float64"))
-    return tuple(0.0 if each is None else float(_json_text(each)) for each in value)
+    found = tuple(0.0 if each is None else float(_json_text(each)) for each in value)
+    for each, number in zip(value, found, strict=True):
+        if isinf(number):
+            raise ValueError(go_error.format(f"number {_json_text(each)}", "float64"))
+    return found
 
 
 def _json_text(value: Any) -> str:
@@ -116,7 +127,7 @@ def get_blob_base_fee(context: Context) -> Later[int | None]:
 @registry.method(
     "eth_feeHistory",
     params=[
-        Param("blockCount", block_count, BLOCK_COUNT),
+        Param("blockCount", block_count, BLOCK_COUNT, reads_text=True),
         Param("newestBlock", block_number, BLOCK_NUMBER_OR_TAG),
         Param("rewardPercentiles", percentiles, PERCENTILES),
     ],
@@ -131,7 +142,7 @@ async def get_fee_history(
     newest: int | str,
     rewards_at: tuple[float, ...],
 ) -> bytes:
-    """Return the history of fees. The pending block is not part of it."""
+    """Return the history of fees. The pending block counts as a block without content."""
     if not count:
         return NO_BLOCKS
     fault = check_percentiles(rewards_at)
@@ -141,12 +152,11 @@ async def get_fee_history(
     view = await context.store.head(context.network.id)
     head = await context.store.head_number(context.network.id)
     if newest == "pending":
-        count -= 1
-    last = await _number(context, newest, head)
-    if last > head:
-        raise RequestBeyondHead(last, head)
-    if not count:
-        return NO_BLOCKS
+        last = head + 1
+    else:
+        last = await _number(context, newest, head)
+        if last > head:
+            raise RequestBeyondHead(last, head)
     first = max(last - count + 1, 0)
     history = await context.store.fee_history(view, first, last, rewards_at)
     return NO_BLOCKS if history is None else history
@@ -156,7 +166,7 @@ async def _number(context: Context, number_or_tag: int | str, head: int) -> int:
     """Return the number of the block with a number or tag."""
     if isinstance(number_or_tag, int):
         return number_or_tag
-    if number_or_tag in ("latest", "pending"):
+    if number_or_tag == "latest":
         return head
     store, network_id = context.store, context.network.id
     block_hash = await store.canonical_hash(network_id, number_or_tag)

@@ -34,7 +34,8 @@ class Fees(Protocol):
     ) -> bytes | None:
         """Return the result of eth_feeHistory for canonical blocks, as JSON.
 
-        first, last: numbers of existing blocks.
+        first, last: numbers of existing blocks. The number after the head's stands for
+            the pending block, which has no transactions here.
         percentiles: in ascending order, weighted by gas used. If empty, rewards are
             omitted.
         Returns: None if the blocks have been removed since.

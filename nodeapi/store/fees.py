@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evm.header_rules import next_base_fee
 from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
-from nodeapi.fees.history import blob_fee, fee_history
+from nodeapi.fees.history import blob_fee, empty_child, fee_history
 from nodeapi.fees.tips import BlockTips, block_tips, unpack_tips
 from nodeapi.ports.fees import HeadFees
 from nodeapi.store.base import CacheKey
@@ -81,7 +81,8 @@ class FeeReads(HeaderReads, TransactionReads, ConfigReads):
     ) -> bytes | None:
         """Return the result of eth_feeHistory for canonical blocks, as JSON.
 
-        first, last: numbers of existing blocks.
+        first, last: numbers of existing blocks. The number after the head's stands for
+            the pending block, which has no transactions here.
         percentiles: in ascending order, weighted by gas used. If empty, rewards are
             omitted.
         Returns: None if the blocks have been removed since.
@@ -90,12 +91,19 @@ class FeeReads(HeaderReads, TransactionReads, ConfigReads):
         cached = self._cache.get(cache_key)
         if cached is not None:
             return cached
-        headers = await self.canonical_headers(view.id, first, last)
+        head = view.head_number or 0
+        headers = await self.canonical_headers(view.id, min(first, head), last)
         if not headers:
             return None
         tips = await self._tips_of(view.id, headers if percentiles else [])
         forks = [await self._blob_fork(view.id, header) for header in headers]
         has_base_fee = await self._has_base_fee_after(view.id, headers[-1])
+        if last > head:
+            headers.append(empty_child(headers[-1], forks[-1], has_base_fee))
+            forks.append(forks[-1])
+            tips += [BlockTips((), (), b"")] if percentiles else []
+            shown = slice(first - headers[0].number, None)
+            headers, forks, tips = headers[shown], forks[shown], tips[shown]
 
         def compute() -> bytes:
             rewards = [

@@ -165,6 +165,9 @@ def test_forks_without_base_or_blob_fees_have_none(fork: str) -> None:
         assert (history["baseFeePerGas"][-1] != "0x0") == is_london
         price = 20 * GWEI if not is_london else GWEI
         assert history["reward"] == [["0x0"], [hex(price)]]
+        pending = orjson.loads(running.ask(store.fee_history, view, 2, 2, (50.0,)))
+        assert (pending["oldestBlock"], pending["reward"]) == ("0x2", [["0x0"]])
+        assert pending["baseFeePerGas"][0] == history["baseFeePerGas"][-1]
 
 
 def test_network_without_blocks_has_no_fees_yet() -> None:
@@ -223,3 +226,24 @@ def test_histories_are_long_or_short(monkeypatch: pytest.MonkeyPatch) -> None:
         tips = sorted(tip_of(each, block) for each in block.transactions)
         assert (row[0], row[-1]) == ((tips[0], tips[-1]) if tips else (0, 0))
     assert len(history["baseFeePerGas"]) == 42
+
+
+def test_history_of_the_pending_block_is_that_of_an_empty_block() -> None:
+    start = genesis()
+    chain = ChainBuilder(start)
+    blocks = grow(chain, random.Random(9), 5)
+    chain.block()
+    chains.import_blocks("net", start, blocks)
+    found = []
+    with serving() as running:
+        store = running.service.store
+        for _ in range(2):
+            view = running.ask(store.head, network_id())
+            for first in (4, 6):
+                found.append(
+                    running.ask(store.fee_history, view, first, 6, (9.0, 50.0))
+                )
+            chains.import_blocks("net", start, chain.blocks[-1:])
+            follow(running, 6)
+    assert found[:2] == found[2:]
+    assert orjson.loads(found[1])["reward"] == [["0x0", "0x0"]]

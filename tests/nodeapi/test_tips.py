@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from jsonrpc.text import Number
 from nodeapi.fees.history import check_percentiles
 from nodeapi.fees.tips import BlockTips, unpack_tips
 from nodeapi.methods.eth_fees import block_count, percentiles
@@ -89,6 +90,9 @@ def test_percentiles_are_numbers() -> None:
         percentiles(["5"])
     with pytest.raises(ValueError, match=r"object into Go value of type \[\]float64"):
         percentiles({})
+    for text in ("1e999", "-1e999"):
+        with pytest.raises(ValueError, match=f"unmarshal number {text} into Go value"):
+            percentiles([50, Number(text)])
 
 
 @pytest.mark.parametrize(
