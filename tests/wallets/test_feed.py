@@ -8,13 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import orjson
-import pytest
 from django.db import connection
 
 from networks.models import Network
 from nodeapi.feeds.blocks import Feed
 from nodeapi.models import Block
-from postgres.statement import Row, Statement, int8
+from postgres.statement import Row, Statement
 from tests.support.rows import add_block, make_network
 from tests.support.waiting import until
 from tests.support.wallet import Rig
@@ -37,36 +36,39 @@ def in_thread(work: Callable[..., None], *arguments: Any) -> None:
         connection.close()
 
 
+def feed_of(rig: Rig, network: Network, fetch: Callable[..., Any]) -> Feed:
+    """Return a feed of a network. fetch: executes its queries, and no others."""
+    connections: Any = SimpleNamespace(fetch=fetch)
+    return Feed(connections, rig.wallet.node.store, network.pk)
+
+
 def numbers(frames: list[bytes]) -> list[str]:
     found = [orjson.loads(frame)["params"]["notification"] for frame in frames]
     return [one["params"]["result"]["number"] for one in found]
 
 
-def test_subscription_opened_while_blocks_are_read_misses_none(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_subscription_opened_while_blocks_are_read_misses_none(rig: Rig) -> None:
     """Blocks may be committed after the client's answer and before they are read."""
     network = make_network("fed", chain_id=4242)
     block(network, 1)
-    node = rig.wallet.node
-    feed = Feed(node.connections, node.store, network.pk)
+    connections = rig.wallet.node.connections
     room = Room(rig.dapp.pk, rig.wallet.store)
     rig.run(room.refreshed())
-    rig.run(feed.start())
     sent: list[bytes] = []
     writer: Any = SimpleNamespace(send=sent.append)
-    connections = node.connections
     audience = DappAudience(connections)
     subscription = DappSubscription(audience, room, writer, "eip155:4242", None)
-    fetch = connections.fetch
+    is_started = False
 
-    def subscribe_and_fetch(*query: Any) -> asyncio.Future[list[Row]]:
-        if subscription not in feed.subscribers:
+    def fetch(*query: Any) -> asyncio.Future[list[Row]]:
+        if is_started and subscription not in feed.subscribers:
             feed.join(subscription)
             subscription.begin()
-        return fetch(*query)
+        return connections.fetch(*query)
 
-    monkeypatch.setattr(connections, "fetch", subscribe_and_fetch)
+    feed = feed_of(rig, network, fetch)
+    rig.run(feed.start())
+    is_started = True
 
     async def sent_after_refresh(count: int) -> None:
         feed.refresh()
@@ -82,9 +84,7 @@ def test_subscription_opened_while_blocks_are_read_misses_none(
     assert numbers(sent) == ["0x2", "0x3", "0x4"]
 
 
-def test_a_reorganisation_while_another_one_is_read_skips_no_block(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reorganisation_while_another_one_is_read_skips_no_block(rig: Rig) -> None:
     """The second one is deeper, and is committed between the two queries."""
     network = make_network("refed", chain_id=4243)
     for number in (1, 2, 3):
@@ -98,34 +98,31 @@ def test_a_reorganisation_while_another_one_is_read_skips_no_block(
             header = {"logsBloom": "0x00", "number": hex(number), "extraData": name}
             Block.objects.filter(pk=made.pk).update(document=orjson.dumps(header))
 
-    node = rig.wallet.node
-    feed = Feed(node.connections, node.store, network.pk)
+    connections = rig.wallet.node.connections
+    queries = 0
+
+    async def fetch(
+        statement: Statement, parameters: Sequence[bytes] = ()
+    ) -> list[Row]:
+        nonlocal queries
+        rows = await connections.fetch(statement, parameters)
+        queries += 1
+        if queries == 3:  # the first one is of the start
+            await asyncio.to_thread(in_thread, replace, 2, "second")
+        return rows
+
+    feed = feed_of(rig, network, fetch)
     rig.run(feed.start())
     room = Room(rig.dapp.pk, rig.wallet.store)
     rig.run(room.refreshed())
     sent: list[bytes] = []
     writer: Any = SimpleNamespace(send=sent.append)
-    connections = node.connections
     subscription = DappSubscription(
         DappAudience(connections), room, writer, "eip155:4243", None
     )
     subscription.begin()
     feed.join(subscription)
-    fetch, queries = connections.fetch, 0
-
-    async def fetch_and_replace(
-        statement: Statement, parameters: Sequence[bytes] = ()
-    ) -> list[Row]:
-        nonlocal queries
-        rows = await fetch(statement, parameters)
-        # Other parts of the process, such as the outbox, have queries as well.
-        queries += int8(network.pk) in parameters[:1]
-        if queries == 2:
-            await asyncio.to_thread(in_thread, replace, 2, "second")
-        return rows
-
     replace(3, "first")
-    monkeypatch.setattr(connections, "fetch", fetch_and_replace)
 
     async def sent_after_refresh() -> None:
         feed.refresh()
