@@ -24,8 +24,9 @@ from django.urls import path  # noqa: E402
 
 from bench.listeners import CHAIN_ID, SCOPE  # noqa: E402
 from config.gateway import Gateway  # noqa: E402
+from nodeapi.endpoint.endpoint import build_endpoint  # noqa: E402
 from nodeapi.feeds.blocks import BlockEvent, Feed, _place  # noqa: E402
-from nodeapi.service import build_endpoint, build_service  # noqa: E402
+from nodeapi.service import build_service  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.frames import notification_frame  # noqa: E402
 

@@ -30,8 +30,9 @@ from explorer.tokens import with_tokens  # noqa: E402
 from keys.notices.job import NoticeJob  # noqa: E402
 from nodeapi import conf  # noqa: E402
 from nodeapi import routing as node_routing  # noqa: E402
-from nodeapi.responses import REFUSALS  # noqa: E402
-from nodeapi.service import build_endpoint, build_service  # noqa: E402
+from nodeapi.endpoint.endpoint import build_endpoint  # noqa: E402
+from nodeapi.endpoint.responses import REFUSALS  # noqa: E402
+from nodeapi.service import build_service  # noqa: E402
 from nodeapi.sockets.hub import Hub as NodeHub  # noqa: E402
 from wallets import routing as wallet_routing  # noqa: E402
 from wallets.effects.page_node import with_node  # noqa: E402

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from channels.routing import ProtocolTypeRouter
 
-from nodeapi.access import is_node_path
+from nodeapi.endpoint.access import is_node_path
 from server.asgi import AsgiNode, Receive, Scope, Send
 from server.bounds import Limits
 from server.options import ServerOptions

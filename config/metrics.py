@@ -30,7 +30,7 @@ from config.chain_metrics import ChainMetrics
 from config.health import Finding, Health
 from config.lean import is_reading, refuse_method, send_answer
 from keys.totals import Counter, Measured
-from nodeapi.endpoint import Endpoint
+from nodeapi.endpoint.endpoint import Endpoint
 from nodeapi.service import Service
 from nodeapi.tracing.pool import TracePool
 from postgres.errors import Unavailable

@@ -24,10 +24,10 @@ from config.logs import redact, timestamp
 from jsonrpc.errors import RpcError
 from keys.metering import UNKNOWN_METHOD
 from nodeapi.methods.context import Context
-from nodeapi.request_id import RequestId
 from nodeapi.sockets.frame_log import Line
 from server.asgi import Receive, Scope, Send
 from server.request import Handler, Pending, Request
+from server.request_id import RequestId
 
 FLUSH_SECONDS = 0.2
 """Longest delay of a line, to be written together with others."""

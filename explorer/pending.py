@@ -27,7 +27,7 @@ from jsonrpc.errors import RpcError
 from legible import words
 from networks.directory import Directory, NetworkView
 from networks.models import Network
-from nodeapi.relay import Relay
+from nodeapi.relay.relay import Relay
 from postgres.errors import Unavailable
 
 SCOPE_KEY = "portcullis.pending"

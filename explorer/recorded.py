@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore
 
-from evm.tracers.derived import call_tree, touched_accounts
+from evm.tracers.derived import RecordedTransaction, call_tree, touched_accounts
 from evm.tracers.record import RecordTooLarge, unpack_pieces
 from explorer.abis import Abis
 from explorer.calls import (
@@ -24,7 +24,6 @@ from explorer.calls import (
 from explorer.changes import Change, change_lines
 from explorer.flame import Flame, flame
 from legible import words
-from nodeapi.ports.traces import RecordedTransaction
 
 MAX_UNPACKED_BYTES = 16 * 2**20
 """Limit of a decompressed record: about 40 000 calls or 100 000 slots, which take about

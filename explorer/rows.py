@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from evm.tracers.derived import RecordedTransaction
 from explorer.summaries import TAIL_BYTES, TAIL_MARK, Summary, ends, summary
 from networks.models import Network
 from nodeapi.documents.receipts import HEAD_BYTES
 from nodeapi.models import Block, Transaction, TransactionRecord
-from nodeapi.ports.traces import RecordedTransaction
 
 _LONG_COLUMNS = ("body", "full_document")
 """Columns of a block that no page needs."""

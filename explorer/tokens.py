@@ -22,10 +22,10 @@ from jsonrpc.errors import RpcError
 from jsonrpc.stream import Stream
 from networks.models import Network
 from nodeapi.encoding import LATEST
-from nodeapi.ports.store import Store
-from nodeapi.ports.tasks import Tracing
-from nodeapi.tracing.errors import ExecutionFailed
+from nodeapi.errors.execution import ExecutionFailed
+from nodeapi.store import Store
 from nodeapi.tracing.jobs import TaskJob
+from nodeapi.tracing.pool import TracePool
 from postgres.errors import Unavailable
 
 SCOPE_KEY = "portcullis.tokens"
@@ -60,7 +60,7 @@ class TokenReader:
     """Reads tokens for code that runs in threads, and remembers them."""
 
     def __init__(
-        self, store: Store, tracing: Tracing, loop: asyncio.AbstractEventLoop
+        self, store: Store, tracing: TracePool, loop: asyncio.AbstractEventLoop
     ) -> None:
         self._store = store
         self._tracing = tracing
@@ -148,7 +148,7 @@ class TokenReader:
 
 
 def with_tokens(
-    pages: Callable[..., Awaitable[None]], store: Store, tracing: Tracing
+    pages: Callable[..., Awaitable[None]], store: Store, tracing: TracePool
 ) -> Callable[..., Awaitable[None]]:
     """Return an ASGI application whose pages can read tokens."""
     reader: TokenReader | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guide.errors import CodedError, Section
-from nodeapi.sockets import close_codes
+from nodeapi.frames import close_codes
 
 _CLOSES = [
     CodedError(

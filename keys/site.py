@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from keys import conf
+
+Headers = Mapping[bytes, bytes]
+"""Headers of a request by name in lower case."""
 
 MAX_HOST_LENGTH = 261
 """Characters of the longest Host header that a link repeats: those of a name in the
@@ -29,6 +33,11 @@ def site_url(host: str) -> str:
     if len(host) <= MAX_HOST_LENGTH and _is_served(host, tuple(settings.ALLOWED_HOSTS)):
         return f"{'https' if settings.HTTPS else 'http'}://{host}"
     return local_url()
+
+
+def site_of(headers: Headers) -> str:
+    """Return the base URL of links for the sender of a request; see `site_url`."""
+    return site_url(headers.get(b"host", b"").decode("latin-1"))
 
 
 def local_url() -> str:

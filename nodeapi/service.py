@@ -9,7 +9,6 @@ from channels.layers import channel_layers
 from django.conf import settings
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from jsonrpc.dispatch import Limits
 from keys.grants import Grants
 from keys.limiter.buckets import Buckets
 from keys.limiter.limiter import Limiter
@@ -19,7 +18,6 @@ from keys.use_after_revocation import UsesAfterRevocation
 from networks.conf import default_network
 from networks.directory import Directory
 from nodeapi import conf
-from nodeapi.endpoint import Endpoint
 from nodeapi.feeds.blocks import Feeds
 from nodeapi.feeds.pending import PendingFeed
 from nodeapi.feeds.syncing import SyncingFeed
@@ -28,10 +26,8 @@ from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.mempool.arrivals import Arrivals
 from nodeapi.mempool.local import LocalPool
-from nodeapi.methods import registry
-from nodeapi.ports.tasks import Tracing
-from nodeapi.receipt_waits import ReceiptWaits
-from nodeapi.relay import Relay
+from nodeapi.relay.receipt_waits import ReceiptWaits
+from nodeapi.relay.relay import Relay
 from nodeapi.store import Store
 from nodeapi.tracing.pool import TracePool
 from nodeapi.upstreams.pool import UpstreamPool
@@ -49,7 +45,7 @@ class Service:
     directory: Directory
     grants: Grants
     store: Store
-    tracing: Tracing
+    tracing: TracePool
     upstreams: UpstreamPool
     relay: Relay
     pending_feed: PendingFeed
@@ -88,26 +84,6 @@ class Service:
         await self.meter.stop()
         await self.log_connections.close()
         await self.connections.close()
-
-
-def build_endpoint(service: Service | None = None) -> Endpoint:
-    """Return the endpoint for `/v3`, with the project's database.
-
-    service: the service to share with other parts. If None, a new one is created.
-    """
-    limits = Limits(
-        batch_calls=conf.max_batch_calls(),
-        response_bytes=conf.max_batch_response_bytes(),
-        in_progress_bytes=conf.batches_in_progress_bytes(),
-        seconds=conf.request_timeout(),
-        slow_seconds=conf.slow_request_timeout(),
-    )
-    return Endpoint(
-        build_service() if service is None else service,
-        registry,
-        limits=limits,
-        max_body_bytes=conf.max_body_bytes(),
-    )
 
 
 def build_service(conninfo: str | None = None) -> Service:

@@ -30,7 +30,7 @@ LAST_WORDS_SECONDS = 1.0
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """One connection. It also is the extension `nodeapi.sockets.wire.ServerWire`."""
+    """One connection. It also is the extension `nodeapi.frames.wire.ServerWire`."""
 
     async def run_asgi(self) -> None:
         """Run the application, with the extension in its scope."""

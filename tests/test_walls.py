@@ -44,9 +44,11 @@ PURE = [
     "abi",
     "nodeapi.encoding",
     "nodeapi.documents",
+    "nodeapi.frames.writer",
     "nodeapi.proofs",
+    "nodeapi.relay.bounds",
+    "nodeapi.results",
     "nodeapi.sending",
-    "nodeapi.short_cache",
     "nodeapi.follower.choice",
     "nodeapi.follower.health",
     "nodeapi.follower.pace",
@@ -276,6 +278,27 @@ def test_the_environment_is_read_in_one_place():
             if "os.environ" in text or "os.getenv" in text:
                 wrong.append(name)
     assert wrong == []
+
+
+FOLDERS = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
+FOLDERS_WITH_CYCLES = {"evm", "wallets"}
+
+
+@pytest.mark.parametrize("folder", sorted(set(FOLDERS) - FOLDERS_WITH_CYCLES))
+def test_no_folders_of_a_folder_import_one_another(folder):
+    """A module stands for itself, and a folder for all modules in it."""
+    depth = folder.count(".") + 2
+
+    def place(name: str) -> str:
+        return ".".join(name.split(".")[:depth])
+
+    found: dict[str, set[str]] = {}
+    for name in (name for name in MODULES if is_within(name, folder)):
+        others = {
+            place(other) for other in imported_modules(name) if is_within(other, folder)
+        }
+        found.setdefault(place(name), set()).update(others - {place(name)})
+    assert cycles(found) == []
 
 
 @pytest.mark.parametrize("package", sorted(HEIGHT))

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 from django.db import Error as DatabaseError
 
-from nodeapi.sockets import close_codes
+from nodeapi.frames import close_codes
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.sockets.consumer import SocketConsumer
 from nodeapi.sockets.handshake import Rejected, remote_address
-from nodeapi.sockets.writer import FrameWriter
 from wallets.models import DappToken
 from wallets.services.presence import Handshake, Refusal
 from wallets.sockets import limits

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from nodeapi.request_id import RequestId
+from server.request_id import RequestId
 from wallets.changes import Cause
 from wallets.models import Actor
 from wallets.service import Wallet

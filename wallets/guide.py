@@ -12,7 +12,7 @@ from guide.views import show_page
 from jsonrpc.text import dump
 from keys.addresses import base_url
 from keys.policy import without_scripts
-from nodeapi.sockets import close_codes
+from nodeapi.frames import close_codes
 from wallets import conf
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods

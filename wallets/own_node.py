@@ -14,10 +14,10 @@ from keys.site import site_url
 from networks.directory import NetworkView
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
-from nodeapi.request_id import RequestId
 from nodeapi.service import Service
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
+from server.request_id import RequestId
 from wallets.upstream import ChainNode, UpstreamRefused
 
 _METHOD_NOT_FOUND = -32601

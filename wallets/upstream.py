@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from nodeapi.relay import submit
+from nodeapi.relay.relay import submit
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 from wallets.signing.transactions import TRANSACTION_GAS, GasPrices, TransactionRequest

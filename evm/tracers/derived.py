@@ -29,43 +29,23 @@ from evm.world import EMPTY_CODE_HASH
 CALLS, PRESTATE = "calls", "prestate"
 
 
-class Recorded(Protocol):
-    """A stored transaction with its trace record.
+@dataclass(frozen=True, slots=True)
+class RecordedTransaction:
+    """A transaction with its position in a block and its trace record.
 
-    Parts that are not needed are empty.
+    The record's parts are packed; see `evm.tracers.record`. `calls` and `prestate` are
+    empty unless they were requested.
     """
 
-    @property
-    def block_hash(self) -> bytes:
-        """The hash of the transaction's block."""
-
-    @property
-    def block_number(self) -> int:
-        """The number of the transaction's block."""
-
-    @property
-    def index(self) -> int:
-        """The transaction's index in its block."""
-
-    @property
-    def hash(self) -> bytes:
-        """The transaction's hash."""
-
-    @property
-    def document(self) -> bytes:
-        """The transaction object as JSON."""
-
-    @property
-    def calls(self) -> bytes:
-        """Packed `calls` of the trace record, see `TransactionRecord`."""
-
-    @property
-    def prestate(self) -> bytes:
-        """Packed `prestate` of the trace record, see `TransactionRecord`."""
-
-    @property
-    def details(self) -> bytes:
-        """Packed `details` of the trace record, see `TransactionRecord`."""
+    block_hash: bytes
+    block_number: int
+    index: int
+    hash: bytes
+    document: bytes
+    """The transaction object as JSON."""
+    calls: bytes
+    prestate: bytes
+    details: bytes
 
 
 class Derivation(Protocol):
@@ -82,7 +62,9 @@ class Derivation(Protocol):
         A subset of `calls` and `prestate`.
         """
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the result as JSON.
 
         codes: hash → code, for all of `code_hashes`, if `needs` contains `prestate`.
@@ -91,7 +73,7 @@ class Derivation(Protocol):
         """
 
 
-def call_tree(transaction: Recorded) -> tuple[CallFrame, Details]:
+def call_tree(transaction: RecordedTransaction) -> tuple[CallFrame, Details]:
     """Return a transaction's calls with their logs, and the details."""
     top = read_call(fill_calls(transaction.calls, transaction.document))
     details = Details(unpack(transaction.details))
@@ -99,14 +81,14 @@ def call_tree(transaction: Recorded) -> tuple[CallFrame, Details]:
     return top, details
 
 
-def touched_accounts(transaction: Recorded) -> list[TouchedAccount]:
+def touched_accounts(transaction: RecordedTransaction) -> list[TouchedAccount]:
     """Return the touched accounts, with their values before and after the transaction."""
     details = Details(unpack(transaction.details))
     details.add_logs(None)
     return details.complete(read_prestate(unpack(transaction.prestate)))
 
 
-def code_hashes(transaction: Recorded) -> set[bytes]:
+def code_hashes(transaction: RecordedTransaction) -> set[bytes]:
     """Return the hashes of the touched accounts' code, before and after."""
     found: set[bytes] = set()
     for account in touched_accounts(transaction):
@@ -126,7 +108,9 @@ class CallDerivation:
         """A cache key: the tracer's name and its options."""
         return f"callTracer {self.config}"
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, _ = call_tree(transaction)
         return call_json(top, self.config).encode()
@@ -144,7 +128,9 @@ class FlatCallDerivation:
         """A cache key: the tracer's name and its options."""
         return f"flatCallTracer {self.config}"
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, details = call_tree(transaction)
         place = Place(
@@ -163,7 +149,9 @@ class FourByteDerivation:
     name = "4byteTracer"
     needs = frozenset({CALLS})
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, details = call_tree(transaction)
         return four_byte_json(top, details.precompiles).encode()
@@ -181,7 +169,9 @@ class PrestateDerivation:
         """A cache key: the tracer's name and its options."""
         return f"prestateTracer {self.config}"
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         touched = touched_accounts(transaction)
         return prestate_json(touched, self.config, code_text(codes)).encode()
@@ -194,7 +184,9 @@ class NoopDerivation:
     name = "noopTracer"
     needs: frozenset[str] = frozenset()
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         return b"{}"
 
@@ -224,7 +216,9 @@ class ReplayDerivation:
         """The parts of a record: `prestate` for stateDiff only."""
         return frozenset({CALLS, PRESTATE} if self.state_diff else {CALLS})
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, details = call_tree(transaction)
         output = top.output if top.error in (None, REVERTED) else b""
@@ -257,7 +251,9 @@ class MuxDerivation:
         """The parts of the record that at least one of the tracers reads."""
         return frozenset().union(*(derivation.needs for _, derivation in self.tracers))
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         members = [
             b'"%b":%b' % (name.encode(), derivation.derive(transaction, codes))

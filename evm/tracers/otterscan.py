@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evm.tracers.derived import CALLS, Recorded, call_tree
+from evm.tracers.derived import CALLS, RecordedTransaction, call_tree
 from evm.tracers.frames import CREATIONS, REVERTED, CallFrame
 from evm.tracers.parties import visible_calls
 
@@ -28,7 +28,9 @@ class OtterscanTrace:
     name = "ots_traceTransaction"
     needs = frozenset({CALLS})
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, details = call_tree(transaction)
         entries = [_trace_entry(frame) for frame in _frames(top, details.precompiles)]
@@ -42,7 +44,9 @@ class OtterscanOperations:
     name = "ots_getInternalOperations"
     needs = frozenset({CALLS})
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, _ = call_tree(transaction)
         entries = [_operation(frame) for frame in _frames(top) if _is_operation(frame)]
@@ -56,7 +60,9 @@ class OtterscanError:
     name = "ots_getTransactionError"
     needs = frozenset({CALLS})
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, _ = call_tree(transaction)
         output = top.output if top.error == REVERTED else b""
@@ -78,7 +84,9 @@ class ContractCreator:
         """A cache key: the method and the contract's address."""
         return f"ots_getContractCreator {self.address.hex()}"
 
-    def derive(self, transaction: Recorded, codes: Mapping[bytes, bytes]) -> bytes:
+    def derive(
+        self, transaction: RecordedTransaction, codes: Mapping[bytes, bytes]
+    ) -> bytes:
         """Return the answer as JSON."""
         top, _ = call_tree(transaction)
         creators = [

@@ -18,9 +18,9 @@ import orjson
 
 from jsonrpc.stream import Stream
 from networks.directory import Directory
+from nodeapi.frames.close_codes import SUBSCRIPTION_FAILED
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.log_filter import LogFilter
-from nodeapi.sockets.close_codes import SUBSCRIPTION_FAILED
-from nodeapi.sockets.writer import FrameWriter
 from nodeapi.store import Store
 from postgres.connections import Connections
 from postgres.errors import Unavailable

@@ -7,9 +7,9 @@ from contextlib import aclosing
 
 from nodeapi.errors.logs import TooManyLogs
 from nodeapi.log_filter import LogFilter
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.blocks import BlockChanges, BlockId
-from nodeapi.ports.store import Store
+from nodeapi.results.answers import Answer
+from nodeapi.store import Store
+from nodeapi.store.changes import BlockChanges, BlockId
 
 SINGLE_BLOCKS = 16
 """Number of added blocks up to which the logs are read block by block. They are cached for

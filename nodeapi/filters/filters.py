@@ -16,12 +16,11 @@ from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.state import BLOCKS, LOGS, PENDING, FilterState
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.log_filter import LogSelection
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.blocks import BlockChanges, BlockId
-from nodeapi.ports.store import Store
-from nodeapi.store.spool import Spool
+from nodeapi.results.answers import Answer
+from nodeapi.results.spool import Spool, SpoolCount
+from nodeapi.store import Store
+from nodeapi.store.changes import BlockChanges, BlockId
 from nodeapi.store.traces import SHORT_BYTES
-from nodeapi.tracing.spool import SpoolCount
 from postgres.errors import Unavailable
 
 _ATTEMPTS = 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from nodeapi.ports.answers import Answer
-from nodeapi.store.spool import Spool
+from nodeapi.results.answers import Answer
+from nodeapi.results.spool import Spool
 
 
 class MergedArray:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from networks.directory import NetworkView, UpstreamView
-from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.documents.pending import pending_transaction
 from nodeapi.filters.state import FilterState
 from nodeapi.mempool.arrivals import Arrivals
+from nodeapi.relay.bounds import CallsInFlight
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 from nodeapi.upstreams.pool import UpstreamPool

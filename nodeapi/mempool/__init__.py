@@ -1,4 +1,4 @@
-"""Transactions that are in no block: the local pool, and the pools of upstreams.
+"""Transactions that are in no block: the local pool.
 
 - `rules`: the rules that depend on the sender's account and on the pool, with geth's texts.
 - `alive`: SQL for the rows of the local pool that are not outdated.
@@ -7,5 +7,4 @@
 - `local`: the local pool of networks without upstreams. No block includes them.
 - `submitting`: the same for threads that have no event loop.
 - `answers`: the JSON of the methods `txpool_*`.
-- `pools`: the pool of a network: an upstream's, or the local one.
 """

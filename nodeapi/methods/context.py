@@ -7,31 +7,46 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
+from typing import Any, Protocol
 
 from jsonrpc.errors import RpcError, ServiceUnavailable
 from jsonrpc.later import DONE, Later
 from jsonrpc.registry import Method
 from keys import permits
 from keys.grants import Grant
-from keys.metering import OK, UNKNOWN_METHOD, outcome_of
-from keys.site import tracing_path
+from keys.limiter.limiter import Limiter
+from keys.metering import OK, UNKNOWN_METHOD, Meter, outcome_of
+from keys.site import Headers, site_of, tracing_path
 from networks.directory import NetworkView
 from nodeapi import conf
-from nodeapi.access import Headers, site_of
 from nodeapi.errors.access import (
     MethodNotEntitled,
     TracerNotAvailable,
     TracerNotEntitled,
 )
-from nodeapi.ports.access import Limiter, Meter
-from nodeapi.ports.events import Filters, Notifier
-from nodeapi.ports.relay import Relay, TransactionPools
-from nodeapi.ports.store import Store
-from nodeapi.ports.tasks import Tracing
-from nodeapi.request_id import RequestId
+from nodeapi.filters.filters import Filters
+from nodeapi.relay.pools import TransactionPools
+from nodeapi.relay.relay import Relay
+from nodeapi.store import Store
+from nodeapi.tracing.pool import TracePool
+from server.request_id import RequestId
 
 TRACE = permits.TRACE
 """The capability to have blocks traced."""
+
+
+class Notifier(Protocol):
+    """Opens and ends the subscriptions of a socket; see `nodeapi.sockets.peer`."""
+
+    async def subscribe(self, kind: str, options: Any) -> str:
+        """Open a subscription and return its id. It begins after the call's response.
+
+        kind: the first argument of eth_subscribe. options: the second one, or None.
+        Raises: NoSuchSubscription, InvalidParams, TooManySubscriptions, Unavailable.
+        """
+
+    def unsubscribe(self, subscription: str) -> bool:
+        """End a subscription. Return False if the socket has none with this id."""
 
 
 @dataclass(slots=True)
@@ -53,7 +68,7 @@ class Context:
     grant: Grant
     network: NetworkView
     store: Store
-    tracing: Tracing | None = None
+    tracing: TracePool | None = None
     limiter: Limiter | None = None
     meter: Meter | None = None
     started: int = 0

@@ -22,7 +22,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.eth_headers import get_raw_transaction_by_hash
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
-from nodeapi.ports.answers import Answer, MaybeAnswer
+from nodeapi.results.answers import Answer, MaybeAnswer
 from nodeapi.schemas.blocks import BAD_BLOCKS
 from nodeapi.schemas.building import named
 from nodeapi.schemas.receipts import RAW_RECEIPTS_OR_NULL

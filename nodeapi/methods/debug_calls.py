@@ -30,7 +30,7 @@ from nodeapi.methods.eth_calls import (
 )
 from nodeapi.methods.trace_options import DEFAULT, TraceOptions, trace_options
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.traces import (
     BLOCK_TRACES,

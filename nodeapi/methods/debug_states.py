@@ -25,7 +25,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
 from nodeapi.methods.trace_options import trace_config
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.state import STORAGE_RANGE
 from nodeapi.schemas.traces import TRACE_OPTIONS

@@ -26,8 +26,7 @@ from nodeapi.encoding import (
 from nodeapi.errors.arguments import TooManySlots
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports.answers import Document
-from nodeapi.ports.states import MAX_SLOTS
+from nodeapi.results.answers import Document
 from nodeapi.schemas.blocks import BLOCK_OR_NULL
 from nodeapi.schemas.building import named
 from nodeapi.schemas.network import SYNCING
@@ -41,6 +40,7 @@ from nodeapi.schemas.values import (
     HASH32,
     QUANTITY,
 )
+from nodeapi.store.states import MAX_SLOTS
 
 _BLOCK_HASH = Param("blockHash", hash32, HASH32)
 _FULL = Param(

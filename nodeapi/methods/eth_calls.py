@@ -28,7 +28,7 @@ from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import digest_of, run_task
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas import calls
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import BLOCK_PARAMETER, DATA, QUANTITY

@@ -14,14 +14,14 @@ from jsonrpc.params import Param
 from jsonrpc.text import dump, kind
 from nodeapi import conf
 from nodeapi.encoding import boolean
+from nodeapi.filters.filters import Filters
 from nodeapi.go.decoding import mismatch
 from nodeapi.log_filter import LogSelection
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter
 from nodeapi.methods.log_criteria import Block, LogCriteria, log_criteria
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.events import Filters
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import FILTER_CHANGES, LOGS
 from nodeapi.schemas.values import BOOLEAN, QUANTITY

@@ -13,7 +13,7 @@ from nodeapi.documents.pending import PendingBlock, pending_header
 from nodeapi.encoding import block_number, data, hash32, index
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports.answers import Document
+from nodeapi.results.answers import Document
 from nodeapi.schemas.blocks import HEADER_OR_NULL
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, DATA, HASH32, QUANTITY

@@ -14,7 +14,7 @@ from nodeapi.log_filter import MAX_ALTERNATIVES
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.log_criteria import LogCriteria, log_criteria
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import LOG_CRITERIA, LOGS
 

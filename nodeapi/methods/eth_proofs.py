@@ -13,8 +13,8 @@ from nodeapi.encoding import LATEST, BlockReference, address, block_number_or_ha
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
-from nodeapi.ports.answers import Answer
 from nodeapi.proofs.requests import key_names, storage_keys
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.proofs import PROOF
 from nodeapi.schemas.state import STORAGE_KEYS

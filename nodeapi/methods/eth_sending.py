@@ -15,7 +15,7 @@ from nodeapi.errors.relay import TransactionNotProcessed
 from nodeapi.go.decoding import mismatch
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.receipts import RECEIPT
 from nodeapi.schemas.transactions import TRANSACTIONS

@@ -19,7 +19,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import fragment
 from nodeapi.methods.execution import run_task
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.simulations import SIMULATED_BLOCKS, SIMULATION
 from nodeapi.schemas.values import BLOCK_PARAMETER

@@ -14,8 +14,7 @@ from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
 from nodeapi.errors.sockets import SubscriptionNotFound
 from nodeapi.methods.catalog import registry
-from nodeapi.methods.context import Context
-from nodeapi.ports.events import Notifier
+from nodeapi.methods.context import Context, Notifier
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import SUBSCRIPTION_KIND, SUBSCRIPTION_OPTIONS
 from nodeapi.schemas.values import BOOLEAN, QUANTITY

@@ -28,8 +28,8 @@ from nodeapi.encoding import (
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.traces import named_block
-from nodeapi.ports.answers import Document, MaybeAnswer
-from nodeapi.ports.relay import Relay
+from nodeapi.relay.relay import Relay
+from nodeapi.results.answers import Document, MaybeAnswer
 from nodeapi.schemas.blocks import UNCLE_OR_NULL
 from nodeapi.schemas.building import named
 from nodeapi.schemas.receipts import RECEIPT_OR_NULL, RECEIPTS_OR_NULL

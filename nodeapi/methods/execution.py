@@ -16,11 +16,11 @@ import orjson
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
 from nodeapi import conf
+from nodeapi.errors.execution import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.methods.context import Context
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.tasks import TaskName
+from nodeapi.results.answers import Answer
+from nodeapi.store import TaskName
 from nodeapi.tracing.answers import TaskAnswer
-from nodeapi.tracing.errors import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.tracing.jobs import TaskJob
 
 GAS_PER_CREDIT = 500_000
@@ -63,7 +63,7 @@ def run_task(
     is_cached: whether the outcome depends on block and arguments only, and is kept.
     timeout: seconds of execution; by default the setting for calls.
 
-    Fails with an RpcError, see `nodeapi.tracing.errors`.
+    Fails with an RpcError, see `nodeapi.errors.execution`.
     """
     network_id = context.network.id
     name: TaskName | None = None

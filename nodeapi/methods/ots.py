@@ -25,8 +25,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.numbers import block_reference, number
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports.answers import Answer, MaybeAnswer
-from nodeapi.ports.transactions import Place
+from nodeapi.results.answers import Answer, MaybeAnswer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.otterscan import (
     CONTRACT_CREATOR_OR_NULL,
@@ -42,6 +41,7 @@ from nodeapi.schemas.values import (
     HASH32_OR_NULL,
     NUMBER,
 )
+from nodeapi.store.transactions import Place
 
 API_LEVEL = 8
 """Version of Otterscan's methods."""

@@ -19,7 +19,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.numbers import number, number_or_tag
 from nodeapi.methods.rewards import block_rewards
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.otterscan import BLOCK_DETAILS_OR_NULL, BLOCK_PAGE_OR_NULL
 from nodeapi.schemas.values import BLOCK_NUMBER_OR_TAG, HASH32, NUMBER

@@ -16,11 +16,11 @@ from nodeapi.encoding import address
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.numbers import number
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.appearances import BlockAppearances
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.otterscan import SEARCH_PAGE
 from nodeapi.schemas.values import ADDRESS, NUMBER
+from nodeapi.store.appearances import BlockAppearances
 from postgres.errors import Unavailable
 
 MAX_PAGE_SIZE = 25

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from evm.rewards import MiningReward
 from jsonrpc.stream import Stream
-from nodeapi.reward_traces import reward_trace
+from nodeapi.results.entries import reward_trace
 
 
 class _Entries(NamedTuple):

@@ -17,7 +17,7 @@ from nodeapi.go.decoding import mismatch
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import DATA, HASH32
 

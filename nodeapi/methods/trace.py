@@ -20,7 +20,7 @@ from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.parity import flat_list, flat_stream, reward_traces
 from nodeapi.methods.rewards import block_rewards
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.parity import FLAT_TRACES_OR_NULL
 from nodeapi.schemas.values import BLOCK_PARAMETER, HASH32

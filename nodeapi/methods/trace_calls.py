@@ -32,7 +32,7 @@ from nodeapi.methods.eth_calls import (
 from nodeapi.methods.trace_options import TraceOptions
 from nodeapi.methods.trace_types import TRACE_TYPES, replay_options, trace_types
 from nodeapi.methods.tracing_tasks import run_trace, trace_seconds
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.parity import CALLS_WITH_TYPES, PARITY_RESULT, PARITY_RESULTS
 from nodeapi.schemas.values import DATA

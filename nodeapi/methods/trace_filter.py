@@ -23,7 +23,7 @@ from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.execution import run_task
 from nodeapi.methods.numbers import number, number_or_tag
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.parity import FLAT_TRACES, TRACE_FILTER
 from nodeapi.tracing.trace_filter import TraceFilter

@@ -22,7 +22,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.numbers import number
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.parity import FLAT_TRACE_OR_NULL
 from nodeapi.schemas.values import HASH32, INDICES

@@ -19,7 +19,7 @@ from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import TRACE, Context
 from nodeapi.methods.parity import result_list, result_stream
 from nodeapi.methods.trace_types import TRACE_TYPES, VM_TRACE, replay_options
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.parity import PARITY_RESULT_OR_NULL, PARITY_RESULTS_OR_NULL
 from nodeapi.schemas.values import BLOCK_PARAMETER, HASH32

@@ -24,9 +24,10 @@ from nodeapi.errors.traces import (
 )
 from nodeapi.methods.context import Context
 from nodeapi.methods.trace_options import TraceOptions
-from nodeapi.ports.answers import Answer, MaybeAnswer
-from nodeapi.ports.traces import RecordKind, TraceSizes
-from nodeapi.ports.transactions import Place
+from nodeapi.results.answers import Answer, MaybeAnswer
+from nodeapi.store.derived import TraceSizes
+from nodeapi.store.record_queries import RecordKind
+from nodeapi.store.transactions import Place
 from nodeapi.tracing.jobs import TraceJob
 
 _NO_ENTRIES = b"[]"
@@ -48,7 +49,7 @@ def trace_block(
     """Return an entry for each transaction of a block, canonical or not.
 
     Fails with BlockNotFound, GenesisNotTraceable, TraceTooLarge, or an error of
-    `nodeapi.tracing.errors`. Raises: TracerNotAvailable, TracerNotEntitled.
+    `nodeapi.errors.execution`. Raises: TracerNotAvailable, TracerNotEntitled.
     """
     require_tracers(context, options)
     answer = block_answer(context, block_hash, options)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nodeapi import conf
+from nodeapi.errors.execution import ExecutionTimedOut, TaskTimeout
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
 from nodeapi.methods.trace_options import JAVASCRIPT, TraceOptions
-from nodeapi.ports.answers import Answer
-from nodeapi.tracing.errors import ExecutionTimedOut, TaskTimeout
+from nodeapi.results.answers import Answer
 
 MAX_SECONDS = 3600.0
 """Longest timeout that is passed on; the pool's limit is far below."""

@@ -4,5 +4,6 @@
 - `decoding`: raw transactions of all types, with blob sidecars.
 - `rules`: the rules that do not depend on the sender's account, with geth's texts.
 - `proofs`: the KZG proofs of blobs, with geth's texts.
-- `checking`: all of it under the rules of a network's head.
+
+`nodeapi.relay.checking` applies all of it under the rules of a network's head.
 """

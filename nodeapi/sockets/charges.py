@@ -11,9 +11,9 @@ from jsonrpc.errors import RpcError
 from jsonrpc.later import Later
 from keys.grants import Grant
 from keys.metering import OK
+from nodeapi.frames.writer import FrameWriter
+from nodeapi.service import Service
 from nodeapi.sockets import limits
-from nodeapi.sockets.ports import Service
-from nodeapi.sockets.writer import FrameWriter
 
 logger = logging.getLogger(__name__)
 

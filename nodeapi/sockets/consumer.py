@@ -9,8 +9,8 @@ from channels.consumer import get_handler_name
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
+from nodeapi.frames.wire import SendQueue, Wire, server_wire
 from nodeapi.sockets.handshake import Rejected, reject
-from nodeapi.sockets.wire import SendQueue, Wire, server_wire
 from server.asgi import Receive, Scope, Send
 
 NO_LAYER = "none"

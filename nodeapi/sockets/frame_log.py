@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from jsonrpc.errors import RpcError
-from nodeapi.access import Headers
+from keys.site import Headers
 from nodeapi.methods.context import Context
-from nodeapi.request_id import RequestId
+from server.request_id import RequestId
 
 
 class Line(Protocol):

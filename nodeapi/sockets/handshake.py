@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nodeapi.sockets.close_codes import REJECTED
+from nodeapi.frames.close_codes import REJECTED
 from server.asgi import Scope, Send
 
 RESPONSE = "websocket.http.response"

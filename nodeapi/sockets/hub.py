@@ -13,25 +13,26 @@ from jsonrpc.envelope import NULL
 from jsonrpc.errors import RpcError, TooManyConnections
 from keys.errors import KeyRequired
 from keys.grants import Grant
+from keys.site import Headers, site_of
 from networks.directory import NetworkView
-from nodeapi.access import Headers, read_path, site_of
-from nodeapi.endpoint import Endpoint
+from nodeapi.endpoint.access import read_path
+from nodeapi.endpoint.endpoint import Endpoint
+from nodeapi.endpoint.responses import ANY_ORIGIN, RESPONSE_HEADERS, header_lines
 from nodeapi.errors.access import UnknownNetwork
 from nodeapi.feeds.blocks import BlockEvent, send_events
-from nodeapi.request_id import RequestId
-from nodeapi.responses import ANY_ORIGIN, RESPONSE_HEADERS, header_lines
+from nodeapi.frames.close_codes import REVOKED, SLOW_READER
+from nodeapi.frames.wire import Wire
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.service import Service
 from nodeapi.sockets import limits
-from nodeapi.sockets.close_codes import REVOKED, SLOW_READER
 from nodeapi.sockets.frame_log import FrameLog, NoFrameLog
 from nodeapi.sockets.handshake import Rejected
 from nodeapi.sockets.peer import Caller, NodeSubscription, Peer
-from nodeapi.sockets.wire import Wire
-from nodeapi.sockets.writer import FrameWriter
 from outbox.streams import ACCESS
 from server.account import Account
 from server.memory_bounds import Scope as Owner
 from server.process import Process
+from server.request_id import RequestId
 from server.time_limits import StallDetector
 
 logger = logging.getLogger(__name__)

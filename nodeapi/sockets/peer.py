@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Protocol
 
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.errors import (
@@ -21,25 +21,28 @@ from jsonrpc.errors import (
 from jsonrpc.later import Later
 from jsonrpc.stream import ResultTooLarge, Stream
 from keys.grants import Grant
+from keys.site import Headers, site_of
 from networks.directory import NetworkView
-from nodeapi.access import Headers, site_of
+from nodeapi.endpoint.access import Access
+from nodeapi.endpoint.calls import Calls
 from nodeapi.errors.access import UnknownNetwork
 from nodeapi.errors.sockets import (
     NoSuchSubscription,
     TooManyCalls,
     TooManySubscriptions,
 )
+from nodeapi.feeds.blocks import Audience
+from nodeapi.frames.close_codes import REVOKED, TOO_FAST
+from nodeapi.frames.writer import STALLED_BYTES, FrameWriter
 from nodeapi.log_filter import LogFilter, read_filter
 from nodeapi.methods.context import Context
-from nodeapi.request_id import RequestId
+from nodeapi.service import Service
 from nodeapi.sockets import limits
 from nodeapi.sockets.charges import NOTIFICATION, Charges
-from nodeapi.sockets.close_codes import REVOKED, TOO_FAST
-from nodeapi.sockets.frame_log import Line
-from nodeapi.sockets.ports import Hub
+from nodeapi.sockets.frame_log import FrameLog, Line
 from nodeapi.sockets.subscription import Subscription
-from nodeapi.sockets.writer import STALLED_BYTES, FrameWriter
 from postgres.errors import Unavailable
+from server.request_id import RequestId
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +68,37 @@ class Caller:
     network_id: int
     headers: Headers
     client: str | None
+
+
+class Hub(Audience, Protocol):
+    """The objects that the sockets of a process share; see `nodeapi.sockets.hub`."""
+
+    @property
+    def service(self) -> Service:
+        """The parts of the node."""
+
+    @property
+    def access(self) -> Access:
+        """Decides who may use the API."""
+
+    @property
+    def calls(self) -> Calls:
+        """Answers calls."""
+
+    @property
+    def log(self) -> FrameLog:
+        """Has a line for each frame."""
+
+    @property
+    def long_answers(self) -> asyncio.Semaphore:
+        """Held while a long result is read."""
+
+    @property
+    def answer_bytes(self) -> int:
+        """Size of the longest result."""
+
+    def network(self, network_id: int) -> NetworkView | None:
+        """Return a network as it is now, None if it was removed."""
 
 
 class NodeSubscription(Subscription):
@@ -395,7 +429,7 @@ class Peer:
 
 
 class _FrameNotifier:
-    """The socket of the calls of one frame; implements `nodeapi.ports.events.Notifier`.
+    """The socket of the calls of one frame; implements `nodeapi.methods.context.Notifier`.
 
     is_authorized: the frame's key was accepted. line: of the request log.
     """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 
+from nodeapi.frames.close_codes import SUBSCRIPTION_FAILED
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.log_filter import LogFilter
-from nodeapi.sockets.close_codes import SUBSCRIPTION_FAILED
-from nodeapi.sockets.writer import FrameWriter
 
 MAX_HELD_BYTES = 4 * 2**20
 """Results that are held back for a response. A batch with slow calls can be answered

@@ -22,6 +22,7 @@ the connection if the answer has begun; the log names the record.
 from __future__ import annotations
 
 from networks.directory import Directory
+from nodeapi.results.spool import SpoolCount
 from nodeapi.store.accounts import AccountReads
 from nodeapi.store.appearances import AppearanceReads
 from nodeapi.store.base import CacheKey
@@ -32,14 +33,13 @@ from nodeapi.store.fees import FeeReads
 from nodeapi.store.following import FollowingReads
 from nodeapi.store.kept import KeptReads
 from nodeapi.store.logs import MAX_LOGS, LogReads
-from nodeapi.store.outcomes import TaskOutcomes
 from nodeapi.store.proofs import ProofReads
 from nodeapi.store.states import StateReads
-from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 
-__all__ = ["Store"]
+TaskName = tuple[str, bytes, bytes]
+"""Task, block hash, and a digest of the arguments. Equal names have equal outcomes."""
 
 
 class Store(
@@ -53,7 +53,6 @@ class Store(
     FeeReads,
     FollowingReads,
     KeptReads,
-    TaskOutcomes,
     ProofReads,
 ):
     """Reads of blocks, states, transactions and records, with a shared cache.
@@ -81,3 +80,13 @@ class Store(
         self.spooled = spooled or SpoolCount()
         self.log_connections = log_connections or connections
         self.max_logs = max_logs
+
+    def task_outcome(self, network_id: int, name: TaskName) -> bytes | None:
+        """Return the cached outcome of a task, such as a call's return data, or None."""
+        return self._cache.get(("task", network_id, name))
+
+    def keep_task_outcome(
+        self, network_id: int, name: TaskName, outcome: bytes
+    ) -> None:
+        """Cache the outcome of a task."""
+        self._cache.put(("task", network_id, name), outcome)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from evm.tracers.parties import CREATED
 from jsonrpc.later import Later
 from nodeapi.chain.appearances import read_places
 from nodeapi.errors.traces import AddressesNotIndexed
-from nodeapi.ports.appearances import BlockAppearances
-from nodeapi.ports.transactions import Place
 from nodeapi.store.base import Reads
+from nodeapi.store.transactions import Place
 from postgres.statement import (
     BYTEA,
     INT8,
@@ -106,6 +106,16 @@ transactions with this text in the block in which the sender's nonce rose above 
 The block is found by bisection: the nonce of a sender never decreases."""
 
 _NONCE = re.compile(rb'"to":[^,]*,"nonce":"0x([0-9a-f]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class BlockAppearances:
+    """A canonical block in whose call frames an account appears."""
+
+    number: int
+    block_hash: bytes
+    indexes: list[int]
+    """The transactions with these frames, in ascending order."""
 
 
 class AppearanceReads(Reads):

@@ -10,8 +10,8 @@ from jsonrpc.later import DONE, Later
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import HeaderNotFound, TaggedBlockNotFound
+from nodeapi.results.spool import SpoolCount
 from nodeapi.store import queries
-from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable

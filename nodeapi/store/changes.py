@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nodeapi.ports.blocks import MAX_CHANGED_BLOCKS, BlockChanges, BlockId
+from dataclasses import dataclass
+
 from nodeapi.store.base import Reads
 from postgres.statement import (
     BYTEA,
@@ -12,6 +13,12 @@ from postgres.statement import (
     read_bool,
     read_int8,
 )
+
+BlockId = tuple[int, bytes]
+"""Number and hash of a block."""
+
+MAX_CHANGED_BLOCKS = 1000
+"""Maximum number of added blocks that one `changes_since` reads."""
 
 CHANGES = Statement(
     """
@@ -39,6 +46,24 @@ block, and the canonical blocks above that one: number, hash, is_canonical, is_a
 
 The fork point is a scalar subquery, so that the blocks above it are read in the order of an
 index. As a join, it could be compared with every block of the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChanges:
+    """The changes of the canonical chain since a block was its head.
+
+    fork: the newest block of both chains.
+    removed, added: blocks above it, in ascending order.
+    """
+
+    fork: BlockId
+    removed: list[BlockId]
+    added: list[BlockId]
+
+    @property
+    def newest(self) -> BlockId:
+        """The newest of the added blocks, or the fork block if none was added."""
+        return self.added[-1] if self.added else self.fork
 
 
 class ChangeReads(Reads):

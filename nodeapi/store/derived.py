@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Hashable
+from dataclasses import dataclass
 
-from evm.tracers.derived import CALLS, PRESTATE, code_hashes
+from evm.tracers.derived import (
+    CALLS,
+    PRESTATE,
+    Derivation,
+    RecordedTransaction,
+    code_hashes,
+)
 from evm.tracers.record import RecordTooLarge
 from jsonrpc.later import DONE, Later
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors.traces import TraceTooLarge
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.traces import Derivation, RecordedTransaction, TraceSizes
-from nodeapi.store import entries, record_queries
+from nodeapi.results import entries
+from nodeapi.results.answers import Answer
+from nodeapi.results.spool import Spool
+from nodeapi.store import record_queries
 from nodeapi.store.base import CacheKey, whole_row
-from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import ADVICE, Span, groups, record_name
 from nodeapi.store.traces import SHORT_BYTES, TraceReads
 from postgres.cache import BytesCache
@@ -48,6 +55,21 @@ _GROUP = Statement(record_queries.RECORDS_GROUP, [INT8.oid] * 5)
 
 _Key = tuple[int, bytes, int, int]
 """Network, hash of the block, first and last transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSizes:
+    """Sizes of a block's trace results."""
+
+    transactions: int
+    """Number of the block's transactions."""
+    calls: int
+    """Bytes of callTracer's results for the requested transactions."""
+    prestate: int
+    """Bytes of prestateTracer's results for the requested transactions."""
+    largest: int
+    """Size in bytes of the longest result for a single transaction, of either tracer.
+    """
 
 
 class DerivedReads(TraceReads):
@@ -111,7 +133,13 @@ class DerivedReads(TraceReads):
         *,
         owner: Hashable = None,
     ) -> Later[Answer | None]:
-        """Return a block's entries; see `nodeapi.ports.traces.Traces`."""
+        """Return a block's entries: `[{"txHash":"0x…","result":…},…]`.
+
+        last may exceed the block's last index. Fails with TraceTooLarge for a transaction
+        whose trace record would have exceeded the limit.
+
+        owner: the account that a long result counts for until it has been read.
+        """
         cache_key = None
         if first == 0 and last == MAX_INDEX:
             cache_key = _cache_key(network_id, block_hash, derivation)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evm.header_rules import next_base_fee
@@ -15,7 +16,6 @@ from jsonrpc.later import Later
 from networks.directory import Directory, NetworkView
 from nodeapi.fees.history import blob_fee, empty_child, fee_history
 from nodeapi.fees.tips import BlockTips, block_tips, unpack_tips
-from nodeapi.ports.fees import HeadFees
 from nodeapi.store.base import CacheKey
 from nodeapi.store.configs import ConfigReads
 from nodeapi.store.head_values import HeadValues
@@ -50,6 +50,16 @@ _LONG_HISTORY = 32
 
 _GROUP = 32
 """Blocks whose tips are read together."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFees:
+    """Fees in wei per gas, as of the head. None before the fork that introduced them."""
+
+    base_fee: int | None
+    next_base_fee: int | None
+    """Of the block after the head."""
+    blob_fee: int | None
 
 
 class FeeReads(HeaderReads, TransactionReads, ConfigReads):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from evm.state_trie import STATE_OWNER
 from networks.directory import Directory, NetworkView
-from nodeapi.ports.networks import KeptData
 from nodeapi.proofs import limits
 from nodeapi.store.base import CacheKey, Reads
 from nodeapi.store.head_values import HeadValues
@@ -46,6 +47,21 @@ _CHANGES = Statement(
 )
 """network_id, the block before the first one, the last block, limit → the newest block
 from which on more accounts than the limit have changed, and the number of all changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptData:
+    """The oldest blocks with certain data, by number.
+
+    oldest_logs: the logs of this block and of all later ones are indexed.
+    oldest_proof: eth_getProof works for this block and all later ones.
+    proof_blocks: number of blocks below the head for which former trie nodes are kept;
+        None: there is no such limit, because none or all are kept.
+    """
+
+    oldest_logs: int
+    oldest_proof: int
+    proof_blocks: int | None
 
 
 class KeptReads(Reads):

@@ -27,10 +27,10 @@ from nodeapi.errors.blocks import TaggedBlockNotFound, TaggedHeaderNotFound
 from nodeapi.errors.logs import LogSearchTimedOut, LogsNotIndexed, TooManyLogs
 from nodeapi.log_filter import LogFilter
 from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
-from nodeapi.ports.answers import Answer
+from nodeapi.results.answers import Answer
+from nodeapi.results.spool import Spool
 from nodeapi.store import log_queries
 from nodeapi.store.base import CacheKey, tagged_hash
-from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import GROUP_BYTES, GROUP_TRANSACTIONS
 from nodeapi.store.traces import SHORT_BYTES
 from nodeapi.store.transactions import (

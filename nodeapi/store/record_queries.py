@@ -6,7 +6,10 @@ executed separately. They read parts of long results by the block's id.
 
 from __future__ import annotations
 
-from nodeapi.ports.traces import RecordKind
+from typing import Literal
+
+RecordKind = Literal["calls", "prestate"]
+"""A record that is a tracer's answer: callTracer's, prestateTracer's."""
 
 _BY_HASH = "nodeapi_block b ON b.network_id = k.network_id AND b.hash = k.hash"
 

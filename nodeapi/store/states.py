@@ -12,7 +12,6 @@ from jsonrpc.later import Later, all_of
 from networks.directory import Directory, NetworkView
 from nodeapi.encoding import BlockReference
 from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
-from nodeapi.ports.states import MAX_SLOTS
 from nodeapi.store import queries
 from nodeapi.store.base import CacheKey, Reads, existing, number_of, whole_row
 from postgres.cache import BytesCache
@@ -20,6 +19,9 @@ from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.lookup import Lookup
 from postgres.statement import BYTEA, INT8, Row, Statement, int8, read_bool
+
+MAX_SLOTS = 1024
+"""Maximum number of slots of `storage_values`: geth's limit for eth_getStorageValues."""
 
 Slot = tuple[bytes, int]
 """An address and the number of a slot."""

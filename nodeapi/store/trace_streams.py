@@ -22,9 +22,10 @@ from evm.tracers.record import (
 )
 from jsonrpc.stream import CHUNK_BYTES
 from nodeapi.errors.traces import TraceTooLarge
-from nodeapi.ports.traces import RecordKind
-from nodeapi.store import entries, record_queries
+from nodeapi.results import entries
+from nodeapi.store import record_queries
 from nodeapi.store.codes import Codes
+from nodeapi.store.record_queries import RecordKind
 from postgres.connections import Connections
 from postgres.errors import Unavailable
 from postgres.statement import (

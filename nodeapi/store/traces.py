@@ -24,11 +24,12 @@ from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.encoding import MAX_INDEX
 from nodeapi.errors.traces import TraceTooLarge
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.traces import RecordKind
-from nodeapi.store import entries, record_queries
+from nodeapi.results import entries
+from nodeapi.results.answers import Answer
+from nodeapi.store import record_queries
 from nodeapi.store.base import CacheKey, Reads, whole_row
 from nodeapi.store.codes import Codes
+from nodeapi.store.record_queries import RecordKind
 from nodeapi.store.trace_streams import ADVICE, Span, TraceStreams, record_name
 from postgres.cache import BytesCache
 from postgres.connections import Connections
@@ -84,7 +85,11 @@ class TraceReads(Reads):
         first: int = 0,
         last: int = MAX_INDEX,
     ) -> Later[Answer | None]:
-        """Return a block's entries; see `nodeapi.ports.traces.Traces`."""
+        """Return a block's entries: `[{"txHash":"0x…","result":…},…]`.
+
+        last may exceed the block's last index. Fails with TraceTooLarge for a transaction
+        whose trace record would have exceeded the limit.
+        """
         cache_key = None
         if first == 0 and last == MAX_INDEX:
             cache_key = ("trace", kind, network_id, block_hash)

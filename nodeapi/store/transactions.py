@@ -11,6 +11,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Hashable
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from struct import Struct
 
@@ -26,14 +27,12 @@ from nodeapi.documents.receipts import (
     receipt_size,
 )
 from nodeapi.encoding import MAX_INDEX, data
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.transactions import Place
+from nodeapi.results.answers import Answer
+from nodeapi.results.spool import Spool, SpoolCount
 from nodeapi.store import record_queries
 from nodeapi.store.base import CacheKey, Reads, whole_row
-from nodeapi.store.spool import Spool
 from nodeapi.store.trace_streams import Span, groups
 from nodeapi.store.traces import SHORT_BYTES
-from nodeapi.tracing.spool import SpoolCount
 from postgres.cache import BytesCache
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -65,6 +64,15 @@ _PLACE = Struct("!32sqi")
 _INT4 = Struct("!i")
 
 _RECEIPTS = Statement(record_queries.receipts(HEAD_BYTES), [INT8.oid] * 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The position of a transaction in the canonical chain."""
+
+    block_hash: bytes
+    block_number: int
+    index: int
 
 
 class TransactionReads(Reads):

@@ -26,6 +26,4 @@ block hash and JSON arguments.
   that miss rows read them with one query and begin again (`nodeapi.tracing.running`).
 - A task is interrupted when its time is over (`Alarm`). If its worker dies, only the task
   that was executing fails; the others are executed by another worker.
-
-`nodeapi.ports.tasks.Tracing` is the interface, which a task queue could implement instead.
 """

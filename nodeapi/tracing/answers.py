@@ -10,13 +10,13 @@ import orjson
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.stream import Stream
-from nodeapi.tracing import wire
-from nodeapi.tracing.errors import (
+from nodeapi.errors.execution import (
     ExecutionFailed,
     TaskResultTooLarge,
     TaskTimeout,
 )
-from nodeapi.tracing.spool import Hold, Spool, SpoolCount
+from nodeapi.results.spool import Hold, ResultFile, SpoolCount
+from nodeapi.tracing import wire
 
 SHORT_SECONDS = 10.0
 """Longest time limit of a task that shares a message with others."""
@@ -54,7 +54,7 @@ class Waiter:
     def answer(
         self,
         outcome: TaskAnswer | BaseException,
-        spool: Spool | None,
+        spool: ResultFile | None,
         spooled: SpoolCount,
     ) -> None:
         """Complete the request, unless it was cancelled. spool: of a long result."""
@@ -77,7 +77,7 @@ class Waiter:
         else:
             self.future.set_exception(outcome)
 
-    def _stream(self, spool: Spool, spooled: SpoolCount) -> Stream:
+    def _stream(self, spool: ResultFile, spooled: SpoolCount) -> Stream:
         """Return a reader of a long result. Raises: TooMuchUnread."""
         spooled.check_share(self.owner)
         holds = [spooled.add_reader(spool, self.owner)]

@@ -10,13 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evm.tracers.derived import CALLS, PRESTATE, Derivation, code_hashes
+from evm.tracers.derived import (
+    CALLS,
+    PRESTATE,
+    Derivation,
+    RecordedTransaction,
+    code_hashes,
+)
 from evm.tracers.native import NativeTracer, derivation
 from evm.tracers.record import RecordTooLarge
 from nodeapi.chain.replay import NotTraceable
 from nodeapi.errors.traces import TraceTooLarge
-from nodeapi.ports.traces import RecordedTransaction
-from nodeapi.store.entries import entry_start
+from nodeapi.results.entries import entry_start
 
 if TYPE_CHECKING:
     import psycopg

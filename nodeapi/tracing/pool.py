@@ -12,6 +12,16 @@ from dataclasses import replace
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.stream import Stream
+from nodeapi.errors.execution import (
+    SLICE_ADVICE,
+    ExecutionTimedOut,
+    TaskTimeout,
+    TooManyConcurrent,
+    TooManyExecutions,
+    TraceFailed,
+    TraceResultTooLarge,
+)
+from nodeapi.results.spool import Hold, ResultFile, SpoolCount
 from nodeapi.tracing import wire
 from nodeapi.tracing.answers import (
     ATTEMPTS,
@@ -21,19 +31,9 @@ from nodeapi.tracing.answers import (
     failure_of,
     weight_of,
 )
-from nodeapi.tracing.errors import (
-    SLICE_ADVICE,
-    ExecutionTimedOut,
-    TaskTimeout,
-    TooManyConcurrent,
-    TooManyExecutions,
-    TraceFailed,
-    TraceResultTooLarge,
-)
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
-from nodeapi.tracing.spool import Hold, Spool, SpoolCount
 from nodeapi.tracing.turns import FairQueue, SlowKeys
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 from nodeapi.tracing.workers import Workers
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 class _Run:
     """A job in execution, and the number of requests that wait for it."""
 
-    def __init__(self, task: asyncio.Task[Spool]) -> None:
+    def __init__(self, task: asyncio.Task[ResultFile]) -> None:
         self.task = task
         self.waiters = 0
 
@@ -109,7 +109,7 @@ class TracePool:
             are counted for the key.
         request: the request, whose calls count as one trace. If None, the job counts as
             a separate request.
-        Raises: RpcError, see `nodeapi.tracing.errors`.
+        Raises: RpcError, see `nodeapi.errors.execution`.
         """
         owner = key if owner is None else owner
         self.spooled.check(owner)
@@ -131,7 +131,15 @@ class TracePool:
         owner: Hashable = None,
         request: Hashable = None,
     ) -> Later[TaskAnswer]:
-        """Execute a task; see `nodeapi.ports.tasks.Tracing`."""
+        """Return the result of a task, a stream if it is long.
+
+        Equal tasks share one execution. Keys take turns.
+
+        key, owner, request: as in `trace`. Short tasks are limited in number for the key
+            only.
+
+        Fails with an RpcError, see `nodeapi.errors.execution`.
+        """
         owner = key if owner is None else owner
         if job.timeout > self._limits.seconds:
             job = replace(job, timeout=self._limits.seconds)
@@ -195,7 +203,7 @@ class TracePool:
             self._finish(queued, asyncio.CancelledError())
         await self.workers.close()
 
-    async def _join(self, job: TraceJob, key: Hashable) -> Spool:
+    async def _join(self, job: TraceJob, key: Hashable) -> ResultFile:
         timeout = min(max(job.timeout, 0.0), self._limits.seconds)
         job = replace(job, timeout=timeout)
         name = job.encode()
@@ -215,19 +223,19 @@ class TracePool:
                 self._forget(name, run.task)
                 run.task.cancel()
 
-    def _forget(self, name: bytes, task: asyncio.Task[Spool]) -> None:
+    def _forget(self, name: bytes, task: asyncio.Task[ResultFile]) -> None:
         """Accept no more requests for a task; a newer task may have the same name."""
         if name in self._runs and self._runs[name].task is task:
             del self._runs[name]
 
-    async def _run(self, job: bytes, timeout: float, key: Hashable) -> Spool:
+    async def _run(self, job: bytes, timeout: float, key: Hashable) -> ResultFile:
         await self._turn(key)
         worker: WorkerProcess | None = None
         is_well = False
         begun = time.monotonic()
         try:
             # Opened before a worker is taken, so that a full disk loses no worker.
-            spool = Spool(self._limits.spool_folder)
+            spool = ResultFile(self._limits.spool_folder)
             worker = await self.workers.take()
             begun = time.monotonic()
             async with asyncio.timeout(self._limits.seconds):
@@ -381,7 +389,7 @@ class TracePool:
         """Return the descriptor of a file for a long result, if the worker has none."""
         if worker.spool is not None:
             return None
-        worker.spool = Spool(self._limits.spool_folder)
+        worker.spool = ResultFile(self._limits.spool_folder)
         return worker.spool.descriptor
 
     def _conclude(
@@ -427,7 +435,7 @@ class TracePool:
         self,
         task: QueuedTask,
         outcome: TaskAnswer | BaseException,
-        spool: Spool | None = None,
+        spool: ResultFile | None = None,
     ) -> None:
         """Answer all requests of a task. spool: the file of a long result."""
         if self._tasks.pop(task.name, None) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from nodeapi.tracing.spool import SpoolCount
+from nodeapi.results.spool import SpoolCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from nodeapi.results.spool import ResultFile
 from nodeapi.tracing import wire
-from nodeapi.tracing.spool import Spool
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ class WorkerProcess:
         weakref.finalize(self, os.close, self._marker)
         self._settings = replace(settings, marker=self._marker)
         self._unread = bytearray()
-        self.spool: Spool | None = None
+        self.spool: ResultFile | None = None
         """The file that the worker keeps for the next long result of a task."""
         self._process: subprocess.Popen[bytes] | None = None
         self._spawning: asyncio.Task[None] | None = None

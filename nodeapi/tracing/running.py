@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import psycopg
 
+from nodeapi.results.spool import SpoolFull
 from nodeapi.tracing import wire
 from nodeapi.tracing.context import TaskContext, TaskFailed, TaskResult, TaskTimedOut
-from nodeapi.tracing.spool import SpoolFull
 from nodeapi.tracing.states import RowsMissing, StateCache, StateMoved
 from nodeapi.tracing.tasks import REPEATABLE, TASKS
 
 if TYPE_CHECKING:
+    from nodeapi.results.spool import SpoolWriter
     from nodeapi.tracing.alarm import Alarm
     from nodeapi.tracing.jobs import TaskJob
-    from nodeapi.tracing.spool import SpoolWriter
 
 logger = logging.getLogger(__name__)
 

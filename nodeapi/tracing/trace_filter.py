@@ -23,7 +23,7 @@ from evm.tracers.record import RecordTooLarge, fill_calls, unpack
 from nodeapi.chain.appearances import UNRECORDED, read_places
 from nodeapi.errors.blocks import NotCanonical
 from nodeapi.errors.traces import AddressesNotIndexed, TraceTooLarge
-from nodeapi.reward_traces import reward_trace
+from nodeapi.results.entries import reward_trace
 
 if TYPE_CHECKING:
     import psycopg

@@ -29,9 +29,9 @@ from nodeapi.tracing.jobs import (
 )
 
 if TYPE_CHECKING:
+    from evm.tracers.derived import RecordedTransaction
     from evm.tracers.steps import StepTracer
     from evm.world import World
-    from nodeapi.ports.traces import RecordedTransaction
 
 Write = Callable[[bytes], object]
 

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import orjson
 import psycopg
 
+from nodeapi.results.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing import wire
 from nodeapi.tracing.alarm import CHECK_SECONDS, Alarm
 from nodeapi.tracing.context import TaskTimedOut
@@ -34,7 +35,6 @@ from nodeapi.tracing.database import connect
 from nodeapi.tracing.execution import JobFailed, execute
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.running import TaskRunner
-from nodeapi.tracing.spool import SpoolFull, SpoolWriter
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
 from postgres.outages import OutageLimit
 

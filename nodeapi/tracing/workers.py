@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
+from nodeapi.errors.execution import ExecutionTimedOut
 from nodeapi.tracing import wire
-from nodeapi.tracing.errors import ExecutionTimedOut
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
 from nodeapi.tracing.wire import WorkerSettings
 

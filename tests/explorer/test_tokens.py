@@ -17,10 +17,10 @@ from explorer.transfers import Transfer
 from jsonrpc.later import Later
 from keys.models import User
 from networks.models import Network
-from nodeapi.ports.store import Store
-from nodeapi.ports.tasks import Tracing
+from nodeapi.store import Store
 from nodeapi.tracing.answers import TaskAnswer
 from nodeapi.tracing.jobs import TaskJob
+from nodeapi.tracing.pool import TracePool
 from samples.assembler import assemble
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
@@ -102,7 +102,7 @@ def parts(transfer: bytes) -> Iterator[tuple[asyncio.Runner, Wallet]]:
 class Counted:
     """Worker processes, whose tasks are counted."""
 
-    def __init__(self, tracing: Tracing) -> None:
+    def __init__(self, tracing: TracePool) -> None:
         self.jobs: list[TaskJob] = []
         self._tracing = tracing
 

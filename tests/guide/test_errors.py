@@ -15,8 +15,8 @@ from config.urls import sections
 from guide.errors import EXECUTION_ERRORS, error_entries
 from jsonrpc.errors import RpcError, error_classes
 from keys.api.problems import PROBLEMS
-from nodeapi.service import build_endpoint  # noqa: F401  # brings all errors
-from nodeapi.sockets import close_codes
+from nodeapi.endpoint.endpoint import build_endpoint  # noqa: F401  # brings all errors
+from nodeapi.frames import close_codes
 from wallets.errors import WalletError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from jsonrpc.dispatch import Limits
-from nodeapi.access import is_node_path
-from nodeapi.request_id import RequestId
-from nodeapi.responses import GZIP_MIN_BYTES, respond
+from nodeapi.endpoint.access import is_node_path
+from nodeapi.endpoint.responses import GZIP_MIN_BYTES, respond
+from server.request_id import RequestId
 from tests.support import edge, web
 from tests.support.requests import WholeRequest
 from tests.support.waiting import PATIENCE_SECONDS

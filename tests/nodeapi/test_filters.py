@@ -16,13 +16,13 @@ from jsonrpc.stream import ResultTooLarge
 from keys.services import set_allowlist
 from networks.models import Network
 from networks.services import add_upstream
-from nodeapi import calls_in_flight
 from nodeapi.errors.logs import TooManyFilters
 from nodeapi.errors.relay import TooManyRelayedCalls
 from nodeapi.filters import changes, filters
 from nodeapi.filters.state import BLOCKS, FilterState
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.log_filter import LogFilter, LogSelection
+from nodeapi.relay import bounds
 from tests.support import chains
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.log_filters import UNKNOWN_ADDRESS
@@ -252,7 +252,7 @@ def test_pending_transactions_of_an_upstream_are_reported(
         upstream.methods["eth_getFilterChanges"] = hashes[:1]
         assert orjson.loads(running.ask(*poll)) == hashes[2:]
         assert orjson.loads(running.ask(*poll)) == hashes[:1]
-        monkeypatch.setattr(calls_in_flight, "MAX_CALLS_OF_KEY", 0)
+        monkeypatch.setattr(bounds, "MAX_CALLS_OF_KEY", 0)
         for call in (poll, (add,)):
             with pytest.raises(TooManyRelayedCalls):
                 running.ask(*call)

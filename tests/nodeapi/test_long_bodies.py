@@ -21,11 +21,10 @@ from jsonrpc.stream import Stream
 from keys.grants import Grant
 from keys.permits import NO_PERMITS
 from nodeapi import methods
-from nodeapi.calls import Calls
-from nodeapi.long_bodies import LONG_BYTES, LongBodies
+from nodeapi.endpoint.calls import LONG_BYTES, Calls, LongBodies
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import call_task
-from nodeapi.request_id import RequestId
+from server.request_id import RequestId
 from tests.support import chains, edge, sample
 from tests.support.live import Live, live_service
 from tests.support.waiting import PATIENCE_SECONDS

@@ -10,8 +10,7 @@ import pytest
 
 from jsonrpc.stream import CHUNK_BYTES, Stream
 from nodeapi.filters.merging import MergedArray
-from nodeapi.store.spool import Spool
-from nodeapi.tracing.spool import SpoolCount
+from nodeapi.results.spool import Spool, SpoolCount
 
 LONG = orjson.dumps(["x" * 1000] * (3 * CHUNK_BYTES // 1000))
 

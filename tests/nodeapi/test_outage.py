@@ -15,7 +15,7 @@ from config.embedded.postgres import PostgresServer
 from config.variables import processes
 from keys.models import User
 from keys.services import issue_key
-from nodeapi.service import build_endpoint
+from nodeapi.endpoint.endpoint import build_endpoint
 from server.asgi import AsgiNode
 from tests.support.rows import add_block, hash_of, make_network, set_head
 from tests.support.waiting import until

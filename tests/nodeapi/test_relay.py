@@ -21,10 +21,10 @@ from keys.grants import Grant
 from keys.permits import NO_PERMITS
 from networks.models import Network
 from networks.services import add_upstream
-from nodeapi import calls_in_flight, relay
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import FollowerStatus
+from nodeapi.relay import bounds, relay
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import MAX_BLOBS
 from samples.builder import ChainBuilder
@@ -256,8 +256,8 @@ def test_log_has_the_hash_and_nothing_else_of_a_transaction(node, caplog):
         assert upstream.url("http").rpartition("/")[2] not in caplog.text
 
 
-def test_calls_in_flight_are_limited(node, monkeypatch):
-    monkeypatch.setattr(calls_in_flight, "MAX_CALLS_OF_KEY", 2)
+def test_bounds_are_limited(node, monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_CALLS_OF_KEY", 2)
     for upstream in node.upstreams:
         upstream.fault = hold
         upstream.methods[SEND] = HASH

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from nodeapi.short_cache import ENTRY_BYTES, ShortCache
+from nodeapi.relay.bounds import ENTRY_BYTES, ShortCache
 
 
 class Clock:

@@ -18,9 +18,9 @@ from nodeapi.chain.trie_at import TooManyChanges, trie_at
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import Block, LogBackfill
-from nodeapi.ports.networks import KeptData
 from nodeapi.proofs import limits
 from nodeapi.store import kept
+from nodeapi.store.kept import KeptData
 from tests.nodeapi.chain.trees import genesis, tree
 from tests.support import chains
 from tests.support.serving import Serving, serving

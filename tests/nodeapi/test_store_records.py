@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from evm.tracers.derived import RecordedTransaction
 from evm.tracers.record import unpack
 from jsonrpc.errors import ServiceUnavailable
 from networks.models import Network
 from nodeapi.documents.receipts import receipt_document
 from nodeapi.errors.traces import TraceTooLarge
 from nodeapi.models import Block
-from nodeapi.ports.traces import RecordedTransaction, TraceSizes
-from nodeapi.ports.transactions import Place
+from nodeapi.store.derived import TraceSizes
 from nodeapi.store.traces import SHORT_BYTES
+from nodeapi.store.transactions import Place
 from tests.support.reading import (
     MEBIBYTE,
     SHORT,

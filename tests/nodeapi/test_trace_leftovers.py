@@ -15,8 +15,7 @@ from keys.permits import TRACE, Permit
 from nodeapi.encoding import BlockReference
 from nodeapi.methods.context import Context
 from nodeapi.methods.trace import trace_block
-from nodeapi.store.spool import Spool
-from nodeapi.tracing.spool import SpoolCount
+from nodeapi.results.spool import Spool, SpoolCount
 from postgres.errors import Unavailable
 from tests.support import edge
 

@@ -20,12 +20,12 @@ from keys.grants import Grant
 from keys.permits import NO_PERMITS
 from keys.unknown_keys import UnknownKeys
 from networks.directory import NetworkView
-from nodeapi.access import is_node_path
 from nodeapi.encoding import BlockReference
-from nodeapi.endpoint import Endpoint
+from nodeapi.endpoint.access import is_node_path
+from nodeapi.endpoint.endpoint import Endpoint
+from nodeapi.endpoint.responses import REFUSALS
 from nodeapi.errors.blocks import HeaderForHashNotFound, HeaderNotFound, NotCanonical
 from nodeapi.methods import registry
-from nodeapi.responses import REFUSALS
 from nodeapi.tracing.jobs import TraceJob
 from postgres.errors import Unavailable
 from server.asgi import Receive, Scope, Send
@@ -204,6 +204,16 @@ class UsesAfterRevocation:
         self.noted.append((version_id, ip))
 
 
+class Meter:
+    """Counts nothing."""
+
+    def book(self, *call: object) -> None:
+        pass
+
+    def fail(self, *call: object) -> None:
+        pass
+
+
 class Service:
     """All of it."""
 
@@ -217,7 +227,7 @@ class Service:
         self.unknown_keys = UnknownKeys(per_minute=0)
         self.uses_after_revocation = UsesAfterRevocation()
         self.limiter = None
-        self.meter = None
+        self.meter = Meter()
 
     async def start(self) -> None:
         pass

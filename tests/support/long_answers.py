@@ -11,7 +11,7 @@ from jsonrpc.dispatch import Limits
 from jsonrpc.params import Param
 from jsonrpc.registry import MethodRegistry
 from jsonrpc.stream import CHUNK_BYTES, Stream
-from nodeapi.endpoint import Endpoint
+from nodeapi.endpoint.endpoint import Endpoint
 from tests.support import edge
 
 registry = MethodRegistry()

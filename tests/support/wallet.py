@@ -18,8 +18,8 @@ import orjson
 from jsonrpc.errors import RpcError
 from keys.models import User
 from networks.models import Network
-from nodeapi.request_id import RequestId
 from nodeapi.service import build_service
+from server.request_id import RequestId
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.waiting import in_time, until
 from wallets import internal_key

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from django.utils import timezone
 
-from nodeapi.request_id import RequestId
+from server.request_id import RequestId
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket, new_user
 from wallets.consents import get_consent
 from wallets.context import Context

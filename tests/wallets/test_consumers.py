@@ -17,7 +17,8 @@ from django.test import Client
 from redis import Redis
 
 from config.gateway import Gateway
-from nodeapi.service import build_endpoint, build_service
+from nodeapi.endpoint.endpoint import build_endpoint
+from nodeapi.service import build_service
 from samples.builder import ChainBuilder
 from tests.support import chains
 from tests.support.dapps import Owner, orm, page_token, scenario

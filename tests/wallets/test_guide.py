@@ -7,7 +7,7 @@ import html
 import pytest
 from django.test import Client
 
-from nodeapi.sockets import close_codes
+from nodeapi.frames import close_codes
 from tests.support.wallet import served_chains
 from wallets import errors
 from wallets.errors import WalletError

@@ -14,7 +14,7 @@ from keys.services import announce_key, grant_entitlement, withdraw_entitlement
 from keys.services.limits import set_limits
 from networks.models import Network
 from networks.services import announce_network
-from nodeapi.request_id import RequestId
+from server.request_id import RequestId
 from tests.support.rows import document, hash_of
 from tests.support.waiting import until
 from tests.support.wallet import A1, A2, BY_USER, M0, UNAUTHORIZED, Rig, Socket

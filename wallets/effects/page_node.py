@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from django.http import HttpRequest
 
 from jsonrpc.errors import RpcError
-from nodeapi.request_id import RequestId
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
+from server.request_id import RequestId
 from wallets.errors import WalletError
 from wallets.own_node import OwnNode
 from wallets.service import Wallet

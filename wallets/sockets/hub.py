@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from nodeapi.sockets.writer import Backlog
+from nodeapi.frames.writer import Backlog
 from wallets.models import Dapp
 from wallets.service import Wallet
 from wallets.sockets.presence import Presence

@@ -14,9 +14,9 @@ from functools import partial
 
 from django.db import Error as DatabaseError
 
-from nodeapi.sockets import close_codes
+from nodeapi.frames import close_codes
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.sockets.handshake import Rejected
-from nodeapi.sockets.writer import FrameWriter
 from wallets.logins import users_by_session
 from wallets.sockets import limits
 from wallets.sockets.handshake import NOT_LOGGED_IN

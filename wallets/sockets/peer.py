@@ -11,10 +11,10 @@ from typing import Any
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import RpcError
 from nodeapi.feeds.blocks import Feed
+from nodeapi.frames import close_codes
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.log_filter import read_filter
-from nodeapi.request_id import RequestId
-from nodeapi.sockets import close_codes
-from nodeapi.sockets.writer import FrameWriter
+from server.request_id import RequestId
 from wallets import conf
 from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError

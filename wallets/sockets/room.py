@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from nodeapi.sockets.writer import FrameWriter
+from nodeapi.frames.writer import FrameWriter
 from postgres.errors import Unavailable
 from wallets.store import DappState, SessionState, WalletStore
 

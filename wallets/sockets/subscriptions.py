@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nodeapi.feeds.blocks import BlockEvent, send_events
+from nodeapi.frames.writer import FrameWriter
 from nodeapi.log_filter import LogFilter
 from nodeapi.sockets.subscription import Subscription
-from nodeapi.sockets.writer import FrameWriter
 from postgres.connections import Connections
 from postgres.statement import INT8, Statement, array, read_int8
 from wallets.permissions import SUBSCRIPTION

@@ -15,13 +15,13 @@ from evm.blocks import Block, decode_block
 from evm.chain_config import InvalidChainConfig
 from evm.errors import InvalidTransaction
 from evm.rlp import RlpError
+from evm.tracers.derived import RecordedTransaction
 from evm.tracers.frame_events import Events
 from evm.tracers.record import RecordTooLarge
 from evm.tracers.steps import TracerError
 from nodeapi.chain.replay import Origin, Replay
 from nodeapi.documents.blocks import transaction_document
 from nodeapi.errors.traces import TraceTooLarge
-from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.tracing.context import (
     SERVER_ERROR,
     TaskFailed,

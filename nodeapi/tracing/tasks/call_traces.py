@@ -26,6 +26,7 @@ from evm.simulation.checks import CallRejected
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.traced import execute_traced_call
 from evm.simulation.world import WrappingWorld
+from evm.tracers.derived import RecordedTransaction
 from evm.tracers.record import RecordTooLarge, call_document
 from evm.tracers.steps import TracerError
 from evm.transactions import CREATE_ADDRESS, LEGACY, Transaction
@@ -37,7 +38,6 @@ from nodeapi.call_arguments import (
 from nodeapi.chain.branches import Branches
 from nodeapi.chain.replay import Origin, Replay
 from nodeapi.errors.traces import TraceTooLarge
-from nodeapi.ports.traces import RecordedTransaction
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import check_signature
 from nodeapi.tracing.context import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nodeapi.sockets import wire as wires
+from nodeapi.frames import wire as wires
+from nodeapi.frames.wire import WIRE, SendQueue
 from nodeapi.sockets.consumer import SocketConsumer
-from nodeapi.sockets.wire import WIRE, SendQueue
 from tests.support.dapps import scenario
 from tests.support.waiting import in_time, until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeapi.sockets.writer import (
+from nodeapi.frames.writer import (
     MAX_TOTAL_UNREAD_BYTES,
     MAX_UNREAD_BYTES,
     SLOW_READER,

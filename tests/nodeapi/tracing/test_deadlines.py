@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nodeapi.tracing.errors import ExecutionTimedOut
+from nodeapi.errors.execution import ExecutionTimedOut
 from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.process import GRACE_SECONDS, WorkerProcess

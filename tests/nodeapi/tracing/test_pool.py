@@ -17,7 +17,7 @@ import pytest
 from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.stream import Stream
-from nodeapi.tracing.errors import (
+from nodeapi.errors.execution import (
     TooManyConcurrent,
     TooMuchUnread,
     TraceFailed,

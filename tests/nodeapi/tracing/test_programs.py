@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from nodeapi.errors.execution import ExecutionTimedOut, TraceFailed
 from nodeapi.tracing import process
-from nodeapi.tracing.errors import ExecutionTimedOut, TraceFailed
 from nodeapi.tracing.jobs import JavaScriptProgram, TraceJob
 from nodeapi.tracing.pool import TracePool
 from tests.nodeapi.tracing.pools import BLOCKS, LIMITS, run

@@ -18,14 +18,14 @@ from evm.tracers.struct_log import StructLogOptions
 from jsonrpc.errors import InternalError, ServiceUnavailable
 from jsonrpc.stream import Stream
 from nodeapi.chain.database import importer_connection
-from nodeapi.tracing.alarm import Alarm
-from nodeapi.tracing.context import TaskTimedOut
-from nodeapi.tracing.errors import (
+from nodeapi.errors.execution import (
     ExecutionFailed,
     TaskResultTooLarge,
     TaskTimeout,
     TooManyExecutions,
 )
+from nodeapi.tracing.alarm import Alarm
+from nodeapi.tracing.context import TaskTimedOut
 from nodeapi.tracing.jobs import TaskJob, tracer_to_json
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.pool_limits import PoolLimits

@@ -16,11 +16,11 @@ from psycopg.conninfo import make_conninfo
 
 from jsonrpc.errors import InternalError, ServiceUnavailable
 from nodeapi.chain.database import importer_connection
-from nodeapi.service import database_conninfo
-from nodeapi.tracing import process
-from nodeapi.tracing.errors import (
+from nodeapi.errors.execution import (
     ExecutionTimedOut,
 )
+from nodeapi.service import database_conninfo
+from nodeapi.tracing import process
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 from tests.nodeapi.tracing.pools import (

@@ -1,4 +1,4 @@
-"""Types of look-ups' results."""
+"""Types of results."""
 
 from __future__ import annotations
 

@@ -8,10 +8,9 @@ from typing import Any
 import orjson
 
 from networks.directory import NetworkView
-from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.errors.relay import PoolNotAvailable, RelayedError
 from nodeapi.mempool.local import LocalPool
-from nodeapi.shared_reads import SharedReads
+from nodeapi.relay.bounds import CallsInFlight, SharedReads
 from nodeapi.upstreams.errors import (
     MethodUnavailable,
     UpstreamError,

@@ -10,14 +10,14 @@ import orjson
 
 from evm.fork import Fork
 from networks.directory import NetworkView
+from nodeapi.errors.execution import ExecutionFailed
 from nodeapi.errors.relay import TransactionRejected
-from nodeapi.ports.store import Store
-from nodeapi.ports.tasks import Tracing
+from nodeapi.relay.bounds import SharedReads
 from nodeapi.sending.decoding import Submission, decode_submission
 from nodeapi.sending.rules import HeadRules, check, check_size
-from nodeapi.shared_reads import SharedReads
-from nodeapi.tracing.errors import ExecutionFailed
+from nodeapi.store import Store
 from nodeapi.tracing.jobs import TaskJob
+from nodeapi.tracing.pool import TracePool
 from postgres.errors import Unavailable
 
 LONG_BYTES = 2**14
@@ -33,7 +33,7 @@ _PROOFS = "proofs of blobs"
 class Checker:
     """Decodes and checks transactions. The rules of each network's head are cached."""
 
-    def __init__(self, store: Store, tracing: Tracing) -> None:
+    def __init__(self, store: Store, tracing: TracePool) -> None:
         self._store = store
         self._tracing = tracing
         self._rules: dict[int, tuple[bytes, HeadRules]] = {}
@@ -53,7 +53,7 @@ class Checker:
         proofs of its blobs are valid.
 
         Raises: TransactionRejected; Unavailable; RpcError if the proofs could not be
-            verified, see `nodeapi.tracing.errors`.
+            verified, see `nodeapi.errors.execution`.
         """
         rules = await self._head_rules(network)
         if not network.upstreams:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from networks.directory import Directory
-from nodeapi.calls_in_flight import CallsInFlight
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.store import Store
+from nodeapi.relay.bounds import CallsInFlight
+from nodeapi.results.answers import Answer
+from nodeapi.store import Store
 from postgres.errors import Unavailable
 
 

@@ -1,9 +1,15 @@
-"""Trace results for a block: a list with one entry for each transaction, in order."""
+"""Parts of trace results: the entries of a block's list, and mining rewards.
+
+A block's list has one entry for each transaction, in order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
+
+from evm.rewards import MiningReward
+from nodeapi.encoding import data, quantity
 
 _BEFORE_HASH = b'{"txHash":"0x'
 _AFTER_HASH = b'","result":'
@@ -42,3 +48,22 @@ def array_size(length: int, results_size: int) -> int:
     """
     commas = max(length - 1, 0)
     return 2 + commas + length * _ENTRY_BYTES + results_size
+
+
+def reward_trace(reward: MiningReward, block_hash: bytes, block_number: int) -> bytes:
+    """Return a mining reward as JSON, in Parity's format of flat traces.
+
+    Source: https://openethereum.github.io/JSONRPC-trace-module
+    """
+    return (
+        b'{"action":{"author":%b,"rewardType":"%b","value":%b},"blockHash":%b,'
+        b'"blockNumber":%d,"result":null,"subtraces":0,"traceAddress":[],'
+        b'"transactionHash":null,"transactionPosition":null,"type":"reward"}'
+        % (
+            data(reward.author),
+            b"uncle" if reward.is_uncle else b"block",
+            quantity(reward.value),
+            data(block_hash),
+            block_number,
+        )
+    )

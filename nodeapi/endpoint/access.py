@@ -1,28 +1,24 @@
 """Authorization of requests and sockets by key, network and client.
 
-Used for HTTP requests (`nodeapi.endpoint`) and for WebSockets (`nodeapi.sockets`).
+Used for HTTP requests (`nodeapi.endpoint.endpoint`) and for WebSockets (`nodeapi.sockets`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
 
 from jsonrpc.errors import InternalError, RpcError, ServiceUnavailable
 from keys.errors import KeyInvalid, KeyRevoked, NetworkNotEnabled, OfKnownKey
 from keys.grants import Grant
-from keys.site import site_url
+from keys.site import Headers
 from networks.directory import NetworkView
 from nodeapi.errors.access import NetworkRetired, UnknownNetwork, UnknownPath
-from nodeapi.ports.service import Service
-from nodeapi.request_id import RequestId
+from nodeapi.service import Service
 from postgres.errors import Unavailable
+from server.request_id import RequestId
 
 logger = logging.getLogger(__name__)
-
-Headers = Mapping[bytes, bytes]
-"""Headers of a request by name in lower case."""
 
 
 class Access:
@@ -30,7 +26,7 @@ class Access:
 
     def __init__(self, service: Service) -> None:
         self.resolve = service.grants.resolve
-        """Return the grant of a key; see `nodeapi.ports.access.Grants.resolve`."""
+        """Return the grant of a key; see `keys.grants.Grants.resolve`."""
         self._service = service
         self._directory = service.directory
         self._meter = service.meter
@@ -90,7 +86,7 @@ class Access:
         # The traceback's frames refer to the request, whose note may refer to the error.
         cause.__traceback__ = error.__traceback__ = None
         self.refusals[error.http_status, error.reason] += 1
-        if isinstance(error, OfKnownKey) and error.api_key_id and self._meter:
+        if isinstance(error, OfKnownKey) and error.api_key_id:
             self._meter.fail(error.api_key_id, error.network_id, "", error)
         return error
 
@@ -107,11 +103,6 @@ class Access:
             return ServiceUnavailable()
         logger.error("request %s crashed", request_id, exc_info=error)
         return InternalError()
-
-
-def site_of(headers: Headers) -> str:
-    """Return the base URL of links for the sender of a request; see `keys.site`."""
-    return site_url(headers.get(b"host", b"").decode("latin-1"))
 
 
 def read_path(path: str, headers: Headers) -> tuple[str, str]:

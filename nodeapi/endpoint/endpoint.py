@@ -22,15 +22,18 @@ from jsonrpc.later import Later
 from jsonrpc.registry import MethodRegistry
 from keys.errors import KeyRequired
 from keys.grants import Grant
-from nodeapi.access import Access, read_path, site_of
-from nodeapi.calls import Calls
+from keys.site import site_of
+from nodeapi import conf
+from nodeapi.endpoint.access import Access, read_path
+from nodeapi.endpoint.calls import Calls
+from nodeapi.endpoint.responses import PREFLIGHT, respond
 from nodeapi.errors.access import UnknownPath
+from nodeapi.methods import registry
 from nodeapi.methods.context import Context
-from nodeapi.ports.service import Service
-from nodeapi.request_id import RequestId
-from nodeapi.responses import PREFLIGHT, respond
+from nodeapi.service import Service, build_service
 from server import request as http
 from server.request import Request, Response
+from server.request_id import RequestId
 
 MAX_REFUSED_BODY_BYTES = 2**16
 """Most bytes read from the body of a rejected request, for the ids of its calls."""
@@ -161,8 +164,7 @@ class Endpoint:
         network = self.access.network(grant, slug, request.headers, request.client)
         if not request.claim(grant.api_key_id, request.client):
             error = TooManyConnections("API key or address")
-            if self._meter is not None:
-                self._meter.fail(grant.api_key_id, network.id, "", error)
+            self._meter.fail(grant.api_key_id, network.id, "", error)
             raise error
         context = Context(
             request_id,
@@ -249,3 +251,23 @@ def _is_longer(request: Request, limit: int) -> bool:
     # The server has checked that this is a number of 64 bits, after any zeros.
     length = request.headers.get(b"content-length")
     return length is not None and int(length.lstrip(b"0") or 0) > limit
+
+
+def build_endpoint(service: Service | None = None) -> Endpoint:
+    """Return the endpoint for `/v3`, with the project's database.
+
+    service: the service to share with other parts. If None, a new one is created.
+    """
+    limits = Limits(
+        batch_calls=conf.max_batch_calls(),
+        response_bytes=conf.max_batch_response_bytes(),
+        in_progress_bytes=conf.batches_in_progress_bytes(),
+        seconds=conf.request_timeout(),
+        slow_seconds=conf.slow_request_timeout(),
+    )
+    return Endpoint(
+        build_service() if service is None else service,
+        registry,
+        limits=limits,
+        max_body_bytes=conf.max_body_bytes(),
+    )

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 import orjson
 
 from networks.directory import NetworkView
-from nodeapi.calls_in_flight import CallsInFlight
 from nodeapi.documents.pending import PendingBlock, pending_block, pending_transaction
 from nodeapi.encoding import index
 from nodeapi.errors.relay import (
@@ -24,16 +23,15 @@ from nodeapi.errors.relay import (
     UpstreamsUnavailable,
 )
 from nodeapi.mempool.local import LocalPool
-from nodeapi.mempool.pools import TransactionPools
-from nodeapi.ports.answers import Answer
-from nodeapi.ports.store import Store
-from nodeapi.ports.tasks import Tracing
-from nodeapi.receipt_waits import ReceiptWaits
-from nodeapi.sending.checking import Checker
+from nodeapi.relay.bounds import CallsInFlight, SharedReads, ShortCache
+from nodeapi.relay.checking import Checker
+from nodeapi.relay.pools import TransactionPools
+from nodeapi.relay.receipt_waits import ReceiptWaits
+from nodeapi.results.answers import Answer
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.sending.rules import MAX_BLOB_BYTES
-from nodeapi.shared_reads import SharedReads
-from nodeapi.short_cache import ShortCache
+from nodeapi.store import Store
+from nodeapi.tracing.pool import TracePool
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
     MethodUnavailable,
@@ -87,7 +85,7 @@ class Relay:
         store: Store,
         local: LocalPool,
         receipts: ReceiptWaits,
-        tracing: Tracing,
+        tracing: TracePool,
     ) -> None:
         self._upstreams = upstreams
         self._store = store

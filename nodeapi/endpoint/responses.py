@@ -22,9 +22,9 @@ from jsonrpc.later import Later
 from jsonrpc.stream import Stream
 from keys.grants import Grant
 from keys.site import site_url
-from nodeapi.request_id import RequestId
 from postgres.errors import Unavailable
 from server.request import Request, Response, ResponseAborted, StreamedBody
+from server.request_id import RequestId
 
 logger = logging.getLogger(__name__)
 

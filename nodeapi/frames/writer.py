@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nodeapi.sockets.close_codes import SLOW_READER
-from nodeapi.sockets.wire import Wire
+from nodeapi.frames.close_codes import SLOW_READER
+from nodeapi.frames.wire import Wire
 
 MAX_UNREAD_BYTES = 4 * 2**20
 """Unread bytes of a client at which no more is written. A single response may be

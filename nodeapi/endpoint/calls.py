@@ -1,0 +1,158 @@
+"""Dispatch of calls: from an authorized request's bytes to the bytes of its answer.
+
+HTTP requests and the frames of WebSockets are answered by the same dispatchers. A dispatcher
+of its own checks the allowlists of keys that have some, before methods are called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from jsonrpc.answers import Answer, Reply
+from jsonrpc.departure import Gone
+from jsonrpc.dispatch import Dispatcher, Limits
+from jsonrpc.errors import RpcError, ServiceUnavailable
+from jsonrpc.later import Later
+from jsonrpc.params import Schema
+from jsonrpc.registry import Method, MethodRegistry
+from nodeapi.methods.context import Context
+from nodeapi.methods.eth_calls import AskedCall
+from nodeapi.methods.log_criteria import LogCriteria
+from nodeapi.methods.trace_calls import TypedCall
+from nodeapi.schemas.calls import CALL
+from nodeapi.schemas.logs import LOG_CRITERIA
+from nodeapi.schemas.parity import CALLS_WITH_TYPES
+from nodeapi.schemas.state import POSITIONS_BY_ADDRESS
+from nodeapi.schemas.values import ADDRESS
+from postgres.errors import Unavailable
+
+T = TypeVar("T")
+
+LONG_BYTES = 2**14
+"""A longer body may take more than a millisecond to parse."""
+
+_CREATION = b""
+"""The recipient of a call that creates a contract. It is in no allowlist."""
+
+
+class Calls:
+    """Answers the calls of authorized requests."""
+
+    def __init__(self, registry: MethodRegistry, limits: Limits) -> None:
+        translations: dict[type[Exception], type[RpcError]] = {
+            Unavailable: ServiceUnavailable
+        }
+        self._dispatcher = Dispatcher(registry, limits, translations)
+        self._guarded = Dispatcher(guard(registry), limits, translations)
+        """Dispatcher for keys with allowlists."""
+        self._long_bodies = LongBodies()
+        self.limits = limits
+
+    @property
+    def batch_sizes(self) -> Counter[int]:
+        """Number of batches so far, by their number of calls."""
+        return self._dispatcher.batch_sizes + self._guarded.batch_sizes
+
+    def respond(self, body: bytes, context: Context, gone: Gone) -> Later[Answer]:
+        """Answer the calls of a body; see `jsonrpc.dispatch.Dispatcher.respond`."""
+        guarded = context.grant.allowlists is not None
+        dispatcher = self._guarded if guarded else self._dispatcher
+        if len(body) <= LONG_BYTES:
+            return dispatcher.respond(body, context, gone)
+        return self._long_bodies.prepare(
+            partial(dispatcher.prepare, body, context)
+        ).then(dispatcher.answer, context, gone)
+
+    def refuse(self, body: bytes, error: RpcError, site: str) -> Reply:
+        """Reject a whole body with an error; see `jsonrpc.dispatch.Dispatcher.refuse`."""
+        return self._dispatcher.refuse(body, error, site)
+
+
+class LongBodies:
+    """Parses and decodes long request bodies one at a time, in a thread.
+
+    Decoding the arguments in a body of 5 MB takes up to a third of a second. In a thread,
+    other requests are answered between its steps. Parsing JSON holds Python's lock: 5 MB
+    of empty arrays take a tenth of a second or more. If many such bodies were parsed at
+    once, no other request would be answered until then, and the process's heartbeat would
+    stop for so long that its supervisor replaces it.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    def prepare(self, prepare: Callable[[], T]) -> Later[T]:
+        """Return what a function makes of a long body, after earlier ones.
+
+        prepare: is called in a thread.
+        """
+        return Later.from_coroutine(self._prepare_in_turn(prepare))
+
+    async def _prepare_in_turn(self, prepare: Callable[[], T]) -> T:
+        async with self._turn:
+            return await asyncio.to_thread(_without_collections, prepare)
+
+
+def _without_collections(prepare: Callable[[], T]) -> T:
+    """Prepare a body with garbage collection disabled.
+
+    Collections would traverse all parsed objects repeatedly, which takes three times as
+    long as parsing. The objects are freed by their reference counts.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return prepare()
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _recipient(call: AskedCall | TypedCall) -> bytes:
+    return _CREATION if call.to is None else call.to
+
+
+def _searched(criteria: LogCriteria) -> list[bytes]:
+    addresses = criteria.wanted.addresses or ()
+    return [bytes.fromhex(address[2:]) for address in addresses]
+
+
+_ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
+    (ADDRESS, lambda address: [address]),
+    (POSITIONS_BY_ADDRESS, lambda positions: positions),
+    (CALL, lambda call: [_recipient(call)]),
+    (CALLS_WITH_TYPES, lambda calls: map(_recipient, calls)),
+    (LOG_CRITERIA, _searched),
+]
+"""Schemas of parameters that name contracts, each with a function that returns their
+addresses from a decoded argument."""
+
+
+def guard(registry: MethodRegistry) -> MethodRegistry:
+    """Return a registry whose methods check the key's allowlists before they run."""
+    return registry.map(_guarded)
+
+
+def _guarded(method: Method) -> Method:
+    naming = [
+        (position, read)
+        for position, param in enumerate(method.signature.params)
+        for schema, read in _ADDRESSES_IN
+        if param.schema == schema
+    ]
+
+    def handler(context: Context, *arguments: Any) -> Any:
+        allowlists = context.grant.allowlists
+        if allowlists is not None:
+            allowlists.require_method(method.name)
+            for position, read in naming:
+                allowlists.require_contracts(read(arguments[position]))
+        return method.handler(context, *arguments)
+
+    return replace(method, handler=handler)
