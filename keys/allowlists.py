@@ -39,15 +39,17 @@ MAX_ENTRIES = 30
 MAX_LENGTH = 200
 """Maximum number of characters of an entry."""
 
-_LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _ORIGIN = re.compile(
     r"(?:(?P<scheme>[a-z][a-z0-9+.-]*)://)?"
     rf"(?P<wildcard>\*\.)?(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])"
     r"(?::(?P<port>[0-9]{1,5}|\*))?"
 )
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _METHOD = re.compile(r"[A-Za-z0-9]+[_.][A-Za-z0-9_]+")
 _CONTRACT = re.compile(r"0x[0-9a-f]{40}")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
+_SCHEMES_OF_PORTS = {port: scheme for scheme, port in _DEFAULT_PORTS.items()}
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -83,14 +85,63 @@ class Origin:
 
 
 def parse_origin(text: str) -> Origin:
-    """Parse an origin or a pattern. Raises: ValueError if it is malformed."""
+    """Parse an origin or a pattern, and return it as browsers serialise origins.
+
+    Without a scheme, the ports 443 and 80 mean https and http.
+
+    Raises: ValueError if it is malformed, or if no browser sends such an origin.
+    Source: https://url.spec.whatwg.org/#host-parsing
+    """
     match = _ORIGIN.fullmatch(text.strip().removesuffix("/").lower())
     if match is None:
         raise ValueError(f"{text!r} is not an origin")
-    scheme, port = match["scheme"] or "", match["port"] or ""
+    port = match["port"] or ""
+    if port not in ("", "*"):
+        port = str(int(port))
+        if not 0 < int(port) < 65_536:
+            raise ValueError(f"{text!r} has a port that does not exist")
+    scheme = match["scheme"] or _SCHEMES_OF_PORTS.get(port, "")
     if port == _DEFAULT_PORTS.get(scheme):
         port = ""
-    return Origin(scheme, match["host"], port, match["wildcard"] is not None)
+    is_for_subdomains = match["wildcard"] is not None
+    host = match["host"]
+    if scheme in ("", *_DEFAULT_PORTS) or host.startswith("["):
+        host, is_address = _parse_host(host)
+        if is_address and is_for_subdomains:
+            raise ValueError(f"{text!r} is an IP address, which has no subdomains")
+    return Origin(scheme, host, port, is_for_subdomains)
+
+
+def _parse_host(host: str) -> tuple[str, bool]:
+    """Return a host as browsers serialise it, and whether it is an IP address.
+
+    Raises: ValueError.
+    """
+    if host.startswith("["):
+        address = ipaddress.IPv6Address(host[1:-1])
+        if address.ipv4_mapped is None:
+            return f"[{address}]", True
+        # Python's form of these addresses differs by version.
+        low = int(address.ipv4_mapped)
+        return f"[::ffff:{low >> 16:x}:{low & 0xFFFF:x}]", True
+    parts = host.split(".")
+    if not _NUMBER.fullmatch(parts[-1]):
+        return host, False
+    *numbers, last = map(_number, parts)
+    free = 4 - len(numbers)
+    if free < 1 or max(numbers, default=0) > 255 or last >= 256**free:
+        raise ValueError(f"{host!r} is not an IPv4 address")
+    leading = sum(each << 8 * (3 - place) for place, each in enumerate(numbers))
+    return str(ipaddress.IPv4Address(leading + last)), True
+
+
+def _number(text: str) -> int:
+    """Return a number of an IPv4 address in C's notation. Raises: ValueError."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r} is not a number")
+    if text.startswith("0x"):
+        return int(text[2:] or "0", 16)
+    return int(text, 8 if text.startswith("0") else 10)
 
 
 def normalise(kind: str, value: str) -> str:
@@ -125,7 +176,7 @@ def _first_valid(parse: Callable[[str], str], texts: Iterable[str]) -> str:
 
 def _parse_origin_entry(value: str) -> str:
     origin = parse_origin(value)
-    if corrections.is_misspelt_scheme(origin.scheme):
+    if corrections.is_wrong_scheme(origin.scheme):
         raise ValueError(value)
     return str(origin)
 
@@ -170,7 +221,7 @@ class Allowlists:
         if self.origins and not self._allows_origin(origin):
             raise OriginNotAllowed
         if self.user_agents:
-            agent = (user_agent or b"").decode("latin-1").lower()
+            agent = _decode(user_agent or b"").lower()
             if not any(part in agent for part in self.user_agents):
                 raise UserAgentNotAllowed
 
@@ -210,7 +261,7 @@ def make_allowlists(entries: Iterable[tuple[str, str]]) -> Allowlists:
     for kind, value in entries:
         values[kind].append(value)
     return Allowlists(
-        origins=tuple(map(parse_origin, values[ORIGIN])),
+        origins=tuple(map(_stored_origin, values[ORIGIN])),
         user_agents=tuple(value.lower() for value in values[USER_AGENT]),
         networks=tuple(map(_network, values[IP])),
         methods=frozenset(values[METHOD]),
@@ -218,8 +269,35 @@ def make_allowlists(entries: Iterable[tuple[str, str]]) -> Allowlists:
     )
 
 
+def _stored_origin(value: str) -> Origin:
+    """Return a stored entry. One that is no longer accepted matches no origin."""
+    try:
+        return parse_origin(value)
+    except ValueError:
+        return Origin("", value, "")
+
+
+def _decode(header: bytes) -> str:
+    """Return a header's text. Clients send UTF-8 or ISO 8859-1."""
+    try:
+        return header.decode()
+    except UnicodeDecodeError:
+        return header.decode("latin-1")
+
+
 def _network(value: str) -> Network:
-    return ipaddress.ip_network(value, strict=False)
+    """Parse an address or a network. IPv4 addresses in IPv6 notation become IPv4.
+
+    Raises: ValueError.
+    """
+    network = ipaddress.ip_network(value, strict=False)
+    if isinstance(network, ipaddress.IPv4Network):
+        return network
+    mapped = network.network_address.ipv4_mapped
+    if mapped is not None and network.prefixlen >= 96:
+        return ipaddress.IPv4Network((mapped, network.prefixlen - 96))
+    # Without the zone of a link-local address, which is that of the server.
+    return ipaddress.IPv6Network((int(network.network_address), network.prefixlen))
 
 
 _FORMS: dict[

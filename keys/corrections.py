@@ -15,16 +15,22 @@ _ADDRESS_DIGITS = 40
 
 _WEB_SCHEMES = ("https", "http")
 
+_SOCKET_SCHEMES = {"wss": "https", "ws": "http"}
+"""The schemes of pages that open WebSockets with these schemes."""
 
-def is_misspelt_scheme(scheme: str) -> bool:
-    """Return whether a scheme resembles http or https without being one of them.
 
-    Other schemes are valid, such as those of browser extensions and of desktop programs.
+def is_wrong_scheme(scheme: str) -> bool:
+    """Return whether a scheme stands for http or https without being one of them.
+
+    It is misspelt, or that of a WebSocket. Other schemes are valid, such as those of
+    browser extensions and of desktop programs.
     """
     return scheme not in _WEB_SCHEMES and bool(_similar_scheme(scheme))
 
 
 def _similar_scheme(scheme: str) -> str:
+    if scheme in _SOCKET_SCHEMES:
+        return _SOCKET_SCHEMES[scheme]
     return next(iter(get_close_matches(scheme, _WEB_SCHEMES, 1, cutoff=0.75)), "")
 
 
@@ -49,6 +55,9 @@ def origin_corrections(text: str) -> Iterator[str]:
         return
     scheme = f"{parts.scheme}://" if parts.scheme else ""
     yield f"{scheme}{port}"
+    without_port = re.sub(r":[0-9]*$", "", port)
+    yield f"{scheme}{without_port}"
+    yield f"{scheme}{without_port.removeprefix('*.')}"
     if "*" in host:
         parent = host.rpartition("*")[2].lstrip(".")
         if "." in parent:

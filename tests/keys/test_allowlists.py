@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from ipaddress import IPv4Address
 
 import pytest
 from django.core.exceptions import ValidationError
+from hypothesis import given, reject
+from hypothesis import strategies as st
 
 from jsonrpc.errors import RpcError
 from keys.allowlists import (
@@ -12,6 +16,7 @@ from keys.allowlists import (
     METHOD,
     ORIGIN,
     USER_AGENT,
+    Allowlists,
     make_allowlists,
     normalise,
 )
@@ -59,6 +64,20 @@ def reason(check: object, *arguments: object) -> str:
         ("dapp.example", "null", False),
         ("dapp.example", "", False),
         ("dapp.example", "https://dapp.example/x", False),
+        ("dapp.example:443", "https://dapp.example", True),
+        ("dapp.example:443", "http://dapp.example", False),
+        ("dapp.example:80", "http://dapp.example", True),
+        ("*.dapp.example:443", "https://a.dapp.example", True),
+        ("https://dapp.example:0443", "https://dapp.example", True),
+        ("dapp.example:08443", "https://dapp.example:8443", True),
+        ("http://127.1:3000", "http://127.0.0.1:3000", True),
+        ("0x7f000001", "http://127.0.0.1", True),
+        ("2130706433:*", "http://127.0.0.1:3000", True),
+        ("0177.0.0.1", "http://127.0.0.1", True),
+        ("[0:0:0:0:0:0:0:1]", "http://[::1]", True),
+        ("[2001:0DB8::0:1]:443", "https://[2001:db8::1]", True),
+        ("[::ffff:192.0.2.7]", "http://[::ffff:c000:207]", True),
+        ("app://1", "app://1", True),
     ],
 )
 def test_origins_are_compared_by_their_parts(
@@ -84,6 +103,12 @@ def test_request_without_origin_is_refused_where_origins_are_listed() -> None:
         ("2001:db8::/32", "2001:db8:1::5", True),
         ("2001:db8::/32", "2001:db9::5", False),
         ("2001:db8::/32", "192.0.2.7", False),
+        ("::ffff:192.0.2.7", "192.0.2.7", True),
+        ("::ffff:192.0.2.7", "::ffff:192.0.2.7", True),
+        ("::ffff:192.0.2.7", "192.0.2.8", False),
+        ("::FFFF:c000:200/120", "192.0.2.200", True),
+        ("::ffff:0:0/96", "192.0.2.200", True),
+        ("fe80::1%eth0", "fe80::1", True),
         ("0.0.0.0/0", None, False),
         ("0.0.0.0/0", "unix:", False),
     ],
@@ -143,6 +168,19 @@ def test_kinds_are_joined_and_empty_ones_allow_everything() -> None:
         (ORIGIN, "https://user@a.example"),
         (ORIGIN, "a b"),
         (ORIGIN, "ünicode.example"),
+        (ORIGIN, "dapp.example:99999"),
+        (ORIGIN, "dapp.example:0"),
+        (ORIGIN, "300.1.1.1"),
+        (ORIGIN, "1.2.3.4.5"),
+        (ORIGIN, "dapp.1"),
+        (ORIGIN, "1_0.1"),
+        (ORIGIN, "08.1"),
+        (ORIGIN, "0x100000000"),
+        (ORIGIN, "[1::2::3]"),
+        (ORIGIN, "*.127.0.0.1"),
+        (ORIGIN, "*.[::1]"),
+        (ORIGIN, "x" * 64 + ".example"),
+        (ORIGIN, "wss://dapp.example"),
         (IP, "192.0.2"),
         (IP, "192.0.2.0/33"),
         (METHOD, "eth"),
@@ -169,6 +207,11 @@ def test_entry_that_makes_no_sense_is_refused(kind: str, value: str) -> None:
         (ORIGIN, "Htp://a.example:81/path", "http://a.example:81"),
         (ORIGIN, "https://x*.a.example", "https://*.a.example"),
         (ORIGIN, "https://bücher.example", "https://xn--bcher-kva.example"),
+        (ORIGIN, "https://a.example:99999", "https://a.example"),
+        (ORIGIN, "[::1]:70000", "[::1]"),
+        (ORIGIN, "*.127.0.0.1", "127.0.0.1"),
+        (ORIGIN, "wss://a.example/feed", "https://a.example"),
+        (ORIGIN, "ws://localhost:3000", "http://localhost:3000"),
         (IP, "192.0.2", "192.0.2.0/24"),
         (IP, "192.0.2.*", "192.0.2.0/24"),
         (IP, "http://192.0.2.7:8545", "192.0.2.7/32"),
@@ -187,6 +230,85 @@ def test_malformed_entry_is_rejected_with_a_suggestion(
         normalise(kind, value)
     assert str(caught.value).endswith(f"Did you mean {suggestion}?")
     assert normalise(kind, suggestion) == suggestion
+
+
+PORTS = st.sampled_from(["", ":*", ":0", ":80", ":443", ":0443", ":8443", ":99999"])
+LABELS = st.sampled_from(["a", "A", "dapp", "example", "1", "0x7F", "08", "0", "256"])
+V4 = st.ip_addresses(v=4).map(str)
+V6 = st.ip_addresses(v=6)
+MAPPED = V4.map("::ffff:{}".format)
+HOSTS = (
+    st.lists(LABELS, min_size=1, max_size=4).map(".".join)
+    | V4
+    | V4.map(lambda text: hex(int(IPv4Address(text))))
+    | V6.map(lambda address: f"[{address}]")
+    | V6.map(lambda address: f"[{address.exploded.upper()}]")
+    | MAPPED.map("[{}]".format)
+)
+ORIGINS = st.tuples(
+    st.sampled_from(["", "http://", "HTTPS://", "app://", "ws://"]),
+    st.sampled_from(["", "*."]),
+    HOSTS,
+    PORTS,
+    st.sampled_from(["", "/"]),
+).map("".join)
+NETWORKS = st.tuples(
+    V4 | V6.map(str) | MAPPED | V6.map(lambda address: f"{address.exploded}%eth0"),
+    st.integers(0, 128).map("/{}".format) | st.just(""),
+).map("".join)
+ENTRIES = {
+    AllowlistKind.ORIGIN: ORIGINS,
+    AllowlistKind.USER_AGENT: st.text(max_size=20),
+    AllowlistKind.IP: NETWORKS,
+    AllowlistKind.METHOD: st.from_regex(r"[A-z0-9]+[_.]\w+", fullmatch=True),
+    AllowlistKind.CONTRACT: st.from_regex(r"0[xX][0-9a-fA-F]{39,40}", fullmatch=True),
+}
+
+
+def admit_a_client(kind: AllowlistKind, lists: Allowlists, stored: str) -> None:
+    """Make the request of a client of an entry. Raises: RpcError if it is refused."""
+    match kind:
+        case AllowlistKind.ORIGIN:
+            scheme, _, place = stored.rpartition("://")
+            host = re.sub(r"^\*\.", "a.", place.removesuffix(":*"))
+            if re.search(r"(^|\.)[0-9]+(:|$)", host) and scheme != "app":
+                assert str(IPv4Address(host.partition(":")[0])) in host
+            origin = f"{scheme or 'https'}://{host}"
+            assert not re.search(
+                r"^https.*:443$|^http:.*:80$|:0", origin.split("]")[-1]
+            )
+            lists.require_client(None, origin.encode(), None)
+        case AllowlistKind.USER_AGENT:
+            lists.require_client(None, None, f"x {stored} y".encode())
+        case AllowlistKind.IP:
+            lists.require_client(stored.partition("/")[0], None, None)
+        case AllowlistKind.METHOD:
+            lists.require_method(stored)
+        case AllowlistKind.CONTRACT:
+            lists.require_contracts([bytes.fromhex(stored[2:])])
+
+
+@pytest.mark.parametrize("kind", AllowlistKind)
+@given(data=st.data())
+def test_each_accepted_entry_admits_a_client(
+    kind: AllowlistKind, data: st.DataObject
+) -> None:
+    entry = data.draw(ENTRIES[kind])
+    try:
+        stored = normalise(kind, entry)
+    except ValueError:
+        reject()
+    assert normalise(kind, stored) == stored
+    for value in (entry.strip(), stored):
+        admit_a_client(kind, make_allowlists([(kind, value)]), stored)
+
+
+def test_stored_entry_that_is_no_longer_accepted_rejects_all_origins() -> None:
+    for value in ("dapp.example:99999", "300.1.1.1", "*.127.0.0.1"):
+        lists = make_allowlists([(ORIGIN, value)])
+        for origin in (b"https://dapp.example", b"null", value.encode(), None):
+            refused = reason(lists.require_client, None, origin, None)
+            assert refused == "origin_not_allowed"
 
 
 def test_schemes_of_extensions_and_programs_are_origins() -> None:
