@@ -24,7 +24,15 @@ class Notice(models.Model):
         " occasion.",
     )
     subject = models.CharField(max_length=200)
-    text = models.TextField()
+    text = models.TextField(
+        default="", db_default="", help_text="Of emails that an older version queued."
+    )
+    template = models.CharField(max_length=100, default="", db_default="")
+    facts = models.JSONField(
+        default=dict,
+        db_default=models.Value({}, models.JSONField()),
+        help_text="Variables of the template, as of the occasion.",
+    )
     created_at = models.DateTimeField(default=timezone.now, db_index=True)
     until = models.DateTimeField(help_text="It is not sent after this time.")
     sent_at = models.DateTimeField(null=True)

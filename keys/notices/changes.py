@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.urls import reverse
 from django.utils import timezone
 
-from keys.addresses import mailed_url
 from keys.members import role_in
 from keys.models import (
     AccessRequest,
@@ -23,7 +21,7 @@ from keys.models import (
     NoticeKind,
     User,
 )
-from keys.notices.queue import queue
+from keys.notices.queue import moment, queue
 
 
 def secret_revoked(version: KeyVersion, by: User | None) -> None:
@@ -38,8 +36,8 @@ def secret_revoked(version: KeyVersion, by: User | None) -> None:
             kind=NoticeKind.SECRETS,
             mark=f"revoked {version.pk}",
             subject=f"{api_key}: support has revoked a secret",
-            template="keys/mail/secret_revoked.txt",
-            context={"version": version},
+            template="secret_revoked.txt",
+            facts={"hint": version.hint, "reason": version.revoke_reason},
         )
 
 
@@ -57,11 +55,11 @@ def key_rolled(
             kind=NoticeKind.SECRETS,
             mark=f"rolled {version.pk}",
             subject=f"{api_key}: support has rolled the key",
-            template="keys/mail/key_rolled.txt",
-            context={
-                "version": version,
-                "replaced": replaced,
-                "end": end if end > timezone.now() else None,
+            template="key_rolled.txt",
+            facts={
+                "hint": version.hint,
+                "replaced": [one.hint for one in replaced],
+                "end": moment(end) if end > timezone.now() else "",
             },
         )
 
@@ -74,8 +72,8 @@ def key_deleted(api_key: ApiKey, by: User | None) -> None:
             kind=NoticeKind.SECRETS,
             mark="deleted",
             subject=f"{api_key}: support has deleted the key",
-            template="keys/mail/key_deleted.txt",
-            context={"link": mailed_url(reverse("dashboard:keys"))},
+            template="key_deleted.txt",
+            facts={},
         )
 
 
@@ -87,10 +85,11 @@ def tracing_granted(entitlement: Entitlement) -> None:
         kind=NoticeKind.TRACING,
         mark=f"granted {network.pk} {entitlement.granted_at.isoformat()}",
         subject=f"Tracing on {network.name}: granted",
-        template="keys/mail/tracing_granted.txt",
-        context={
-            "entitlement": entitlement,
-            "link": mailed_url(reverse("dashboard:tracing", args=[api_key.pk])),
+        template="tracing_granted.txt",
+        facts={
+            "network": network.name,
+            "end": moment(entitlement.expires_at),
+            "tracers": entitlement.tracers,
         },
     )
 
@@ -102,11 +101,13 @@ def access_decided(request: AccessRequest) -> None:
         kind=NoticeKind.TRACING,
         mark=f"request {request.pk}",
         subject=f"Tracing on {request.network.name}: {request.status}",
-        template="keys/mail/access_decided.txt",
-        context={
-            "request": request,
+        template="access_decided.txt",
+        facts={
+            "network": request.network.name,
             "is_approved": request.status == AccessStatus.APPROVED,
-            "link": mailed_url(reverse("dashboard:tracing", args=[request.api_key_id])),
+            "end": moment(request.expires_at),
+            "tracers": request.tracers,
+            "answer": request.answer,
         },
     )
 

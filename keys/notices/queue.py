@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import timezone
 
 from keys.addresses import mailed_url
@@ -54,13 +53,16 @@ def queue(
     mark: str,
     subject: str,
     template: str,
-    context: Mapping[str, Any],
+    facts: Mapping[str, Any],
     until: datetime | None = None,
     is_timed: bool = False,
 ) -> int:
     """Queue an email to the users of a key's account, and return the number of new ones.
 
+    The email is rendered when it is sent, because the caller may hold locks.
+
     mark: the occasion; there is one notice for each kind, key, occasion and user.
+    template: the name of a file in `keys/mail/`. facts: its variables, as JSON values.
     until: when the notice becomes pointless; LIFETIME at most.
     is_timed: the periodic job has found the occasion, and sends the email itself. An
         occasion without recipients is recorded too, so that the job finds it once.
@@ -69,12 +71,6 @@ def queue(
     if not users and not is_timed:
         return 0
     now = timezone.now()
-    links = {
-        "key": api_key,
-        "link": mailed_url(reverse("dashboard:key", args=[api_key.pk])),
-        "account": mailed_url(reverse("account")),
-    }
-    text = render_to_string(template, {**links, **context})
     count = 0
     for user in users or [api_key.owner]:
         is_sent = bool(users) and not _has_enough(user, now)
@@ -85,7 +81,8 @@ def queue(
             user=user,
             defaults={
                 "subject": subject[:200],
-                "text": text,
+                "template": template,
+                "facts": facts,
                 "created_at": now,
                 "until": min(until or now + LIFETIME, now + LIFETIME)
                 if is_sent
@@ -96,6 +93,11 @@ def queue(
     if count and not is_timed:
         transaction.on_commit(_announce, robust=True)
     return count
+
+
+def moment(at: datetime | None) -> str:
+    """Return a time in UTC as emails show it, "" for None."""
+    return "" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _has_enough(user: User, now: datetime) -> bool:
@@ -144,14 +146,14 @@ def send(pk: int) -> bool:
     with transaction.atomic():
         waiting = Notice.objects.filter(pk=pk, sent_at=None, until__gt=now)
         locked = waiting.select_for_update(skip_locked=True, of=["self"])
-        notice = locked.select_related("user").first()
+        notice = locked.select_related("user", "api_key__owner").first()
         if notice is None:
             return True
         try:
             send_once(
                 notice.user.email,
                 notice.subject,
-                notice.text,
+                _text(notice),
                 name=f"notice-{notice.pk}-{notice.created_at.timestamp():.0f}",
             )
         except OSError as error:
@@ -163,6 +165,13 @@ def send(pk: int) -> bool:
             notice.sent_at = now
         notice.save(update_fields=["sent_at", "attempts", "next_at"])
     return notice.sent_at is not None
+
+
+def _text(notice: Notice) -> str:
+    if not notice.template:
+        return notice.text
+    context = {"key": notice.api_key, "site": mailed_url(""), **notice.facts}
+    return render_to_string(f"keys/mail/{notice.template}", context)
 
 
 def send_waiting() -> int:

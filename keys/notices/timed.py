@@ -20,9 +20,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Coalesce
-from django.urls import reverse
 
-from keys.addresses import mailed_url
 from keys.models import (
     ApiKey,
     DailyUse,
@@ -33,7 +31,7 @@ from keys.models import (
     Plan,
     Refusal,
 )
-from keys.notices.queue import queue
+from keys.notices.queue import moment, queue
 from keys.states import State, in_state, live_versions
 
 DAYS = (1, 7)
@@ -62,14 +60,11 @@ def _queue_quotas(now: datetime) -> int:
                 kind=NoticeKind.QUOTA,
                 mark=_quota_mark(midnight, percent),
                 subject=f"{use.api_key}: {percent} % of today's quota is used",
-                template="keys/mail/quota.txt",
-                context={
+                template="quota.txt",
+                facts={
                     "percent": percent,
                     "spent": f"{use.credits:,}",
                     "limit": f"{use.daily:,}",
-                    "link": mailed_url(
-                        reverse("dashboard:usage", args=[use.api_key_id])
-                    ),
                 },
                 until=midnight + _DAY,
                 is_timed=True,
@@ -139,9 +134,9 @@ def _queue_keys(now: datetime) -> int:
                 kind=NoticeKind.EXPIRY,
                 mark=mark,
                 subject=f"{api_key} expires in {_days(days)}",
-                template="keys/mail/key_expiring.txt",
-                context={
-                    "end": end,
+                template="key_expiring.txt",
+                facts={
+                    "end": moment(end),
                     "is_renewable": api_key.expires_at is None
                     or api_key.expires_at > end,
                 },
@@ -173,13 +168,8 @@ def _queue_grants(now: datetime) -> int:
                 kind=NoticeKind.TRACING,
                 mark=mark,
                 subject=f"Tracing on {granted.network.name} expires in {_days(days)}",
-                template="keys/mail/tracing_expiring.txt",
-                context={
-                    "entitlement": granted,
-                    "link": mailed_url(
-                        reverse("dashboard:tracing", args=[granted.api_key_id])
-                    ),
-                },
+                template="tracing_expiring.txt",
+                facts={"network": granted.network.name, "end": moment(end)},
                 until=end,
                 is_timed=True,
             )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core import mail
 from django.core.management import call_command
 from django.db import connection, connections, transaction
 from django.db.models import F
+from django.template import Template
 from django.test import Client, override_settings
+from django.test.signals import template_rendered
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -35,10 +40,12 @@ from keys.notices.timed import queue_timed
 from keys.services import (
     Actor,
     IssuedKey,
+    decline_access,
     delete_key,
     disable_key,
     grant_entitlement,
     issue_key,
+    request_access,
     revoke_version,
     roll_key,
 )
@@ -299,6 +306,63 @@ def test_mail_is_sent_later_if_the_mail_server_is_unavailable(
     run()
     run()
     assert subjects() == ["Indexer: support has revoked a secret"]
+
+
+def test_mails_are_rendered_when_they_are_sent(
+    issued: IssuedKey, owner: User, staff: Actor, alpha: Network
+) -> None:
+    rendered: list[str] = []
+
+    def note(template: Template, **_: object) -> None:
+        rendered.append(str(template.name))
+
+    key = issued.api_key
+    requested = request_access(
+        api_key=key, network=alpha, reason="to see", actor=Actor(owner)
+    )
+    set_limits(api_key=key, credits_per_day=1000)
+    use(key, 800)
+    template_rendered.connect(note)
+    try:
+        rolled = roll_key(api_key=key, actor=staff)
+        revoke_version(version=rolled.version, reason="leaked", actor=staff)
+        decline_access(request=requested, answer="Why <b>?", actor=staff)
+        end = timezone.now() + timedelta(days=30)
+        granted = ["callTracer"]
+        grant_entitlement(api_key=key, network=alpha, tracers=granted, expires_at=end)
+        queue_timed(timezone.now())
+        queue_timed(end - timedelta(days=1))
+        delete_key(api_key=key, actor=staff)
+        assert rendered == []
+        assert send_waiting() == len(mail.outbox)
+    finally:
+        template_rendered.disconnect(note)
+    folder = Path(settings.BASE_DIR, "templates/keys/mail")
+    assert sorted(rendered) == sorted(
+        f"keys/mail/{each.name}" for each in folder.iterdir()
+    )
+    bodies = {name: each.body for name, each in zip(rendered, mail.outbox, strict=True)}
+    assert (
+        f"{end:%Y-%m-%d %H:%M} UTC, with these tracers: callTracer."
+        in (bodies["keys/mail/tracing_granted.txt"])
+    )
+    assert "Message from support: Why <b>?" in bodies["keys/mail/access_decided.txt"]
+    for body in bodies.values():
+        assert re.search(r"\n[^\n]+: http://\S+/dashboard/", body), body
+        assert re.search(r"\nChoose which emails you get: http://\S+/account/\n", body)
+
+
+def test_mail_that_an_older_version_has_queued_is_sent(key: ApiKey) -> None:
+    until = timezone.now() + timedelta(days=1)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO keys_notice (user_id, api_key_id, kind, mark, subject, text,"
+            " created_at, until, next_at, attempts)"
+            " VALUES (%s, %s, 'quota', 'x', 'Old', 'Text', now(), %s, now(), 0)",
+            [key.owner_id, key.pk, until],
+        )
+    send_waiting()
+    assert [(each.subject, each.body) for each in mail.outbox] == [("Old", "Text")]
 
 
 def test_change_by_staff_is_announced_after_its_commit(
