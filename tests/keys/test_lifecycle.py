@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
@@ -231,6 +231,18 @@ def test_database_refuses_to_change_an_event(
     for refused in (event.save, event.delete):
         with pytest.raises(TypeError):
             refused()
+    assert types() == ["key.created", "key.revealed"]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    ["keys_keyevent", "keys_memberevent", "keys_apikey CASCADE", "keys_user CASCADE"],
+)
+@pytest.mark.django_db(transaction=True)  # a test's transaction has pending triggers
+def test_database_refuses_to_truncate_events(issued: IssuedKey, tables: str) -> None:
+    refusal = pytest.raises(IntegrityError, match="neither changed nor deleted")
+    with refusal, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {tables}")
     assert types() == ["key.created", "key.revealed"]
 
 
