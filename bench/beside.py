@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
+from django.conf import settings
 from django.core.management import call_command
 
 from bench.endpoint import SERVICE, serving, split_cores
@@ -26,7 +27,6 @@ from bench.racers import Racer, racer
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process, in_folder
 from bench.traces import BY_BLOCK, call
-from nodeapi import conf
 from nodeapi.models import Block
 
 SLUG = "bench-beside"
@@ -61,7 +61,7 @@ def beside(folder: Path, say: Say) -> list[Row]:
     case = Case(
         "eth_getBlockByHash", [call("eth_getBlockByHash", *a) for a in _asked()]
     )
-    paths = _paths(2 * conf.trace_limits().workers)
+    paths = _paths(2 * settings.NODEAPI_TRACE_WORKERS)
     # In production, clients run on other machines. Without pinning, the scheduler moves
     # the generator to the server's core as soon as anything, even idle work, runs on
     # the other one.

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import secrets
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
 
+from django.conf import settings
 from django.utils import timezone
 
 from bench.endpoint import SERVICE, Target, serving, split_cores
@@ -23,7 +25,6 @@ from bench.racers import Racer, racer
 from bench.rows import Row, median_ratio
 from bench.token_chain import build_in_process
 from keys.services import get_or_create_customer
-from wallets import conf
 from wallets.models import Dapp, DappKind, DappToken, Session
 from wallets.permissions import SUBSCRIPTION
 from wallets.scopes import ScopeObject, to_stored
@@ -107,7 +108,7 @@ def _tokens(sockets: int) -> list[str]:
         DappToken(
             dapp=dapp,
             digest=sha256(one.encode()).hexdigest(),
-            expires_at=timezone.now() + conf.token_lifetime(),
+            expires_at=timezone.now() + timedelta(days=settings.WALLETS_TOKEN_DAYS),
         )
         for dapp, one in zip(dapps, secret, strict=True)
     )

@@ -28,7 +28,6 @@ from config.variables import site  # noqa: E402
 from explorer.pending import with_pending  # noqa: E402
 from explorer.tokens import with_tokens  # noqa: E402
 from keys.notices.job import NoticeJob  # noqa: E402
-from nodeapi import conf  # noqa: E402
 from nodeapi import routing as node_routing  # noqa: E402
 from nodeapi.endpoint.endpoint import build_endpoint  # noqa: E402
 from nodeapi.endpoint.responses import REFUSALS  # noqa: E402
@@ -51,7 +50,7 @@ log = RequestLog(
 node_hub = NodeHub(
     node,
     endpoint,
-    answer_bytes=conf.max_batch_response_bytes(),
+    answer_bytes=settings.NODEAPI_MAX_BATCH_RESPONSE_BYTES,
     log=None if settings.REQUEST_LOG == "off" else log,
 )
 hub = Hub(wallet)

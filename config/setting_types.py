@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, ip_address, ip_network
 
 from config.env import integer, words
 from config.mail import mail_settings
+from keys.format import is_well_formed
 from outbox.redis_address import channel_layer_host
 
 _LAST_PORT = 65_535
@@ -76,13 +77,13 @@ def origins(value: str) -> list[str]:
 
 
 def base_url(value: str) -> str:
-    """Return the URL of a host; a final slash is allowed."""
+    """Return the URL of a host without a final slash."""
     if not _ORIGIN.fullmatch(value.rstrip("/")):
         raise ValueError(
             f"must be a URL with a host only, such as https://rpc.example.org,"
             f" not {value!r}"
         )
-    return value
+    return value.rstrip("/")
 
 
 def proxies(value: str) -> str:
@@ -118,6 +119,13 @@ def sender(value: str) -> str:
         found = Address()
     if not found.username or not found.domain:
         raise ValueError(f"must be an email address, not {value!r}")
+    return value
+
+
+def api_key(value: str) -> str:
+    """Return a complete API key unchanged."""
+    if not is_well_formed(value):
+        raise ValueError("must be a complete API key, nk_ and 36 characters")
     return value
 
 

@@ -1,7 +1,7 @@
 """Settings of the whole project.
 
 Every value that differs between machines is an environment variable that
-`config/variables/` declares. An app reads its settings through its `conf.py`.
+`config/variables/` declares, with its default and its meaning.
 Reference: https://docs.djangoproject.com/en/5.2/ref/settings/
 """
 
@@ -65,7 +65,6 @@ HOME_API_KEY = site.HOME_API_KEY.value()
 # Slug of the network at /v3 on hosts that belong to no network. Empty: the first one.
 DEFAULT_NETWORK = processes.DEFAULT_NETWORK.value()
 
-# The apps read these through their conf.py.
 KEYS_PER_CUSTOMER = accounts.KEYS_PER_CUSTOMER.value()
 NODEAPI_CACHE_BYTES = requests.NODEAPI_CACHE_BYTES.value()
 NODEAPI_DATABASE_CONNECTIONS = requests.NODEAPI_DATABASE_CONNECTIONS.value()
@@ -98,6 +97,9 @@ WALLETS_MAX_PENDING = wallet.WALLETS_MAX_PENDING.value()
 WALLETS_TOKEN_DAYS = wallet.WALLETS_TOKEN_DAYS.value()
 WALLETS_HISTORY_DAYS = wallet.WALLETS_HISTORY_DAYS.value()
 WALLETS_ECHO_TO_REQUESTER = wallet.WALLETS_ECHO_TO_REQUESTER.value()
+# The cost N of scrypt for new keystores, a power of two. OWASP's minimum for passwords; it
+# takes 128 MiB and about half a second. Only tests use another value.
+WALLETS_SCRYPT_COST = 2**17
 
 # The only uploaded files are keystores of at most 16 KiB and contract ABIs of at most
 # 512 KiB. Uploads are kept in memory, so that no key material is written to disk.

@@ -32,6 +32,7 @@ _TYPES: dict[Callable[[str], Any], str] = {
     setting_types.redis_address: "URL",
     setting_types.mail_address: "URL",
     setting_types.base_url: "URL",
+    setting_types.api_key: "API key",
     setting_types.host: "host",
     setting_types.ipv4: "IPv4 address",
     setting_types.port: "port",

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from django.conf import settings
 
 from keys.api.documentation import document
-from nodeapi import conf
 
 
 class Bound(NamedTuple):
@@ -28,43 +27,51 @@ def bounds() -> list[Bound]:
 
 def _of_requests() -> Iterator[Bound]:
     yield Bound(
-        "Size of a request body", _bytes(conf.max_body_bytes()), "MAX_BODY_BYTES"
+        "Size of a request body",
+        _bytes(settings.NODEAPI_MAX_BODY_BYTES),
+        "MAX_BODY_BYTES",
     )
-    yield Bound("Calls in a batch", f"{conf.max_batch_calls():,}", "MAX_BATCH_CALLS")
-    size = _bytes(conf.max_batch_response_bytes())
+    yield Bound(
+        "Calls in a batch", f"{settings.NODEAPI_MAX_BATCH_CALLS:,}", "MAX_BATCH_CALLS"
+    )
+    size = _bytes(settings.NODEAPI_MAX_BATCH_RESPONSE_BYTES)
     what = "Size of a batch's results, beyond which its other calls are rejected"
     yield Bound(what, size, "MAX_BATCH_RESPONSE_BYTES")
     yield Bound(
         "Logs that a search in several blocks can return",
-        f"{conf.max_logs():,}",
+        f"{settings.NODEAPI_MAX_LOGS:,}",
         "MAX_LOGS",
     )
-    time = f"{conf.request_timeout():g} s"
+    time = f"{settings.NODEAPI_REQUEST_TIMEOUT:g} s"
     yield Bound("Timeout of a request", time, "REQUEST_TIMEOUT")
     what = "Requests with invalid keys per minute, from one IP address"
-    often = _or_no_limit(conf.failed_keys_per_minute())
+    often = _or_no_limit(settings.NODEAPI_FAILED_KEYS_PER_MINUTE)
     yield Bound(what, often, "FAILED_KEYS_PER_MINUTE")
-    yield Bound("Gas of one call", _or_no_limit(conf.call_gas()), "CALL_GAS")
+    yield Bound("Gas of one call", _or_no_limit(settings.NODEAPI_CALL_GAS), "CALL_GAS")
     yield Bound(
-        "Execution time of one call", f"{conf.call_timeout():g} s", "CALL_TIMEOUT"
+        "Execution time of one call",
+        f"{settings.NODEAPI_CALL_TIMEOUT:g} s",
+        "CALL_TIMEOUT",
     )
-    waiting = f"{conf.trace_limits().tasks_per_key:,}"
+    waiting = f"{settings.NODEAPI_CALL_CONCURRENCY:,}"
     what = "Queued calls of one key"
     yield Bound(what, waiting, "CALL_CONCURRENCY")
 
 
 def _of_traces() -> Iterator[Bound]:
-    limits = conf.trace_limits()
     what = "Timeout of a trace, up to the first byte"
-    yield Bound(what, f"{conf.slow_request_timeout():g} s", "SLOW_REQUEST_TIMEOUT")
+    yield Bound(
+        what, f"{settings.NODEAPI_SLOW_REQUEST_TIMEOUT:g} s", "SLOW_REQUEST_TIMEOUT"
+    )
     what = "Execution time per traced transaction, unless timeout is passed"
-    yield Bound(what, f"{conf.trace_timeout():g} s", "TRACE_TIMEOUT")
+    yield Bound(what, f"{settings.NODEAPI_TRACE_TIMEOUT:g} s", "TRACE_TIMEOUT")
     what = "Execution time of a whole trace"
-    yield Bound(what, f"{limits.seconds:g} s", "TRACE_SECONDS")
+    yield Bound(what, f"{settings.NODEAPI_TRACE_SECONDS:g} s", "TRACE_SECONDS")
     what = "Concurrent traces of one key"
-    yield Bound(what, f"{limits.per_key}", "TRACE_CONCURRENCY")
-    yield Bound("Size of a trace", _bytes(limits.result_bytes), "TRACE_RESULT_BYTES")
-    size = _bytes(conf.record_limit_bytes())
+    yield Bound(what, f"{settings.NODEAPI_TRACE_CONCURRENCY}", "TRACE_CONCURRENCY")
+    size = _bytes(settings.NODEAPI_TRACE_RESULT_BYTES)
+    yield Bound("Size of a trace", size, "TRACE_RESULT_BYTES")
+    size = _bytes(settings.NODEAPI_RECORD_LIMIT_BYTES)
     what = "Call data of a transaction, beyond which it has no traces"
     yield Bound(what, size, "RECORD_LIMIT_BYTES")
 

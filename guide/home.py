@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -19,7 +20,6 @@ from guide.showcase import HEAD_SECONDS, Head
 from keys.addresses import base_url, network_url
 from keys.dashboard.snippets import PLACEHOLDER, snippets
 from keys.policy import with_own_calls
-from nodeapi import conf
 from nodeapi.methods import registry
 
 SHOWN_CLIENTS = ("curl", "web3py", "viem")
@@ -50,13 +50,13 @@ def home(request: HttpRequest) -> HttpResponse:
         "trace": showcase.trace.get(),
         "explorer_is_public": any(head.network.public_explorer for head in heads),
         "price": _price(),
-        "is_demo": conf.is_demo(),
-        "key": conf.home_api_key(),
+        "is_demo": settings.DEMO,
+        "key": settings.HOME_API_KEY,
         "examples": [],
     }
     if called is not None:
         url = network_url(base_url(request), called.network)
-        key = conf.home_api_key() or PLACEHOLDER
+        key = settings.HOME_API_KEY or PLACEHOLDER
         examples = snippets(url, key)
         shown = [one for one in examples if one.name in SHOWN_CLIENTS]
         context["examples"] = list(zip(shown, context["responses"], strict=True))

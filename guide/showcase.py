@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.conf import settings
 from django.db.models import Q
 
 from explorer.abis import Abis
@@ -18,7 +19,6 @@ from guide.computed import Computed
 from keys.models import Plan
 from legible import words
 from networks.models import Network
-from nodeapi import conf
 from nodeapi.encoding import quantity
 from nodeapi.models import Block, Transaction, TransactionRecord
 
@@ -125,7 +125,7 @@ def _longest_trace(network: Network) -> Trace | None:
 
 def _shows_trace(network: Network) -> bool:
     """Return whether everyone may see one of a network's traces."""
-    return network.public_explorer or conf.is_demo()
+    return network.public_explorer or settings.DEMO
 
 
 def _read(network: Network, block_id: int, index: int) -> Trace | None:

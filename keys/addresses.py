@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import HttpRequest
 
-from keys import conf
 from keys.site import local_url
 from networks.models import Network
 
@@ -14,15 +14,16 @@ def base_url(request: HttpRequest) -> str:
 
     The request's Host header is shown only to its own sender.
     """
-    return conf.public_url() or f"{request.scheme}://{request.get_host()}"
+    return settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
 
 
 def mailed_url(path: str) -> str:
     """Return the URL of a page for an email.
 
-    Without PUBLIC_URL, it is a local address.
+    It begins with PUBLIC_URL, or with a local address, and never with the host of a
+    request: an attacker could request a mail to another user with a host of their own.
     """
-    return (conf.public_url() or local_url()) + path
+    return (settings.PUBLIC_URL or local_url()) + path
 
 
 def network_url(base: str, network: Network) -> str:

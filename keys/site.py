@@ -8,8 +8,6 @@ from functools import lru_cache
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from keys import conf
-
 Headers = Mapping[bytes, bytes]
 """Headers of a request by name in lower case."""
 
@@ -27,7 +25,7 @@ def site_url(host: str) -> str:
     host: the request's Host header; "" without one. It is part of the URL only if
         PUBLIC_URL is not set and pages are served on that host (ALLOWED_HOSTS).
     """
-    public = conf.public_url()
+    public = settings.PUBLIC_URL
     if public:
         return public
     if len(host) <= MAX_HOST_LENGTH and _is_served(host, tuple(settings.ALLOWED_HOSTS)):

@@ -16,9 +16,7 @@ class NodeApiConfig(AppConfig):
     verbose_name = "Node"
 
     def ready(self) -> None:
-        """Register the system checks, and the methods for allowlists."""
-        import nodeapi.checks  # noqa: F401  # registers its checks
-
+        """Register the methods for allowlists."""
         register(_methods)
 
 

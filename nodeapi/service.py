@@ -15,9 +15,7 @@ from keys.limiter.limiter import Limiter
 from keys.metering import Meter
 from keys.unknown_keys import UnknownKeys
 from keys.use_after_revocation import UsesAfterRevocation
-from networks.conf import default_network
 from networks.directory import Directory
-from nodeapi import conf
 from nodeapi.feeds.blocks import Feeds
 from nodeapi.feeds.pending import PendingFeed
 from nodeapi.feeds.syncing import SyncingFeed
@@ -30,6 +28,7 @@ from nodeapi.relay.receipt_waits import ReceiptWaits
 from nodeapi.relay.relay import Relay
 from nodeapi.store import Store
 from nodeapi.tracing.pool import TracePool
+from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.upstreams.pool import UpstreamPool
 from outbox.subscriber import Subscriber
 from postgres.connections import Connections
@@ -94,27 +93,39 @@ def build_service(conninfo: str | None = None) -> Service:
     address = database_conninfo() if conninfo is None else conninfo
     connections = Connections(
         address,
-        size=conf.database_connections(),
-        query_timeout=conf.query_timeout(),
+        size=settings.NODEAPI_DATABASE_CONNECTIONS,
+        query_timeout=settings.NODEAPI_QUERY_TIMEOUT,
     )
     log_connections = Connections(
         make_conninfo(address, options=_log_options(address)),
-        size=conf.log_connections(),
-        query_timeout=conf.query_timeout(),
+        size=settings.NODEAPI_LOG_CONNECTIONS,
+        query_timeout=settings.NODEAPI_QUERY_TIMEOUT,
     )
-    limits = conf.trace_limits()
+    limits = PoolLimits(
+        workers=settings.NODEAPI_TRACE_WORKERS,
+        per_key=settings.NODEAPI_TRACE_CONCURRENCY,
+        seconds=settings.NODEAPI_TRACE_SECONDS,
+        memory_bytes=settings.NODEAPI_TRACE_MEMORY_BYTES,
+        result_bytes=settings.NODEAPI_TRACE_RESULT_BYTES,
+        spool_bytes=settings.NODEAPI_TRACE_SPOOL_BYTES,
+        owner_bytes=settings.NODEAPI_TRACE_OWNER_BYTES,
+        tasks_per_key=settings.NODEAPI_CALL_CONCURRENCY,
+        outage_file=settings.OUTAGE_FILE,
+    )
     spooled = limits.spool_count()
-    unknown_keys = UnknownKeys(conf.failed_keys_per_minute())
+    unknown_keys = UnknownKeys(settings.NODEAPI_FAILED_KEYS_PER_MINUTE)
     # A layer of its own, because the subscriber closes all its connections after a failure.
     subscriber = Subscriber(connections, channel_layers.make_backend("default"))
-    directory = Directory(connections, subscriber, default_slug=default_network())
+    directory = Directory(
+        connections, subscriber, default_slug=settings.DEFAULT_NETWORK
+    )
     store = Store(
         connections,
         directory,
-        cache_bytes=conf.cache_bytes(),
+        cache_bytes=settings.NODEAPI_CACHE_BYTES,
         spooled=spooled,
         log_connections=log_connections,
-        max_logs=conf.max_logs(),
+        max_logs=settings.NODEAPI_MAX_LOGS,
     )
     upstreams = UpstreamPool(directory)
     arrivals = Arrivals(connections)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -13,7 +14,6 @@ from jsonrpc.text import dump
 from keys.addresses import base_url
 from keys.policy import without_scripts
 from nodeapi.frames import close_codes
-from wallets import conf
 from wallets.methods.chain import KINDS
 from wallets.methods.outer import session_methods
 from wallets.offers import wallet_offer
@@ -132,13 +132,13 @@ def socket_url(request: HttpRequest) -> str:
 
 def bounds() -> list[Bound]:
     """Return the limits that hold for every dapp."""
-    days = f"{conf.token_lifetime().days} days"
-    minutes = f"{conf.request_lifetime().total_seconds() / 60:g} min"
+    days = f"{settings.WALLETS_TOKEN_DAYS:g} days"
+    minutes = f"{settings.WALLETS_REQUEST_SECONDS / 60:g} min"
     return [
         Bound("Time for the user's decision", minutes, "WALLETS_REQUEST_SECONDS"),
         Bound(
             "Pending requests of one user",
-            f"{conf.max_pending_requests()}",
+            f"{settings.WALLETS_MAX_PENDING}",
             "WALLETS_MAX_PENDING",
         ),
         Bound("Lifetime of a token after its last use", days, "WALLETS_TOKEN_DAYS"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from config.env import Group, boolean, size, text, words
-from config.setting_types import allowed_hosts, base_url, origins, proxies
+from config.setting_types import allowed_hosts, api_key, base_url, origins, proxies
 
 SITE = Group("Site and security")
 
@@ -26,7 +26,7 @@ DEMO = SITE.variable(
 
 HOME_API_KEY = SITE.variable(
     "HOME_API_KEY",
-    text,
+    api_key,
     "",
     "An API key that the home page shows to everyone in its examples. Give it low limits"
     " and no tracing.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.core.exceptions import ValidationError
@@ -17,7 +18,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from keys import conf
 from keys.accounts.forms import NewPasswordForm
 from keys.accounts.mails import mail_joined
 from keys.accounts.pages import account_page, ip_of, logger
@@ -42,7 +42,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
             return _for_user(request, token, found, request.user)
         if User.objects.filter(email=found.email).exists():
             return _page(request, found, "known")
-        if not conf.signup_is_open():
+        if not settings.KEYS_SIGNUP:
             return _page(request, found, "closed")
         return _for_new_person(request, token, found)
     except InvitationUseless:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from keys import conf
 from keys.accounts.links import make_token
 from keys.accounts.outgoing import note_mail
 from keys.addresses import mailed_url
@@ -42,7 +42,7 @@ def mail_reset(email: str, ip: str | None) -> None:
     note_mail(email, ip)
     user = User.objects.filter(email=email, is_active=True).first()
     if user is None:
-        signup = mailed_url(reverse("signup")) if conf.signup_is_open() else ""
+        signup = mailed_url(reverse("signup")) if settings.KEYS_SIGNUP else ""
         context = {"signup": signup, "ip": ip or ""}
         send_text(
             email, "No account with this address", "account/mail/unknown.txt", context

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from keys import conf
 from keys.accounts.forms import EmailForm, NewPasswordForm
 from keys.accounts.links import LinkUseless, find_mail, make_account
 from keys.accounts.mails import mail_signup
@@ -28,7 +28,7 @@ def signup(request: HttpRequest) -> HttpResponse:
     """Ask for an address, and send an email to it."""
     if request.user.is_authenticated:
         return redirect("dashboard:keys")
-    if not conf.signup_is_open():
+    if not settings.KEYS_SIGNUP:
         return _closed(request)
     form = EmailForm(request.POST if request.method == "POST" else None)
     return mail_form(request, form, mail_signup, "account/signup.html")
@@ -39,7 +39,7 @@ def signup(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Show the password form to the recipient of an email, create the account and log in."""
-    if not conf.signup_is_open():
+    if not settings.KEYS_SIGNUP:
         return _closed(request)
     try:
         email = find_mail(token).email

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from keys import conf
 from keys.models import ApiKey, User
 from keys.selectors import is_held
 from keys.services.api_keys import create_key, enable_key
@@ -22,7 +22,7 @@ def may_create_key(owner: User) -> bool:
     Keys that staff have issued do not count.
     """
     own = owner.api_keys.filter(deleted_at=None, is_issued_by_staff=False)
-    return own.count() < conf.keys_per_customer()
+    return own.count() < settings.KEYS_PER_CUSTOMER
 
 
 @transaction.atomic
@@ -39,7 +39,7 @@ def create_own_key(
     # Of two at once the later one counts the other's.
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     if not may_create_key(owner):
-        most = conf.keys_per_customer()
+        most = settings.KEYS_PER_CUSTOMER
         raise ValidationError(
             f"You can create at most {most} keys. Delete one first, or ask support for "
             "more."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.db import DatabaseError
 from django.template import Context
 
-from keys import conf
 from keys.models import User
 from keys.selectors import may_trace_somewhere
 from networks.models import Network
@@ -19,7 +19,7 @@ register = template.Library()
 @register.simple_tag
 def signup_is_open() -> bool:
     """Return whether to offer an account."""
-    return conf.signup_is_open()
+    return settings.KEYS_SIGNUP
 
 
 @register.simple_tag(takes_context=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import partial
 from time import perf_counter_ns
 
+from django.conf import settings
+
 from jsonrpc.dispatch import Limits
 from jsonrpc.errors import (
     BodyTooLarge,
@@ -23,7 +25,6 @@ from jsonrpc.registry import MethodRegistry
 from keys.errors import KeyRequired
 from keys.grants import Grant
 from keys.site import site_of
-from nodeapi import conf
 from nodeapi.endpoint.access import Access, read_path
 from nodeapi.endpoint.calls import Calls
 from nodeapi.endpoint.responses import PREFLIGHT, respond
@@ -259,15 +260,15 @@ def build_endpoint(service: Service | None = None) -> Endpoint:
     service: the service to share with other parts. If None, a new one is created.
     """
     limits = Limits(
-        batch_calls=conf.max_batch_calls(),
-        response_bytes=conf.max_batch_response_bytes(),
-        in_progress_bytes=conf.batches_in_progress_bytes(),
-        seconds=conf.request_timeout(),
-        slow_seconds=conf.slow_request_timeout(),
+        batch_calls=settings.NODEAPI_MAX_BATCH_CALLS,
+        response_bytes=settings.NODEAPI_MAX_BATCH_RESPONSE_BYTES,
+        in_progress_bytes=settings.NODEAPI_BATCHES_IN_PROGRESS_BYTES,
+        seconds=settings.NODEAPI_REQUEST_TIMEOUT,
+        slow_seconds=settings.NODEAPI_SLOW_REQUEST_TIMEOUT,
     )
     return Endpoint(
         build_service() if service is None else service,
         registry,
         limits=limits,
-        max_body_bytes=conf.max_body_bytes(),
+        max_body_bytes=settings.NODEAPI_MAX_BODY_BYTES,
     )

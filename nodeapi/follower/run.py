@@ -10,11 +10,11 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from django.conf import settings
 from django.db import Error as DjangoDatabaseError
 from django.db import connection as django_connection
 
 from networks.models import Network
-from nodeapi import conf
 from nodeapi.chain.database import (
     LOCK_POLL_SECONDS,
     ImportRunning,
@@ -100,7 +100,7 @@ def _follow(
             batch_blocks=BULK_BATCH_BLOCKS,
             writer=stack.enter_context(importer_connection()),
             pipeline=stack.enter_context(pipeline()),
-            record_limit_bytes=conf.record_limit_bytes(),
+            record_limit_bytes=settings.NODEAPI_RECORD_LIMIT_BYTES,
         )
         stack.enter_context(closing(importer))
         spare_garbage_collector()

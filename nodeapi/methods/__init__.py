@@ -5,7 +5,8 @@ Each method has the same order: decode, authorise, load, compute, encode.
 
 from __future__ import annotations
 
-from nodeapi import conf
+from django.conf import settings
+
 from nodeapi.methods import (
     debug,
     debug_calls,
@@ -40,7 +41,7 @@ from nodeapi.methods import (
 )
 from nodeapi.methods.catalog import registry
 
-if conf.testing_methods():
+if settings.NODEAPI_TESTING_METHODS:
     from nodeapi.methods import testing as testing
 
 __all__ = [

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Protocol
 
+from django.conf import settings
+
 from jsonrpc.errors import RpcError, ServiceUnavailable
 from jsonrpc.later import DONE, Later
 from jsonrpc.registry import Method
@@ -18,7 +20,6 @@ from keys.limiter.limiter import Limiter
 from keys.metering import OK, UNKNOWN_METHOD, Meter, outcome_of
 from keys.site import Headers, site_of, tracing_path
 from networks.directory import NetworkView
-from nodeapi import conf
 from nodeapi.errors.access import (
     MethodNotEntitled,
     TracerNotAvailable,
@@ -194,7 +195,7 @@ class Context:
                 method.name,
                 self.network.slug,
                 tracing_page=self._tracing_page,
-                contact=conf.support_contact(),
+                contact=settings.NODEAPI_SUPPORT_CONTACT,
                 expired_at=None if permit is None else permit.expires_at,
             )
 
@@ -216,7 +217,7 @@ class Context:
                 tracer,
                 network.slug,
                 tracing_page=self._tracing_page,
-                contact=conf.support_contact(),
+                contact=settings.NODEAPI_SUPPORT_CONTACT,
             )
 
 

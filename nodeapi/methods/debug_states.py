@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
-from nodeapi import conf
 from nodeapi.encoding import (
     BlockReference,
     address,
@@ -99,7 +100,11 @@ async def storage_range_at(
         "count": count,
     }
     return await run_task(
-        context, "storage_range", block_hash, arguments, timeout=conf.trace_timeout()
+        context,
+        "storage_range",
+        block_hash,
+        arguments,
+        timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )
 
 
@@ -148,7 +153,7 @@ async def intermediate_roots(
         "intermediate_roots",
         block_hash,
         {},
-        timeout=conf.trace_timeout(),
+        timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )
 
 
@@ -232,5 +237,5 @@ async def _modified(
         "modified_accounts",
         end[1],
         {"start": start[1].hex()},
-        timeout=conf.trace_timeout(),
+        timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.conf import settings
 from eth_typing import Address
 
 from evm.simulation.arguments import CallArguments
 from evm.simulation.fees import needs_tip
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi import conf
 from nodeapi.call_arguments import (
     decode_block_overrides,
     decode_call,
@@ -73,7 +73,7 @@ def asked_call(value: Any) -> AskedCall:
 
 def _decode_asked(value: Any) -> AskedCall:
     arguments = decode_call(value)
-    task = {"call": encode_call(arguments), "gas_cap": conf.call_gas()}
+    task = {"call": encode_call(arguments), "gas_cap": settings.NODEAPI_CALL_GAS}
     return AskedCall(arguments, task, digest_of(task))
 
 

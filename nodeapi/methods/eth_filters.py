@@ -9,10 +9,11 @@ import sys
 from functools import partial
 from typing import Any
 
+from django.conf import settings
+
 from jsonrpc.errors import InvalidParams, ServiceUnavailable
 from jsonrpc.params import Param
 from jsonrpc.text import dump, kind
-from nodeapi import conf
 from nodeapi.encoding import boolean
 from nodeapi.filters.filters import Filters
 from nodeapi.go.decoding import mismatch
@@ -108,7 +109,7 @@ async def get_filter_changes(
     """
     if room is None:
         is_http = context.notifier is None
-        room = sys.maxsize if is_http else conf.max_batch_response_bytes()
+        room = sys.maxsize if is_http else settings.NODEAPI_MAX_BATCH_RESPONSE_BYTES
     return await _filters(context).poll(
         *(context.network, context.payer, name),
         *(partial(_selection, context), context.grant.owner_id, room),

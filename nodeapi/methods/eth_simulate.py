@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from django.conf import settings
 
 from evm.simulation.errors import SimulationError
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
-from nodeapi import conf
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.errors.arguments import SimulationTooLarge
 from nodeapi.methods.catalog import registry
@@ -78,7 +78,7 @@ async def simulate(
         raise InvalidParams("empty input")
     _require_contracts(context, simulation)
     block_hash = await context.store.state_hash(context.network.id, block)
-    arguments = {"payload": encoded, "gas_cap": conf.call_gas()}
+    arguments = {"payload": encoded, "gas_cap": settings.NODEAPI_CALL_GAS}
     return await run_task(context, "simulate", block_hash, arguments)
 
 

@@ -12,10 +12,10 @@ from hashlib import sha256
 from typing import Any
 
 import orjson
+from django.conf import settings
 
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import Later
-from nodeapi import conf
 from nodeapi.errors.execution import ExecutionFailed, TaskResultTooLarge, TaskTimeout
 from nodeapi.methods.context import Context
 from nodeapi.results.answers import Answer
@@ -81,7 +81,7 @@ def run_task(
         task=task,
         block_hash=block_hash,
         arguments=arguments,
-        timeout=conf.call_timeout() if timeout is None else timeout,
+        timeout=settings.NODEAPI_CALL_TIMEOUT if timeout is None else timeout,
     )
     answer = context.tracing.run(
         job,
@@ -119,7 +119,7 @@ def _charged(context: Context, answer: Later[TaskAnswer]) -> Later[Answer]:
         if isinstance(error, ExecutionFailed | TaskResultTooLarge):
             gas_used = error.gas_used
         elif isinstance(error, TaskTimeout):
-            gas_used = conf.call_gas() or GAS_OF_TIMEOUT
+            gas_used = settings.NODEAPI_CALL_GAS or GAS_OF_TIMEOUT
     if gas_used > GAS_PER_CREDIT:
         context.charge_more(credits_for_gas(gas_used))
     if error is not None:

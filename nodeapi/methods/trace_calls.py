@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import orjson
+from django.conf import settings
 from eth_typing import Address
 
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi import conf
 from nodeapi.call_arguments import decode_call, encode_call
 from nodeapi.encoding import LATEST, BlockReference, any_data, data
 from nodeapi.errors.relay import TransactionRejected
@@ -190,7 +190,7 @@ def _task(calls: list[tuple[Any, orjson.Fragment]], *, is_list: bool) -> dict[st
     return {
         "calls": calls,
         "is_list": is_list,
-        "gas_cap": conf.call_gas(),
+        "gas_cap": settings.NODEAPI_CALL_GAS,
     }
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from evm.tracers.native import FLAT_CALL, NativeTracer
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi import conf
 from nodeapi.encoding import address
 from nodeapi.go.decoding import Field, mismatch, struct
 from nodeapi.methods import traces
@@ -140,5 +141,5 @@ async def trace_filter(context: Context, query: _Query) -> Answer:
         "trace_filter",
         block_hash,
         wanted.as_json(),
-        timeout=conf.trace_timeout(),
+        timeout=settings.NODEAPI_TRACE_TIMEOUT,
     )

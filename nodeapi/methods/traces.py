@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from django.conf import settings
+
 from evm.tracers.native import CALL, PRESTATE, NativeTracer, derivation
 from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.later import DONE, Later, if_found
-from nodeapi import conf
 from nodeapi.encoding import MAX_INDEX, BlockReference
 from nodeapi.errors.blocks import HeaderForHashNotFound, NotCanonical
 from nodeapi.errors.traces import (
@@ -150,7 +151,9 @@ def _job(
         network_id=context.network.id,
         block_hash=block_hash,
         tracer=options.tracer,
-        timeout=conf.trace_timeout() if options.timeout is None else options.timeout,
+        timeout=settings.NODEAPI_TRACE_TIMEOUT
+        if options.timeout is None
+        else options.timeout,
         first=first,
         last=last,
     )

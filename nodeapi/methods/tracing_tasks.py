@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeapi import conf
+from django.conf import settings
+
 from nodeapi.errors.execution import ExecutionTimedOut, TaskTimeout
 from nodeapi.methods.context import Context
 from nodeapi.methods.execution import run_task
@@ -20,7 +21,9 @@ _GRACE_SECONDS = 1.0
 
 def trace_seconds(options: TraceOptions) -> float:
     """Return the timeout of a trace in seconds."""
-    seconds = conf.trace_timeout() if options.timeout is None else options.timeout
+    seconds = (
+        settings.NODEAPI_TRACE_TIMEOUT if options.timeout is None else options.timeout
+    )
     return min(max(seconds, 0.0), MAX_SECONDS)
 
 

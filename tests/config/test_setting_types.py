@@ -19,7 +19,7 @@ ACCEPTED = [
         "https://a.example,http://b:81",
         ["https://a.example", "http://b:81"],
     ),
-    (types.base_url, "https://rpc.example.org/", "https://rpc.example.org/"),
+    (types.base_url, "https://rpc.example.org/", "https://rpc.example.org"),
     (types.proxies, "*", "*"),
     (types.proxies, "10.0.0.0/8, ::1", "10.0.0.0/8, ::1"),
     (types.redis_address, "redis://cache:6380/1", "redis://cache:6380/1"),
@@ -47,6 +47,7 @@ REFUSED = [
     (types.allowed_hosts, "a.example:80", "must be host names without scheme"),
     (types.origins, "a.example", "must be origins such as https://"),
     (types.origins, "https://a.example/path", "must be origins such as https://"),
+    (types.api_key, "nk_abc", "must be a complete API key"),
     (types.base_url, "rpc.example.org", "must be a URL with a host only"),
     (types.base_url, "https://rpc.example.org/v3", "must be a URL with a host only"),
     (

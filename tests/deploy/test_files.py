@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 
 from config.limits import read_limits
 from config.management import followers
@@ -25,7 +26,6 @@ from jsonrpc.errors import (
     ServiceUnavailable,
     TooManyConnections,
 )
-from nodeapi import conf
 from server.time_limits import KEEP_ALIVE_SECONDS
 from server.websocket import PING_SECONDS
 from server.worker import GRACE_SECONDS
@@ -242,10 +242,10 @@ def nginx_conf() -> str:
 
 def test_nginx_waits_longer_than_the_service_and_lets_in_as_much() -> None:
     bodies = re.findall(r"client_max_body_size (\d+);", nginx_conf())
-    assert {int(body) for body in bodies} == {conf.max_body_bytes()}
+    assert {int(body) for body in bodies} == {settings.NODEAPI_MAX_BODY_BYTES}
     waits = map(int, re.findall(r"proxy_read_timeout (\d+)s;", nginx_conf()))
     (node_sockets, traces, long, sockets, _) = waits
-    assert traces == long > conf.slow_request_timeout()
+    assert traces == long > settings.NODEAPI_SLOW_REQUEST_TIMEOUT
     assert node_sockets == sockets > 2 * PING_SECONDS
     (idle,) = re.findall(r"^    keepalive_timeout (\d+)s;\n}", nginx_conf(), re.M)
     assert int(idle) < KEEP_ALIVE_SECONDS
@@ -254,7 +254,7 @@ def test_nginx_waits_longer_than_the_service_and_lets_in_as_much() -> None:
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        ("413", BodyTooLarge(conf.max_body_bytes())),
+        ("413", BodyTooLarge(settings.NODEAPI_MAX_BODY_BYTES)),
         ("429", TooManyConnections("address")),
         ("503", ServiceUnavailable()),
     ],

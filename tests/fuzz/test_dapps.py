@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +16,6 @@ from jsonrpc import text
 from jsonrpc.errors import RpcError
 from tests.support.signing import MAIL, SIGNER, add_key
 from tests.support.wallet import A1, A2, Rig, running_wallet
-from wallets import conf
 from wallets.errors import InternalError, WalletError
 from wallets.models import ConsentRequest, Dapp, Session
 from wallets.permissions import CHAIN_METHODS, EVM_WALLET_METHODS
@@ -139,7 +138,7 @@ def test_every_call_is_answered_with_a_result_or_a_precise_error(
     rig: Rig, call: tuple[str, Any]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conf, "request_lifetime", lambda: timedelta(milliseconds=20))
+        patch.setattr(django_settings, "WALLETS_REQUEST_SECONDS", 0.02)
         known = heard(call)
         if known is None:
             return

@@ -14,10 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from guide.computed import Computed
-from keys.format import make_key
 from keys.models import Plan, User
 from networks.models import Network
-from nodeapi.checks import check_home_api_key
 from samples.builder import ChainBuilder
 from tests.explorer.chain import ALICE, GAS_PRICE_WEI, MIXED, genesis
 from tests.support import chains
@@ -110,12 +108,6 @@ def test_key_is_shown_only_if_the_provider_says_so(
     page = see()
     assert f"/{chain.network.slug}/v3/nk_for_everyone" in page
     assert "YOUR_KEY" not in page
-
-
-def test_incomplete_key_for_the_home_page_is_found_by_check(settings) -> None:
-    for key, found in (("", []), (make_key(), []), ("nk_abc", ["nodeapi.E002"])):
-        settings.HOME_API_KEY = key
-        assert [one.id for one in check_home_api_key()] == found
 
 
 def test_log_in_of_the_demonstration_is_explained_there_alone(settings) -> None:

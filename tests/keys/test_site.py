@@ -26,7 +26,7 @@ def test_links_lead_to_the_host_of_the_request(settings, host: str) -> None:
 
 
 def test_public_url_comes_before_the_host(settings) -> None:
-    settings.PUBLIC_URL = "https://rpc.example/"
+    settings.PUBLIC_URL = "https://rpc.example"
     assert site_url("evil.example") == "https://rpc.example"
     assert site_url("") == "https://rpc.example"
 

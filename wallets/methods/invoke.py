@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
+from django.conf import settings
+
 from jsonrpc.calls import Call, count
 from jsonrpc.errors import (
     MethodNotFound,
@@ -21,7 +23,6 @@ from jsonrpc.errors import (
 from jsonrpc.params import Param
 from jsonrpc.registry import Method
 from jsonrpc.stream import ResultTooLarge, Stream
-from nodeapi import conf as node_conf
 from nodeapi.errors.access import MethodNotEntitled
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
@@ -176,8 +177,12 @@ async def _call(
 def _seconds(method: Method, target: Invocation | NodeContext) -> float | None:
     """Return the time limit of a method in seconds; None if it waits for the user."""
     if not method.is_slow:
-        return node_conf.request_timeout()
-    return node_conf.slow_request_timeout() if isinstance(target, NodeContext) else None
+        return settings.NODEAPI_REQUEST_TIMEOUT
+    return (
+        settings.NODEAPI_SLOW_REQUEST_TIMEOUT
+        if isinstance(target, NodeContext)
+        else None
+    )
 
 
 async def _whole(stream: Stream) -> bytes:

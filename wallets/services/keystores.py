@@ -9,13 +9,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
 from keys.models import User
-from wallets import conf
 from wallets.caip import EIP155
 from wallets.changes import Cause, announce_user, record
 from wallets.models import Account, ConsentRequest, Event, Keystore
@@ -68,7 +68,9 @@ def import_key(
         the wallet has already; TooBusy if too many keystores are being encrypted.
     """
     _refuse_weak(passphrase, user)
-    document = keys.encrypt(key, passphrase, scrypt_n=conf.scrypt_cost(), owner=user.pk)
+    document = keys.encrypt(
+        key, passphrase, scrypt_n=settings.WALLETS_SCRYPT_COST, owner=user.pk
+    )
     address = keys.address_of(key)
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from hashlib import sha256
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 from django.utils import timezone
@@ -23,7 +24,6 @@ from django.utils import timezone
 from keys.models import User
 from legible.fields import validate_name
 from server.addresses import owner_of
-from wallets import conf
 from wallets.changes import Cause, announce_dapp, announce_user, record
 from wallets.credentials import digest, new_token
 from wallets.identity import parse_origin
@@ -262,7 +262,7 @@ def issue(pairing: Pairing, cause: Cause) -> IssuedToken:
         dapp=dapp,
         digest=digest(secret),
         created_from=cause.remote_address,
-        expires_at=timezone.now() + conf.token_lifetime(),
+        expires_at=timezone.now() + timedelta(days=settings.WALLETS_TOKEN_DAYS),
     )
     announce_dapp(dapp)
     return IssuedToken(token, secret)

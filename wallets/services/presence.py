@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from wallets import conf
 from wallets.credentials import digest
 from wallets.models import (
     BlockedDapp,
@@ -200,7 +200,9 @@ def _use(token_ids: Collection[int]) -> set[int]:
     free = tokens.select_for_update(no_key=True, skip_locked=True)
     dapps = dict(free.values_list("pk", "dapp_id"))
     used = DappToken.objects.filter(pk__in=dapps)
-    used.update(last_used_at=now, expires_at=now + conf.token_lifetime())
+    used.update(
+        last_used_at=now, expires_at=now + timedelta(days=settings.WALLETS_TOKEN_DAYS)
+    )
     theirs = Dapp.objects.filter(pk__in=dapps.values())
     idle = theirs.select_for_update(no_key=True, skip_locked=True)
     free_dapps = list(idle.values_list("pk", flat=True))

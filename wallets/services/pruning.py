@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from wallets import conf
 from wallets.models import (
     UNDECIDED,
     Activity,
@@ -41,7 +41,7 @@ def prune(now: datetime | None = None) -> dict[str, int]:
     Several processes may run it concurrently.
     """
     moment = now or timezone.now()
-    history = moment - conf.history()
+    history = moment - timedelta(days=settings.WALLETS_HISTORY_DAYS)
     dead = moment - DEAD_FOR
     overdue = ConsentRequest.objects.filter(
         state=RequestState.PENDING, expires_at__lte=moment

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from keys.models import User
-from wallets import conf
 from wallets.changes import BY_WALLET, Cause, announce_dapp, record
 from wallets.errors import BlockedAsSpam, LimitExceeded
 from wallets.models import Actor, ConsentRequest, Dapp, Event, RequestState
@@ -109,14 +109,14 @@ def ask_user(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequ
     Raises: LimitExceeded when too many requests are pending for the user, or the dapp
         makes too many.
     """
-    recently = timezone.now() - conf.request_lifetime()
+    recently = timezone.now() - timedelta(seconds=settings.WALLETS_REQUEST_SECONDS)
     in_vain = dapp.requests.exclude(state__in=APPROVED_STATES)
     if in_vain.filter(created_at__gt=recently).count() >= MAX_UNAPPROVED:
         raise LimitExceeded
     # The lock serialises requests of all dapps of the user, which are counted together.
     User.objects.select_for_update(no_key=True).get(pk=dapp.user_id)
     waiting = ConsentRequest.objects.pending().filter(dapp__user_id=dapp.user_id)
-    if waiting.count() >= conf.max_pending_requests():
+    if waiting.count() >= settings.WALLETS_MAX_PENDING:
         raise LimitExceeded
     request = ConsentRequest.objects.create(
         dapp=dapp,
@@ -124,7 +124,7 @@ def ask_user(dapp: Dapp, method: str, body: object, cause: Cause) -> ConsentRequ
         body=body,
         socket=cause.socket,
         asked_from=cause.remote_address,
-        expires_at=timezone.now() + conf.request_lifetime(),
+        expires_at=timezone.now() + timedelta(seconds=settings.WALLETS_REQUEST_SECONDS),
     )
     record(Event.ASKED, cause, dapp, {"method": method})
     announce_dapp(dapp)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
+
 from jsonrpc.envelope import NULL, write_result
 from jsonrpc.errors import RpcError
 from nodeapi.feeds.blocks import Feed
@@ -15,7 +17,6 @@ from nodeapi.frames import close_codes
 from nodeapi.frames.writer import FrameWriter
 from nodeapi.log_filter import read_filter
 from server.request_id import RequestId
-from wallets import conf
 from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError
 from wallets.methods.outer import answer
@@ -262,7 +263,7 @@ class Peer:
             session = outcome.session
             if session is not None and session.version >= self._sent_session.version:
                 self._keep_only(session)
-                if conf.echo_to_requester():
+                if settings.WALLETS_ECHO_TO_REQUESTER:
                     self._send_session(session)
                 self._sent_session = session
             elif session is not None:

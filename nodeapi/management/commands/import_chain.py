@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import psycopg
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DjangoDatabaseError
@@ -18,7 +19,6 @@ from evm.errors import InvalidBlock
 from evm.genesis import GenesisError
 from evm.public import PUBLIC_NETWORKS
 from evm.rlp import RlpError
-from nodeapi import conf
 from nodeapi.chain.database import (
     ImportRunning,
     import_lock,
@@ -126,7 +126,7 @@ class Command(BaseCommand):
                     batch_blocks=max(options["batch"], 1),
                     writer=writer,
                     pipeline=reader,
-                    record_limit_bytes=conf.record_limit_bytes(),
+                    record_limit_bytes=settings.NODEAPI_RECORD_LIMIT_BYTES,
                 )
                 with closing(importer):
                     spare_garbage_collector()

@@ -200,7 +200,7 @@ def test_more_fields_than_are_asked_for_make_no_user_staff(client: Client) -> No
 def test_links_do_not_lead_where_a_request_says_it_is(client: Client, settings) -> None:
     ask(client, HTTP_HOST="evil.example", HTTP_X_FORWARDED_HOST="evil.example")
     assert "evil.example" not in the_mail()
-    settings.PUBLIC_URL = "https://rpc.example.org/"
+    settings.PUBLIC_URL = "https://rpc.example.org"
     ask(client, HTTP_HOST="evil.example")
     assert "\nhttps://rpc.example.org/account/signup/" in the_mail()
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db.models import QuerySet
 
 from networks.models import Network
@@ -23,7 +24,6 @@ from tests.support.signing import KEY, PASSPHRASE, SIGNER, add_key, signer_of
 from tests.support.upstream_node import UpstreamNode, running_node
 from tests.support.waiting import until
 from tests.support.wallet import A1, BY_USER, M0
-from wallets import conf
 from wallets.client import CallFailed, WalletClient
 from wallets.models import Account, Activity, ConsentRequest, Event, Keystore, Session
 from wallets.services.keystores import MAX_TRIES, delete_key
@@ -273,7 +273,7 @@ async def test_flood_of_what_is_confirmed_leaves_few_in_the_inbox(
         await stranger.create(calm)
         assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
     most = MAX_WAITING + 1
-    assert most <= conf.max_pending_requests()
+    assert most <= settings.WALLETS_MAX_PENDING
     await until(lambda: sum(not call.done() for call in asking) <= most)
     pending = ConsentRequest.objects.pending().filter(dapp__user=owner.user)
     assert await orm(pending.count) == most

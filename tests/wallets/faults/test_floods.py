@@ -14,13 +14,14 @@ from typing import Any
 
 import httpx
 import pytest
+from django.conf import settings
 
 from tests.support.dapps import Owner, exchange, orm, scenario, sockets_apart
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import Live, live_service
 from tests.support.waiting import in_time, until
 from tests.support.wallet import M0, served_chains
-from wallets import conf, internal_key
+from wallets import internal_key
 from wallets.client import CallFailed
 from wallets.models import ConsentRequest, DappToken, FailedPairing, LiveSocket, Session
 from wallets.services.pairing import MAX_GUESSES, start_program_pairing
@@ -72,7 +73,7 @@ async def test_flood_of_requests_fills_one_inbox_with_five(
     async with await victim.connect() as calm:
         assert (await victim.granted(calm, ONE))["sessionScopes"]
         assert await calm.invoke("eip155:1", "eth_chainId") == "0x1"
-    most = conf.max_pending_requests()
+    most = settings.WALLETS_MAX_PENDING
     pending = ConsentRequest.objects.pending().filter(dapp__user=owner.user)
     await until(lambda: sum(not call.done() for call in asked) <= most)
     assert await orm(pending.count) == most
