@@ -94,5 +94,5 @@ NODEAPI_CALL_CONCURRENCY = CALLS.variable(
     count,
     256,
     "Maximum number of calls of one API key that are queued or executed, in each worker."
-    " The keys take turns.",
+    " Customers take turns.",
 )

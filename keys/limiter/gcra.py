@@ -115,7 +115,8 @@ def take(
     now: Unix time in microseconds.
     needed: credits that must be taken, otherwise the request is rejected.
     lease: credits that are taken instead of `needed` if enough are left.
-    returned: credits of an earlier request that were not spent.
+    returned: credits of an earlier request that were not spent. A negative number is a
+        debt, which is taken even from an empty bucket.
     backlog, used: after an outage, lower bounds for the microseconds by which `arrival`
         is ahead of `now`, and for the credits spent today.
     """

@@ -39,6 +39,8 @@ class _Lease:
     """Credits of one API key that this process may spend without asking Redis.
 
     left: credits. More than `limits.lease` only until the surplus has been returned.
+    debt: credits that were charged without being left. The bucket pays them as soon as
+        Redis is asked next.
     refill_below: refill when `left` drops below this; -1 disables refilling while one is
         in flight or has failed.
     is_rebalancing: a refill or a return of surplus credits is in progress.
@@ -52,6 +54,7 @@ class _Lease:
 
     __slots__ = (
         "bucket",
+        "debt",
         "is_rebalancing",
         "is_unsynced",
         "left",
@@ -65,6 +68,7 @@ class _Lease:
 
     def __init__(self, limits: Limits) -> None:
         self.left = 0
+        self.debt = 0
         self.refill_below = -1
         self.is_rebalancing = False
         self.users = 0
@@ -125,6 +129,20 @@ class Limiter:
             lease.left += credits
             self._return_surplus(api_key_id, lease, limits)
 
+    def owe(self, api_key_id: int, limits: Limits | None, credits: int) -> None:
+        """Charge credits for work that was done, even if the key has not as many left.
+
+        Requests are then rejected until the rate has paid the debt.
+        """
+        if limits is None:
+            return
+        lease = self._lease(api_key_id, limits)
+        paid = min(max(lease.left, 0), credits)
+        lease.left -= paid
+        if credits > paid:
+            lease.debt += credits - paid
+            self._start_rebalancing(api_key_id, lease, limits)
+
     @property
     def is_redis_available(self) -> bool:
         """Whether the last request to Redis was answered."""
@@ -172,7 +190,8 @@ class Limiter:
             if lease.users:
                 continue
             del self._leases[api_key_id]
-            returned, lease.left = lease.left, 0
+            returned = lease.left - lease.debt
+            lease.left = lease.debt = 0
             if returned or lease.is_unsynced:
                 request = {"needed": 0, "returned": returned}
                 taken = await self._ask_redis(api_key_id, lease, lease.limits, request)
@@ -222,8 +241,8 @@ class Limiter:
                     lease.refill_below = (
                         lease.left // REFILL_SHARE if is_refilled else -1
                     )
-                    # A refund may have arrived during the round trip.
-                    is_done = lease.left <= limits.lease
+                    # A refund or a debt may have arrived during the round trip.
+                    is_done = lease.left <= limits.lease and not lease.debt
         finally:
             lease.is_rebalancing = False
             lease.users -= 1
@@ -288,7 +307,8 @@ class Limiter:
     ) -> Outcome:
         """Take credits from the bucket in Redis, in an outage from the local copy."""
         lease.limits, lease.refusal = limits, None
-        request = {"needed": needed, "lease": wanted, "returned": returned}
+        debt, lease.debt = lease.debt, 0
+        request = {"needed": needed, "lease": wanted, "returned": returned - debt}
         taken = await self._ask_redis(api_key_id, lease, limits, request)
         now = self._now()
         if taken is None:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from math import ceil
 from time import perf_counter_ns
 from typing import Any, Protocol
 
@@ -48,6 +49,13 @@ class Notifier(Protocol):
 
     def unsubscribe(self, subscription: str) -> bool:
         """End a subscription. Return False if the socket has none with this id."""
+
+
+FREE_SECONDS = 0.1
+"""Processor time of an execution that is part of its method's price."""
+
+CREDITS_PER_SECOND = 1000
+"""Price of further processor time. The rate of the plan `free` pays for half a process."""
 
 
 @dataclass(slots=True)
@@ -98,12 +106,20 @@ class Context:
 
     @property
     def executor(self) -> Hashable:
-        """The key, or user of the wallet, whose turn and count an execution takes.
+        """The key, or user of the wallet, for whom executions are counted.
 
-        All users of the wallet have one key, so that each of them has turns of their own.
+        All users of the wallet share one key, but each of them has counts of their own.
         """
         payer = self.payer
         return payer if self.user is None else (payer, self.user)
+
+    @property
+    def customer(self) -> int:
+        """The id of the account that takes turns with others, whichever key it uses.
+
+        It is the key's owner, or the user of the wallet, whose key has no such owner.
+        """
+        return self.grant.owner_id if self.user is None else self.user
 
     @property
     def site(self) -> str:
@@ -150,13 +166,23 @@ class Context:
     def charge_more(self, credits: int) -> None:
         """Charge credits for an execution that has cost more than its method's price.
 
-        The execution is answered even if the key has no credits left. The credits are
-        counted with the next call of the request that is answered.
+        The execution is answered even if the key has no credits left. They become a debt
+        then, and further requests are rejected until the rate has paid it. The credits
+        are counted with the next call of the request that is answered.
         """
         self._surcharge += credits
-        charged = self.charge(credits)
-        if not charged.is_done:
-            charged.when_done(_ignore)
+        if self.limiter is not None:
+            self.limiter.owe(self.grant.api_key_id, self.grant.limits, credits)
+
+    def charge_time(self, seconds: float) -> None:
+        """Charge the processor time of an execution beyond FREE_SECONDS.
+
+        Users of the wallet are not charged, because the debt of one of them would stop
+        the calls of all others. They are limited by their turns.
+        """
+        credits = ceil(max(0.0, seconds - FREE_SECONDS) * CREDITS_PER_SECOND)
+        if credits and self.user is None:
+            self.charge_more(credits)
 
     def book(
         self, method: str | None, credits: int, size: int, error: RpcError | None
@@ -219,7 +245,3 @@ class Context:
                 tracing_page=self._tracing_page,
                 contact=settings.NODEAPI_SUPPORT_CONTACT,
             )
-
-
-def _ignore(_: Later[None]) -> None:
-    """Ignore that an execution could not be charged."""

@@ -145,7 +145,7 @@ def get_raw_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     store, network_id = context.store, context.network.id
 
     def read(block_hash: bytes) -> MaybeAnswer:
-        owner = context.grant.owner_id
+        owner = context.customer
         return store.raw_receipts(network_id, block_hash, owner=owner)
 
     if block.hash is not None:

@@ -115,7 +115,8 @@ def _is_ours(name: str) -> bool:
     ],
     result=named("trace", TRACER_RESULT),
     summary="Executes a call after a block, and returns its trace. The price rises by 1 "
-    "credit for each further 500,000 gas that it uses.",
+    "credit for each further 500,000 gas, and for each millisecond of processor time "
+    "beyond 100.",
     credits=20,
     capability=TRACE,
     is_slow=True,

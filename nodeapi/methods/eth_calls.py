@@ -134,7 +134,8 @@ BLOCK_OVERRIDES = Param(
     params=[CALL, BLOCK, STATE_OVERRIDES, BLOCK_OVERRIDES],
     result=named("returnData", DATA),
     summary="Executes a call after a block, and returns its return data. The price rises "
-    "by 1 credit for each further 500,000 gas that it uses.",
+    "by 1 credit for each further 500,000 gas, and for each millisecond of processor "
+    "time beyond 100.",
     credits=2,
 )
 def call(

@@ -112,7 +112,7 @@ async def get_filter_changes(
         room = sys.maxsize if is_http else settings.NODEAPI_MAX_BATCH_RESPONSE_BYTES
     return await _filters(context).poll(
         *(context.network, context.payer, name),
-        *(partial(_selection, context), context.grant.owner_id, room),
+        *(partial(_selection, context), context.customer, room),
     )
 
 

@@ -72,7 +72,7 @@ def _logs_of_block(
     context: Context, block_hash: bytes, criteria: LogCriteria
 ) -> Later[Answer]:
     found = context.store.logs_of_block(
-        context.network.id, block_hash, criteria.wanted, owner=context.grant.owner_id
+        context.network.id, block_hash, criteria.wanted, owner=context.customer
     )
     return found.then(_existing)
 
@@ -96,5 +96,5 @@ async def _logs_in_range(context: Context, criteria: LogCriteria) -> Answer:
             return NO_LOGS  # the head has gone back since
         return await _logs_of_block(context, block_hash, criteria)
     return await store.logs_between(
-        network_id, first, last, criteria.wanted, owner=context.grant.owner_id
+        network_id, first, last, criteria.wanted, owner=context.customer
     )

@@ -63,7 +63,8 @@ def given_simulation(value: Any) -> tuple[Simulation, orjson.Fragment]:
     ],
     result=named("blocks", SIMULATED_BLOCKS),
     summary="Executes calls in simulated blocks, and returns the blocks with the results "
-    "of the calls. The price rises by 1 credit for each further 500,000 gas.",
+    "of the calls. The price rises by 1 credit for each further 500,000 gas, and for "
+    "each millisecond of processor time beyond 100.",
     credits=20,
     is_slow=True,
 )

@@ -119,7 +119,7 @@ def get_block_receipts(context: Context, block: BlockReference) -> MaybeAnswer:
     return if_found(
         named_block(context, block),
         lambda block_hash: context.store.block_receipts(
-            context.network.id, block_hash, owner=context.grant.owner_id
+            context.network.id, block_hash, owner=context.customer
         ),
     )
 

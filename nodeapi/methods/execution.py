@@ -86,8 +86,9 @@ def run_task(
     answer = context.tracing.run(
         job,
         context.executor,
-        owner=context.grant.owner_id,
+        owner=context.customer,
         request=context.turn if timeout is not None else None,
+        spent=context.charge_time,
     )
     return answer.handle(partial(_keep, context, name))
 

@@ -169,7 +169,7 @@ async def get_contract_creator(context: Context, account: bytes) -> bytes | None
             place.block_hash,
             place.index,
             creator,
-            owner=context.grant.owner_id,
+            owner=context.customer,
         )
 
     found = await if_found(store.contract_creation(network_id, account), derive)

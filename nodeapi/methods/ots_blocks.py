@@ -88,7 +88,7 @@ async def get_block_details_by_hash(
     uncles = sum(reward.value for reward in rewards if reward.is_uncle)
     total = sum(reward.value for reward in rewards)
     receipts = await context.store.block_receipts(
-        context.network.id, block_hash, owner=context.grant.owner_id
+        context.network.id, block_hash, owner=context.customer
     )
     if receipts is None:
         return None

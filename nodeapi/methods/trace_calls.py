@@ -39,7 +39,10 @@ from nodeapi.schemas.values import DATA
 from nodeapi.sending.decoding import decode_submission
 from nodeapi.tracing.jobs import tracer_to_json
 
-_PRICE = "The price rises by 1 credit for each further 500,000 gas that is used."
+_PRICE = (
+    "The price rises by 1 credit for each further 500,000 gas, and for each "
+    "millisecond of processor time beyond 100."
+)
 
 
 class TypedCall(NamedTuple):

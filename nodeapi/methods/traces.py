@@ -108,7 +108,7 @@ def block_answer(
             return Later(cached)
 
     def derive() -> MaybeAnswer:
-        owner = context.grant.owner_id
+        owner = context.customer
         return store.derived_block_trace(
             network_id, block_hash, derived, first, last, owner=owner
         )
@@ -134,7 +134,7 @@ def _transaction(context: Context, place: Place, options: TraceOptions) -> Maybe
         return Later(cached)
 
     def derive() -> MaybeAnswer:
-        owner = context.grant.owner_id
+        owner = context.customer
         return store.derived_transaction_trace(
             network_id, block_hash, index, derived, owner=owner
         )
@@ -177,8 +177,9 @@ async def _execute(context: Context, job: TraceJob) -> Answer:
         return await context.tracing.trace(
             job,
             context.executor,
-            owner=context.grant.owner_id,
+            owner=context.customer,
             request=context.turn,
+            spent=context.charge_time,
         )
 
 

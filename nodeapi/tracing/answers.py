@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import orjson
@@ -27,6 +27,9 @@ they died."""
 BYTES_OF_ONE = 2**16
 """A task with more bytes of arguments counts as several tasks, one for each such part."""
 
+Spent = Callable[[float], object]
+"""Takes the seconds of processor time that an execution has taken."""
+
 ADVICE = "request less in one call"
 
 
@@ -42,18 +45,20 @@ class TaskAnswer:
 class Waiter:
     """A request that waits for a task.
 
-    key: the API key. owner: the key's account. place: released when a long result was
-        read; None for a short task, which is counted otherwise, with its weight.
+    key: the API key. place: released when a long result was read; None for a short
+        task, which is counted otherwise, with its weight.
+    spent: takes the seconds of processor time of each execution.
     """
 
     future: asyncio.Future[TaskAnswer]
     key: Hashable
-    owner: Hashable
     place: Hold | None
+    spent: Spent
 
     def answer(
         self,
         outcome: TaskAnswer | BaseException,
+        customer: Hashable,
         spool: ResultFile | None,
         spooled: SpoolCount,
     ) -> None:
@@ -61,7 +66,9 @@ class Waiter:
         if not self.future.done() and spool is not None:
             assert isinstance(outcome, TaskAnswer)
             try:
-                outcome = TaskAnswer(self._stream(spool, spooled), outcome.gas_used)
+                outcome = TaskAnswer(
+                    self._stream(spool, customer, spooled), outcome.gas_used
+                )
             except RpcError as error:
                 outcome = error
         if isinstance(outcome, TaskAnswer) and isinstance(outcome.result, Stream):
@@ -77,10 +84,12 @@ class Waiter:
         else:
             self.future.set_exception(outcome)
 
-    def _stream(self, spool: ResultFile, spooled: SpoolCount) -> Stream:
+    def _stream(
+        self, spool: ResultFile, customer: Hashable, spooled: SpoolCount
+    ) -> Stream:
         """Return a reader of a long result. Raises: TooMuchUnread."""
-        spooled.check_share(self.owner)
-        holds = [spooled.add_reader(spool, self.owner)]
+        spooled.check_share(customer)
+        holds = [spooled.add_reader(spool, customer)]
         if self.place is not None:
             holds.append(self.place)
         return spool.stream(ADVICE, *holds)
@@ -89,16 +98,16 @@ class Waiter:
 class QueuedTask:
     """A task that is queued or executed, with the requests that wait for it.
 
-    name: the encoded job. key: the API key in whose turn it is executed.
+    name: the encoded job. customer: in whose turn it is executed.
     """
 
-    __slots__ = ("attempts", "key", "name", "timeout", "waiters", "weight")
+    __slots__ = ("attempts", "customer", "name", "timeout", "waiters", "weight")
 
-    def __init__(self, name: bytes, timeout: float, key: Hashable) -> None:
+    def __init__(self, name: bytes, timeout: float, customer: Hashable) -> None:
         self.name = name
         self.weight = weight_of(name)
         self.timeout = timeout
-        self.key = key
+        self.customer = customer
         self.attempts = 0
         self.waiters: list[Waiter] = []
 
@@ -116,13 +125,18 @@ class QueuedTask:
         """Whether a request still waits for it."""
         return any(not waiter.future.done() for waiter in self.waiters)
 
+    def charge(self, seconds: float) -> None:
+        """Charge an execution to all requests, cancelled ones included."""
+        for waiter in self.waiters:
+            waiter.spent(seconds)
+
     def add_waiter(
-        self, key: Hashable, owner: Hashable, place: Hold | None
+        self, key: Hashable, place: Hold | None, spent: Spent
     ) -> asyncio.Future[TaskAnswer]:
         """Add a request, and return the future of its answer."""
         future: asyncio.Future[TaskAnswer]
         future = asyncio.get_running_loop().create_future()
-        self.waiters.append(Waiter(future, key, owner, place))
+        self.waiters.append(Waiter(future, key, place, spent))
         return future
 
 

@@ -27,6 +27,7 @@ from nodeapi.tracing.answers import (
     ATTEMPTS,
     SHORT_SECONDS,
     QueuedTask,
+    Spent,
     TaskAnswer,
     failure_of,
     weight_of,
@@ -34,26 +35,30 @@ from nodeapi.tracing.answers import (
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.process import WorkerDied, WorkerProcess
-from nodeapi.tracing.turns import FairQueue, SlowKeys
 from nodeapi.tracing.wire import LENGTH, WorkerSettings
 from nodeapi.tracing.workers import Workers
+from nodeapi.turns import FairQueue, Shares, Use
 
 logger = logging.getLogger(__name__)
 
 
 class _Run:
-    """A job in execution, and the number of requests that wait for it."""
+    """A job that is queued or executed, and the requests that wait for it.
 
-    def __init__(self, task: asyncio.Task[ResultFile]) -> None:
-        self.task = task
+    turn: completes when the job may have a worker, with the place. It is queued once for
+        each customer who waits for the job.
+    waiters: their number. spent: what is called after the execution.
+    """
+
+    def __init__(self) -> None:
+        self.turn: asyncio.Future[Use] = asyncio.get_running_loop().create_future()
+        self.task: asyncio.Task[ResultFile]
         self.waiters = 0
+        self.spent: list[Spent] = []
 
 
-class _Turn:
-    """The place of a trace job in the queue. The future completes when it has a worker."""
-
-    def __init__(self, future: asyncio.Future[None]) -> None:
-        self.future = future
+def _free(seconds: float) -> None:
+    """Charge nothing for an execution."""
 
 
 class TracePool:
@@ -77,12 +82,13 @@ class TracePool:
         self.workers = Workers(settings, self._free_place)
         self._places = limits.workers
         """Workers that may be given a job."""
-        self._queue: FairQueue[_Turn | QueuedTask] = FairQueue()
-        self._slow = SlowKeys()
+        self._queue: FairQueue[_Run | QueuedTask] = FairQueue()
+        self._shares = Shares(limits.workers)
         self._is_dispatching = False
         self._runs: dict[bytes, _Run] = {}
-        self._tasks: dict[bytes, QueuedTask] = {}
-        """Tasks without an answer, by the encoded job."""
+        self._tasks: dict[tuple[Hashable, bytes], QueuedTask] = {}
+        """Tasks without an answer, by customer and encoded job. A customer does not wait
+        for the turn of another one, even for the same task."""
         self._weight = 0
         """Weight of all these tasks."""
         self._arrays: set[asyncio.Task[None]] = set()
@@ -98,6 +104,7 @@ class TracePool:
         *,
         owner: Hashable = None,
         request: Hashable = None,
+        spent: Spent = _free,
     ) -> Stream:
         """Execute a job, and return its result when it is complete.
 
@@ -105,17 +112,18 @@ class TracePool:
         cancelled.
 
         key: the key for which the trace is counted until its result is read or dropped.
-        owner: the key's account, for which the result's bytes are counted. If None, they
-            are counted for the key.
+        owner: the customer, in whose turn the job is executed and for whom the result's
+            bytes are counted. If None, each key is a customer.
         request: the request, whose calls count as one trace. If None, the job counts as
             a separate request.
+        spent: is called after the execution, even if the request was cancelled.
         Raises: RpcError, see `nodeapi.errors.execution`.
         """
         owner = key if owner is None else owner
         self.spooled.check(owner)
         place = self._take_place(key, object() if request is None else request)
         try:
-            spool = await self._join(job, key)
+            spool = await self._join(job, owner, spent)
             # Results of concurrent requests of the owner may have filled the share.
             self.spooled.check_share(owner)
         except BaseException:
@@ -130,12 +138,13 @@ class TracePool:
         *,
         owner: Hashable = None,
         request: Hashable = None,
+        spent: Spent = _free,
     ) -> Later[TaskAnswer]:
         """Return the result of a task, a stream if it is long.
 
-        Equal tasks share one execution. Keys take turns.
+        Equal tasks of a customer share one execution. Customers take turns.
 
-        key, owner, request: as in `trace`. Short tasks are limited in number for the key
+        key, owner, request, spent: as in `trace`. Short tasks are limited in number for the key
             only.
 
         Fails with an RpcError, see `nodeapi.errors.execution`.
@@ -150,14 +159,14 @@ class TracePool:
                 place = self._take_place(key, object() if request is None else request)
             else:
                 self._check_short(key, weight_of(name))
-            task = self._queued(name, job.timeout, key)
+            task = self._queued(name, job.timeout, owner)
         except RpcError as error:
             if place is not None:
                 place.release()
             return Later.failed(error)
         if place is None:
             self._short[key] += task.weight
-        return Later.from_future(task.add_waiter(key, owner, place))
+        return Later.from_future(task.add_waiter(key, place, spent))
 
     def _check_short(self, key: Hashable, weight: int) -> None:
         """Check that a key may have another short task. Raises: TooManyExecutions."""
@@ -165,16 +174,15 @@ class TracePool:
         if present and present + weight > limit:
             raise TooManyExecutions(limit)
 
-    def _queued(self, name: bytes, timeout: float, key: Hashable) -> QueuedTask:
+    def _queued(self, name: bytes, timeout: float, owner: Hashable) -> QueuedTask:
         """Return a task that is queued or executed. Raises: ServiceUnavailable."""
-        task = self._tasks.get(name)
+        task = self._tasks.get((owner, name))
         if task is None:
             if self._weight >= self._limits.waiting_tasks:
                 raise ServiceUnavailable
-            task = self._tasks[name] = QueuedTask(name, timeout, key)
+            task = self._tasks[owner, name] = QueuedTask(name, timeout, owner)
             self._weight += task.weight
-            self._queue.push(key, task)
-            self._plan()
+            self._push(owner, task)
         return task
 
     def _take_place(self, key: Hashable, request: Hashable) -> Hold:
@@ -203,7 +211,7 @@ class TracePool:
             self._finish(queued, asyncio.CancelledError())
         await self.workers.close()
 
-    async def _join(self, job: TraceJob, key: Hashable) -> ResultFile:
+    async def _join(self, job: TraceJob, owner: Hashable, spent: Spent) -> ResultFile:
         timeout = min(max(job.timeout, 0.0), self._limits.seconds)
         job = replace(job, timeout=timeout)
         name = job.encode()
@@ -211,9 +219,12 @@ class TracePool:
         if run is None:
             if len(self._runs) >= self._limits.workers + self._limits.waiting:
                 raise ServiceUnavailable
-            task = asyncio.create_task(self._run(name, timeout, key))
-            run = self._runs[name] = _Run(task)
+            run = self._runs[name] = _Run()
+            task = run.task = asyncio.create_task(self._run(run, name, timeout))
             task.add_done_callback(lambda done: self._forget(name, done))
+        if not run.turn.done():
+            self._push(owner, run)
+        run.spent.append(spent)
         run.waiters += 1
         try:
             return await asyncio.shield(run.task)
@@ -228,18 +239,19 @@ class TracePool:
         if name in self._runs and self._runs[name].task is task:
             del self._runs[name]
 
-    async def _run(self, job: bytes, timeout: float, key: Hashable) -> ResultFile:
-        await self._turn(key)
+    async def _run(self, run: _Run, job: bytes, timeout: float) -> ResultFile:
+        use = await self._turn(run)
         worker: WorkerProcess | None = None
         is_well = False
-        begun = time.monotonic()
+        seconds = 0.0
         try:
             # Opened before a worker is taken, so that a full disk loses no worker.
             spool = ResultFile(self._limits.spool_folder)
-            worker = await self.workers.take()
-            begun = time.monotonic()
+            worker = await self._take_worker(use)
             async with asyncio.timeout(self._limits.seconds):
-                kind, rest = await worker.execute(job, spool.descriptor, timeout)
+                kind, seconds, rest = await worker.execute(
+                    job, spool.descriptor, timeout
+                )
             is_well = kind != wire.CRASHED
         except TimeoutError:
             pid = None if worker is None else worker.pid
@@ -249,8 +261,11 @@ class TracePool:
             assert worker is not None
             raise await self.workers.error_of_dead(worker) from None
         finally:
-            now = time.monotonic()
-            self._slow.note(key, now - begun, now)
+            if worker is not None and not is_well:
+                seconds = time.monotonic() - use.begun
+            for spent in run.spent:
+                spent(seconds)
+            self._shares.end(use, time.monotonic())
             self.workers.release(worker, is_well)
         if kind != wire.DONE:
             raise self._failure(kind, rest)
@@ -260,17 +275,27 @@ class TracePool:
 
     # The queue
 
-    async def _turn(self, key: Hashable) -> None:
+    async def _turn(self, run: _Run) -> Use:
         """Wait for a place."""
-        future = asyncio.get_running_loop().create_future()
-        self._queue.push(key, _Turn(future))
-        self._plan()
         try:
-            await future
+            return await run.turn
         except asyncio.CancelledError:
-            if not future.cancelled():
+            if not run.turn.cancelled():
+                self._shares.end(run.turn.result(), time.monotonic())
                 self._free_place()
             raise
+
+    async def _take_worker(self, use: Use) -> WorkerProcess:
+        """Return a worker for a place. Its start does not count for the customer."""
+        worker = await self.workers.take()
+        use.begun = time.monotonic()
+        return worker
+
+    def _push(self, owner: Hashable, item: _Run | QueuedTask) -> None:
+        """Add a job to the queue of a customer."""
+        self._shares.ask(owner, time.monotonic())
+        self._queue.push(owner, item)
+        self._plan()
 
     def _free_place(self) -> None:
         self._places += 1
@@ -287,42 +312,44 @@ class TracePool:
         self._is_dispatching = False
         while self._places and len(self._queue):
             try:
-                first = self._queue.pop(self._may_start)
+                owner, first = self._queue.pop(self._may_start)
             except IndexError:
                 break
-            if isinstance(first, _Turn):
-                if not first.future.done():
+            if isinstance(first, _Run):
+                if not first.turn.done():
                     self._places -= 1
-                    first.future.set_result(None)
+                    first.turn.set_result(self._shares.begin(owner, time.monotonic()))
                 continue
-            tasks = self._array(first)
+            tasks = self._array(owner, first)
             if tasks:
                 self._places -= 1
-                array = asyncio.create_task(self._run_tasks(tasks))
+                use = self._shares.begin(owner, time.monotonic())
+                array = asyncio.create_task(self._run_tasks(use, tasks))
                 self._arrays.add(array)
                 array.add_done_callback(self._arrays.discard)
 
-    def _may_start(self, key: Hashable) -> bool:
-        """Return whether a key may have a free worker."""
-        is_last = self._places == 1 < self._limits.workers
-        return not is_last or not self._slow.holds_back(key, time.monotonic())
+    def _may_start(self, owner: Hashable) -> bool:
+        """Return whether a customer may have a free worker."""
+        return self._shares.may_begin(owner, self._places, time.monotonic())
 
-    def _array(self, first: QueuedTask) -> list[QueuedTask]:
-        """Return a share of the queued tasks for one worker, beginning with this one."""
+    def _array(self, owner: Hashable, first: QueuedTask) -> list[QueuedTask]:
+        """Return a share of a customer's tasks for one worker, beginning with this one.
+
+        Those of other customers are in other messages, because a worker executes all
+        tasks of a message before others, and one of them may take long.
+        """
         tasks = [first]
         if first.may_share:
-            share = -(-(1 + len(self._queue)) // self._places)
+            waiting = self._queue.of(owner)
+            share = -(-(1 + len(waiting)) // self._places)
             weight = first.weight
-            while len(tasks) < share and len(self._queue):
-                key, following = self._queue.next()
-                if isinstance(following, _Turn) or not following.may_share:
-                    break
-                if not self._may_start(key):
+            for following in waiting:
+                if isinstance(following, _Run) or not following.may_share:
                     break
                 weight += following.weight
-                if weight > wire.TASKS_AT_ONCE:
+                if len(tasks) >= share or weight > wire.TASKS_AT_ONCE:
                     break
-                self._queue.pop()
+                self._queue.pop_of(owner)
                 tasks.append(following)
         found = []
         for task in tasks:
@@ -334,28 +361,22 @@ class TracePool:
 
     # Tasks
 
-    async def _run_tasks(self, tasks: list[QueuedTask]) -> None:
+    async def _run_tasks(self, use: Use, tasks: list[QueuedTask]) -> None:
         """Execute tasks in one worker, and queue those again that it has not executed."""
         worker: WorkerProcess | None = None
         is_well = False
         left = dict(enumerate(tasks))
-        begun = time.monotonic()
 
-        def note(task: QueuedTask) -> None:
-            nonlocal begun
-            now = time.monotonic()
-            self._slow.note(task.key, now - begun, now)
-            begun = now
-
-        def take(place: int, kind: bytes, gas_used: int, rest: bytes) -> None:
+        def take(
+            place: int, kind: bytes, gas_used: int, seconds: float, rest: bytes
+        ) -> None:
             assert worker is not None
             task = left.pop(place)
-            note(task)
+            task.charge(seconds)
             self._conclude(task, worker, kind, gas_used, rest)
 
         try:
-            worker = await self.workers.take()
-            begun = time.monotonic()
+            worker = await self._take_worker(use)
             descriptor = self._spare_spool(worker)
             names = [task.name for task in tasks]
             timeout = max(task.timeout for task in tasks)
@@ -366,12 +387,12 @@ class TracePool:
             logger.warning(
                 "trace worker %s exceeded its time limit, killed", worker.pid
             )
-            note(tasks[worker.executing or 0])
+            tasks[worker.executing or 0].charge(time.monotonic() - use.begun)
             self._blame(worker, left, None)
         except WorkerDied:
             assert worker is not None
             executing = worker.executing
-            note(tasks[executing or 0])
+            tasks[executing or 0].charge(time.monotonic() - use.begun)
             error = await self.workers.error_of_dead(worker)
             is_timeout = isinstance(error, ExecutionTimedOut)
             self._blame(worker, left, None if is_timeout else error, executing)
@@ -380,9 +401,10 @@ class TracePool:
                 self._finish(task, error)
             left.clear()
         finally:
+            self._shares.end(use, time.monotonic())
             self.workers.release(worker, is_well)
         for task in reversed(left.values()):
-            self._queue.push_first(task.key, task)
+            self._queue.push_first(use.customer, task)
         self._plan()
 
     def _spare_spool(self, worker: WorkerProcess) -> int | None:
@@ -438,14 +460,14 @@ class TracePool:
         spool: ResultFile | None = None,
     ) -> None:
         """Answer all requests of a task. spool: the file of a long result."""
-        if self._tasks.pop(task.name, None) is not None:
+        if self._tasks.pop((task.customer, task.name), None) is not None:
             self._weight -= task.weight
         for waiter in task.waiters:
             if waiter.place is None:
                 self._short[waiter.key] -= task.weight
                 if not self._short[waiter.key]:
                     del self._short[waiter.key]
-            waiter.answer(outcome, spool, self.spooled)
+            waiter.answer(outcome, task.customer, spool, self.spooled)
 
     def _failure(self, kind: bytes, rest: bytes) -> RpcError:
         if kind == wire.FAILED:

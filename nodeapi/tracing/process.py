@@ -27,9 +27,9 @@ class WorkerDied(Exception):
     """Raised when a worker process exits before it has sent its result."""
 
 
-TakeOutcome = Callable[[int, bytes, int, bytes], object]
-"""Takes the place of a task in its array, the kind of its outcome, the gas used, and the
-rest; see `nodeapi.tracing.wire`."""
+TakeOutcome = Callable[[int, bytes, int, float, bytes], object]
+"""Takes the place of a task in its array, the kind of its outcome, the gas used, the
+seconds of processor time, and the rest; see `nodeapi.tracing.wire`."""
 
 _READ_BYTES = 2**16
 
@@ -86,8 +86,10 @@ class WorkerProcess:
 
     async def execute(
         self, job: bytes, descriptor: int, timeout: float
-    ) -> tuple[bytes, bytes]:
-        """Execute an encoded job. Return the kind and the rest of the worker's message.
+    ) -> tuple[bytes, float, bytes]:
+        """Execute an encoded job.
+
+        Return the kind of the outcome, the seconds of processor time, and the rest.
 
         descriptor: the file for the result. timeout: seconds for each transaction.
         Raises: WorkerDied; TimeoutError, after which the caller has to kill the process.
@@ -97,7 +99,8 @@ class WorkerProcess:
             async with asyncio.timeout(timeout + GRACE_SECONDS):
                 kind, rest = await self._receive()
             if kind != wire.PROGRESS:
-                return kind, rest
+                (seconds,) = wire.SECONDS.unpack_from(rest)
+                return kind, seconds, rest[wire.SECONDS.size :]
 
     async def execute_tasks(
         self,
@@ -175,7 +178,7 @@ def _take_outcomes(data: bytes, take: TakeOutcome) -> None:
     """Call a function with each outcome in a message."""
     start, size = 0, wire.OUTCOME.size
     while start < len(data):
-        place, kind, gas_used, length = wire.OUTCOME.unpack_from(data, start)
+        place, kind, gas_used, seconds, length = wire.OUTCOME.unpack_from(data, start)
         start += size
-        take(place, kind, gas_used, data[start : start + length])
+        take(place, kind, gas_used, seconds, data[start : start + length])
         start += length

@@ -31,17 +31,18 @@ logger = logging.getLogger(__name__)
 ROUNDS = 3
 """Times that missing rows of several tasks are read together. Afterwards, each task reads
 its rows one by one."""
-SLOW_SECONDS = 0.05
-"""Time of one task after which the rest of an array is returned to the service, which may
-have another worker for it."""
+TURN_SECONDS = 0.02
+"""Time after which the rest of an array is returned to the service, because it is another
+customer's turn, or another worker is free. It begins again when missing rows were read."""
 REPORT_SECONDS = 0.5
 """Time after which the worker reports before the next task that it is alive. The
 service allows for the time of one task."""
 ATTEMPTS = 3
 """Executions of a task while the chain is reorganised."""
 
-Answer = Callable[[int, bytes, int, bytes], object]
-"""Takes a task's place, the kind of its outcome, the gas used, and the rest."""
+Answer = Callable[[int, bytes, int, float, bytes], object]
+"""Takes a task's place, the kind of its outcome, the gas used, the seconds of processor
+time, and the rest."""
 
 
 class NoSpool(Exception):
@@ -74,8 +75,9 @@ class TaskRunner:
         self._progress = progress
         self._states = StateCache()
         self._reported = 0.0
-        self._spent: dict[int, float] = {}
-        """Seconds of each task of the array, by its place."""
+        self._turn_end = 0.0
+        self._spent: dict[int, tuple[float, float]] = {}
+        """Seconds of each task of the array, and those of processor time, by its place."""
 
     def run(
         self,
@@ -83,11 +85,12 @@ class TaskRunner:
         jobs: Sequence[TaskJob],
         answer: Answer,
     ) -> None:
-        """Execute tasks and answer each, except the rest of the array after a slow one.
+        """Execute tasks and answer at least one; return without the rest after a turn.
 
         connect: returns the connection, opened again if it was lost.
         """
         self._reported = time.monotonic()
+        self._turn_end = self._reported + TURN_SECONDS
         self._spent.clear()
         places = list(range(len(jobs)))
         if len(jobs) > 1:
@@ -96,7 +99,8 @@ class TaskRunner:
                 if not places:
                     return
         for place in places:
-            if self._is_slow(connect, jobs[place], place, answer):
+            self._execute(connect, jobs[place], place, answer)
+            if self._is_turn_over():
                 return
 
     def _round(
@@ -108,26 +112,30 @@ class TaskRunner:
     ) -> list[int]:
         """Execute tasks until each is answered or misses rows, and read the rows.
 
-        Return the places of the other tasks; none after a slow task.
+        Return the places of the other tasks; none when the turn is over.
         """
         left = []
         self._states.collect(True)
         try:
-            for place in places:
+            for done, place in enumerate(places, 1):
                 job = jobs[place]
                 if job.task not in REPEATABLE:
                     left.append(place)
                     continue
                 try:
-                    if self._is_slow(connect, job, place, answer):
+                    self._execute(connect, job, place, answer)
+                    if self._is_turn_over():
                         return []
                 except RowsMissing:
                     left.append(place)
-                    if self._spent[place] > SLOW_SECONDS:
+                    if self._spent[place][0] > TURN_SECONDS:
                         # Others should not wait until it is executed for the third time.
                         self._states.collect(False)
-                        self._is_slow(connect, job, place, answer)
+                        self._execute(connect, job, place, answer)
                         return []
+                    if self._is_turn_over():
+                        left += places[done:]
+                        break
         finally:
             self._states.collect(False)
         try:
@@ -135,36 +143,44 @@ class TaskRunner:
         except psycopg.OperationalError as error:
             # The tasks that need the rows meet the fault again.
             logger.warning("trace worker: the database: %s", error)
+        self._turn_end = time.monotonic() + TURN_SECONDS
         return left
 
-    def _is_slow(
+    def _is_turn_over(self) -> bool:
+        """Return whether the rest of the array should be returned to the service."""
+        return time.monotonic() > self._turn_end
+
+    def _execute(
         self,
         connect: Callable[[], psycopg.Connection[Any]],
         job: TaskJob,
         place: int,
         answer: Answer,
-    ) -> bool:
-        """Execute a task and answer it. Return whether that took long.
+    ) -> None:
+        """Execute a task and answer it.
 
-        Earlier executions of the task count for its time limit.
+        Earlier executions of the task count for its time limit and its price.
 
         Raises: RowsMissing.
         """
-        started = time.monotonic()
+        started, processor = time.monotonic(), time.thread_time()
         if started - self._reported > REPORT_SECONDS:
             self._progress()
             self._reported = started
-        before = self._spent.get(place, 0.0)
+        before, paid = self._spent.get(place, (0.0, 0.0))
         deadline = started + job.timeout - before
         self._mark(place)
         try:
-            answer(place, *self._outcome(connect, job, deadline))
+            kind, gas_used, rest = self._outcome(connect, job, deadline)
+            answer(place, kind, gas_used, paid + time.thread_time() - processor, rest)
         except NoSpool:
-            return True
+            self._turn_end = 0.0
         finally:
             self._mark(-1)
-            self._spent[place] = before + time.monotonic() - started
-        return self._spent[place] > SLOW_SECONDS
+            self._spent[place] = (
+                before + time.monotonic() - started,
+                paid + time.thread_time() - processor,
+            )
 
     def _outcome(
         self,

@@ -43,9 +43,12 @@ OUTCOMES = b"t"
 END = b"e"
 """No further task of the array is executed."""
 
-OUTCOME = struct.Struct(">HcQI")
-"""Head of a task's outcome: the task's place in its array, the kind, the gas used, and the
-length of the rest. The kind is DONE with the result; SPOOLED; FAILED with an array of an
+SECONDS = struct.Struct(">d")
+"""Prefix of the rest of an outcome of a trace job: the seconds of processor time."""
+
+OUTCOME = struct.Struct(">HcQdI")
+"""Head of a task's outcome: the task's place in its array, the kind, the gas used, the
+seconds of processor time, and the length of the rest. The kind is DONE with the result; SPOOLED; FAILED with an array of an
 error object's code, message and data, and whether it is lasting; TIMED_OUT; TOO_LARGE,
 with the limit if it is not that of results; UNAVAILABLE or CRASHED."""
 SPOOLED = b"s"

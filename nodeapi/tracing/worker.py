@@ -131,7 +131,9 @@ class Worker:
         if self._spool is not None:  # of a task that failed while it was writing
             self._empty_spool(self._spool)
 
-    def _add_outcome(self, place: int, kind: bytes, gas_used: int, rest: bytes) -> None:
+    def _add_outcome(
+        self, place: int, kind: bytes, gas_used: int, seconds: float, rest: bytes
+    ) -> None:
         """Add an outcome to the next message, which is sent after a short time.
 
         The file for a long result is used up by a task that succeeds. One that fails
@@ -142,7 +144,8 @@ class Worker:
             self._spool = None
         if kind in (wire.UNAVAILABLE, wire.TIMED_OUT):
             self._connection = None  # a query may still run on it
-        self._outcomes.append(wire.OUTCOME.pack(place, kind, gas_used, len(rest)))
+        head = wire.OUTCOME.pack(place, kind, gas_used, seconds, len(rest))
+        self._outcomes.append(head)
         self._outcomes.append(rest)
         now = time.monotonic()
         if now - self._flushed > FLUSH_SECONDS:
@@ -164,6 +167,11 @@ class Worker:
     # Traces
 
     def _answer(self, job: TraceJob, descriptor: int) -> tuple[bytes, bytes]:
+        begun = time.thread_time()
+        kind, rest = self._outcome(job, descriptor)
+        return kind, wire.SECONDS.pack(time.thread_time() - begun) + rest
+
+    def _outcome(self, job: TraceJob, descriptor: int) -> tuple[bytes, bytes]:
         spool = SpoolWriter(descriptor, self._settings.result_bytes)
         try:
             self._execute(job, spool)

@@ -88,7 +88,7 @@ def test_a_call_that_takes_too_long_costs_as_much_as_the_largest(live: Live) -> 
             _, message = api.error("eth_call", asked(LOOP))
             assert message == "execution aborted (timeout = 200ms)"
         expected = PRICE + credits_for_gas(50_000_000)
-        wait_until(lambda: credits_of(secret) == expected)
+        wait_until(lambda: credits_of(secret) >= expected)
 
 
 def credits_of(secret: str) -> int:

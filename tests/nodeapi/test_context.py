@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 
@@ -11,13 +12,16 @@ from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import RpcError
 from jsonrpc.registry import MethodRegistry
 from keys.grants import Grant
+from keys.limiter.errors import RateLimited
+from keys.limiter.gcra import Limits as KeyLimits
+from keys.limiter.limiter import Limiter
 from keys.permits import NO_PERMITS, Permit, Permits
 from nodeapi.errors.access import (
     MethodNotEntitled,
     TracerNotAvailable,
     TracerNotEntitled,
 )
-from nodeapi.methods.context import TRACE, Context
+from nodeapi.methods.context import FREE_SECONDS, TRACE, Context
 from tests.support import edge
 
 HIVE = replace(edge.HIVE, tracers=frozenset({"prestateTracer", "callTracer"}))
@@ -151,3 +155,25 @@ def test_keys_without_tracing_learn_nothing_of_the_tracers():
     assert error(context(NO_PERMITS, network))[1]["data"]["reason"] == (
         "method_not_entitled"
     )
+
+
+def test_processor_time_beyond_a_tenth_of_a_second_is_charged_to_keys():
+    limiter = Limiter(None)
+    limits = KeyLimits(rate=1, burst=1000)
+    grant = Grant(1, "", None, NO_PERMITS, None, limits=limits, owner_id=7)
+    caller = replace(context(), grant=grant, limiter=limiter)
+    wallet = replace(caller, user=8)
+    assert (caller.customer, wallet.customer) == (7, 8)
+
+    async def scenario() -> None:
+        caller.charge_time(FREE_SECONDS)
+        wallet.charge_time(60.0)
+        await caller.charge(1)
+        caller.charge_time(FREE_SECONDS + 2.0)
+        await asyncio.sleep(0)
+        with pytest.raises(RateLimited) as caught:
+            await caller.charge(500)
+        assert 1490 < caught.value.data["backoff_seconds"] <= 1501
+        await limiter.stop()
+
+    asyncio.run(scenario())

@@ -25,7 +25,7 @@ limits = st.builds(
 requests = st.tuples(
     st.integers(0, 5000) | st.integers(0, 10**9),  # needed
     st.integers(0, 5000),  # lease
-    st.just(0) | st.integers(0, 5000),  # returned
+    st.just(0) | st.integers(-10_000, 5000),  # returned; a debt if negative
     st.just(0) | st.integers(0, 10**9) | st.integers(0, 10**9 * SECOND),  # backlog
     st.just(0) | st.integers(0, 20_000) | st.integers(0, 10**12),  # used
 )

@@ -37,6 +37,18 @@ def test_refusal_is_none_after_the_wait_and_still_one_before():
     assert take(bucket, limits, later, needed=5)[1].verdict is Verdict.GIVEN
 
 
+def test_debt_is_taken_from_an_empty_bucket_and_paid_by_the_rate():
+    limits = Limits(rate=10, burst=20)
+    bucket, _ = take(Bucket(), limits, NOON, needed=20)
+    bucket, outcome = take(bucket, limits, NOON, needed=0, returned=-50)
+    assert outcome.credits == 0
+    bucket, outcome = take(bucket, limits, NOON, needed=1)
+    assert outcome == (Verdict.RATE, 0, 51 * SECOND // 10)
+    later = NOON + outcome.wait
+    assert take(bucket, limits, later, needed=1)[1].verdict is Verdict.GIVEN
+    assert bucket.spent == 70
+
+
 def test_lease_shrinks_towards_the_limit():
     limits = Limits(rate=1, burst=1000)
     bucket, leases = Bucket(), []

@@ -107,6 +107,32 @@ def test_refill_in_flight_is_returned_in_the_end(limiter_on, redis_url, api_key_
     asyncio.run(scenario())
 
 
+def test_work_that_was_done_is_charged_even_without_credits(
+    limiter_on, redis_url, api_key_id
+):
+    async def scenario():
+        limits = Limits(rate=10, burst=100)
+        limiter = limiter_on()
+        await spend(limiter, api_key_id, limits, 1)
+        limiter.owe(api_key_id, limits, 2000)
+        limiter.owe(api_key_id, limits, 1000)
+        refused = None
+        while refused is None:  # at most the burst, until Redis has the debt
+            try:
+                await spend(limiter, api_key_id, limits, 1)
+            except RateLimited as error:
+                refused = error
+        other = limiter_on()
+        with pytest.raises(RateLimited) as caught:
+            await spend(other, api_key_id, limits, 1)
+        wait = caught.value.data["backoff_seconds"]
+        assert (3000 - 100) / 10 - PATIENCE_SECONDS < wait <= 3000 / 10
+        await limiter.stop()
+        await other.stop()
+
+    asyncio.run(scenario())
+
+
 def test_refund_is_spent_again(redis_url, api_key_id):
     async def scenario():
         buckets = Counted(redis_url, timeout=PATIENCE_SECONDS)

@@ -30,12 +30,6 @@ from nodeapi.tracing.jobs import TaskJob, tracer_to_json
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.running import TaskRunner
-from nodeapi.tracing.turns import (
-    RECENT_SECONDS,
-    SLOW_SECONDS,
-    FairQueue,
-    SlowKeys,
-)
 from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.tracing.pools import children, run
@@ -129,7 +123,8 @@ def test_many_tasks_at_once_are_answered_by_one_worker(network: int) -> None:
 
 def test_equal_tasks_share_an_execution_and_each_may_be_cancelled(network: int) -> None:
     async def test(pool: TracePool) -> None:
-        same = [pool.run(call(network, SLOT, 5), n) for n in range(3)]
+        job = call(network, SLOT, 5)
+        same = [pool.run(job, n, owner="customer") for n in range(3)]
         same[0].cancel()
         assert [(await each).result for each in same[1:]] == [word(12)] * 2
 
@@ -369,49 +364,50 @@ def test_estimate_counts_all_executions(network: int) -> None:
     run(test, LIMITS)
 
 
-def test_keys_take_turns() -> None:
-    queue: FairQueue[str] = FairQueue()
-    for number in range(3):
-        queue.push("a", f"a{number}")
-    queue.push("b", "b0")
-    assert queue.pop() == "a0"
-    queue.push("c", "c0")
-    queue.push_first("a", "again")
-    assert queue.next() == ("a", "again")
-    assert [queue.pop() for _ in range(len(queue))] == ["again", "b0", "c0", "a1", "a2"]
-    with pytest.raises(IndexError):
-        queue.pop()
+def test_a_customer_with_slow_tasks_leaves_a_worker_to_the_others(
+    network: int,
+) -> None:
+    """Its tasks are as many as there are workers, and its short ones do not hide them."""
 
-
-def test_a_key_with_slow_tasks_leaves_a_worker_to_the_others(network: int) -> None:
     async def test(pool: TracePool) -> None:
         assert (await pool.run(call(network, SLOT, 1), "quick")).result == word(8)
-        with pytest.raises(TaskTimeout):
-            await pool.run(call(network, LOOP, 0, timeout=0.7), "slow")
+        spent: list[float] = []
         slow = [
-            pool.run(call(network, LOOP, n, timeout=9.0, gas_cap=0), "slow")
-            for n in (1, 2)
+            pool.run(
+                call(network, LOOP, n, timeout=60.0, gas_cap=0),
+                f"key {n}",
+                owner="slow",
+                spent=spent.append,
+            )
+            for n in (1, 2, 3)
         ]
         ended: list[object] = []
         for each in slow:
             each.when_done(ended.append)
+        short = pool.run(call(network, SLOT, 3), "key 4", owner="slow")
         await until(lambda: pool.workers.executing)
-        assert (await pool.run(call(network, SLOT, 2), "quick")).result == word(9)
+        for slot in range(4, 8):
+            found = await pool.run(call(network, SLOT, slot), "quick")
+            assert found.result == word(slot + 7)
+        # A worker executes what the customer has asked for first, for another customer.
+        same = pool.run(call(network, SLOT, 3), "quick")
+        assert (await same).result == word(10)
+        assert not short.is_done
         assert not ended
-        for each in slow:
+        for each in (*slow, short):
             each.cancel()
 
     run(test, PoolLimits(workers=2))
 
 
-def test_slow_keys_are_those_whose_last_execution_took_long() -> None:
-    slow = SlowKeys()
-    slow.note("a", SLOW_SECONDS + 0.1, now=100.0)
-    assert not slow.holds_back("a", now=100.0), "nobody else needs a worker"
-    slow.note("b", 0.01, now=101.0)
-    assert slow.holds_back("a", now=101.0)
-    assert not slow.holds_back("b", now=101.0)
-    assert not slow.holds_back("c", now=101.0)
-    assert not slow.holds_back("a", now=101.0 + RECENT_SECONDS)
-    slow.note("a", SLOW_SECONDS - 0.1, now=102.0)
-    assert not slow.holds_back("a", now=102.0)
+def test_an_execution_is_charged_even_if_nobody_waits_for_it(network: int) -> None:
+    async def test(pool: TracePool) -> None:
+        spent: list[float] = []
+        job = call(network, LOOP, 7, timeout=0.5, gas_cap=0)
+        answer = pool.run(job, "key", spent=spent.append)
+        await until(lambda: pool.workers.executing)
+        answer.cancel()
+        await until(lambda: bool(spent))
+        assert 0 < spent[0] < PATIENCE_SECONDS
+
+    run(test, LIMITS)
