@@ -26,7 +26,7 @@ from bench.listeners import CHAIN_ID, SCOPE  # noqa: E402
 from config.gateway import Gateway  # noqa: E402
 from nodeapi.endpoint.endpoint import build_endpoint  # noqa: E402
 from nodeapi.feeds.blocks import BlockEvent, Feed, _place  # noqa: E402
-from nodeapi.service import build_service  # noqa: E402
+from nodeapi.node import build_node  # noqa: E402
 from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.frames import notification_frame  # noqa: E402
 
@@ -87,7 +87,7 @@ class Sender:
         await self._feed.stop()
 
 
-node = build_service()
+node = build_node()
 wallet = build_wallet(node)
 endpoint = build_endpoint(node)
 application = Gateway(

@@ -25,13 +25,13 @@ from config.metrics import Metrics  # noqa: E402
 from config.pages import Pages  # noqa: E402
 from config.request_log import RequestLog  # noqa: E402
 from config.variables import site  # noqa: E402
+from explorer.erc20 import with_tokens  # noqa: E402
 from explorer.pending import with_pending  # noqa: E402
-from explorer.tokens import with_tokens  # noqa: E402
 from keys.notices.job import NoticeJob  # noqa: E402
-from nodeapi import routing as node_routing  # noqa: E402
+from nodeapi.consumers import websocket_urlpatterns as node_patterns  # noqa: E402
 from nodeapi.endpoint.endpoint import build_endpoint  # noqa: E402
 from nodeapi.endpoint.responses import REFUSALS  # noqa: E402
-from nodeapi.service import build_service  # noqa: E402
+from nodeapi.node import build_node  # noqa: E402
 from nodeapi.sockets.hub import Hub as NodeHub  # noqa: E402
 from wallets import routing as wallet_routing  # noqa: E402
 from wallets.effects.page_node import with_node  # noqa: E402
@@ -39,7 +39,7 @@ from wallets.service import build_wallet  # noqa: E402
 from wallets.sockets.hub import Hub  # noqa: E402
 from wallets.sockets.inbox import Inboxes  # noqa: E402
 
-node = build_service()
+node = build_node()
 wallet = build_wallet(node)
 endpoint = build_endpoint(node)
 log = RequestLog(
@@ -59,7 +59,7 @@ inboxes = Inboxes(wallet.watch)
 others = re_path(r"", refuse)  # type: ignore[arg-type]
 sockets = URLRouter(
     [
-        *node_routing.websocket_urlpatterns(node_hub),
+        *node_patterns(node_hub),
         *wallet_routing.websocket_urlpatterns(hub, inboxes),
         others,
     ]

@@ -31,7 +31,7 @@ from config.health import Finding, Health
 from config.lean import is_reading, refuse_method, send_answer
 from keys.totals import Counter, Measured
 from nodeapi.endpoint.endpoint import Endpoint
-from nodeapi.service import Service
+from nodeapi.node import Node
 from nodeapi.tracing.pool import TracePool
 from postgres.errors import Unavailable
 from server.asgi import Receive, Scope, Send
@@ -58,7 +58,7 @@ class Metrics:
 
     def __init__(
         self,
-        node: Service,
+        node: Node,
         endpoint: Endpoint,
         health: Health,
         chains: ChainMetrics,
@@ -196,7 +196,7 @@ def batches(sizes: Mapping[int, int]) -> Metric:
     return family
 
 
-def _of_keys(node: Service) -> Iterator[Metric]:
+def _of_keys(node: Node) -> Iterator[Metric]:
     grants, meter = node.grants, node.meter
     yield _plain("key_cache_hits", "Cache hits of API keys.", grants.hits)
     yield _plain("key_cache_misses", "Cache misses of API keys.", grants.misses)

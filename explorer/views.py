@@ -19,13 +19,13 @@ from explorer.abis import Abis
 from explorer.access import admitted, admitted_networks, login_unless_public
 from explorer.arguments import MAX_LINES, call_text
 from explorer.calls import MAX_LOGS
+from explorer.erc20 import tokens_of
 from explorer.latest import PAGE_SIZE, block_lines
 from explorer.logs import log_line, receipt_logs, topics_of
 from explorer.pending import pending_count, pending_transaction
 from explorer.recorded import Busy, room, shown_calls, shown_changes
 from explorer.responses import private
 from explorer.summaries import block_facts, fee_recipient, header_fields
-from explorer.tokens import tokens_of
 from explorer.transfers import token_transfers
 from keys.models import User
 from keys.policy import with_own_calls, with_own_scripts

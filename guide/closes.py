@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guide.errors import CodedError, Section
+from guide.error_entries import CodedError, Section
 from nodeapi.frames import close_codes
 
 _CLOSES = [

@@ -11,7 +11,7 @@ from explorer.rows import summaries
 from explorer.summaries import Summary
 from networks.models import Network, Tracer
 from nodeapi.models import Block, StorageVersion
-from nodeapi.sample_arguments import ARGUMENTS, IDENTITY
+from nodeapi.schemas.sample_arguments import ARGUMENTS, IDENTITY
 
 SEARCHED_BLOCKS = 1000
 """Blocks below the head in which a transaction is searched."""

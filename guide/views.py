@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from guide.contents import PAGES, place_of
-from guide.errors import EXECUTION_ERRORS, ErrorSection, error_entries
+from guide.error_entries import EXECUTION_ERRORS, ErrorSection, error_entries
 from guide.examples import examples
 from guide.facts import bounds, operations, releases
 from guide.home import SHOWN_CLIENTS
@@ -22,8 +22,8 @@ from keys.models import Plan, Scope
 from keys.policy import with_own_calls, with_own_scripts, without_scripts
 from keys.services import MAX_LIVE_VERSIONS, OVERLAP_WORDS
 from networks.models import Network
-from nodeapi import openrpc as document
 from nodeapi.methods import registry
+from nodeapi.schemas import openrpc as document
 
 
 def show_page(request: HttpRequest, name: str, **facts: Any) -> HttpResponse:

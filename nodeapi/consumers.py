@@ -1,10 +1,12 @@
 """The node's Channels consumer: `/ws/v3/<KEY>` and `/<slug>/ws/v3/<KEY>`.
 
 A consumer handles one connection: its handshake, its frames and its close. It gets the
-hub, which the sockets of a process share, from `nodeapi.routing`.
+hub, which the sockets of a process share.
 """
 
 from __future__ import annotations
+
+from django.urls import URLPattern, re_path
 
 from nodeapi.sockets.consumer import SocketConsumer
 from nodeapi.sockets.handshake import Rejected, headers_of, remote_address
@@ -55,3 +57,13 @@ class NodeConsumer(SocketConsumer):
         if self._peer is not None:
             self._hub.leave(self._peer)
             await self._peer.stop()
+
+
+def websocket_urlpatterns(hub: Hub) -> list[URLPattern]:
+    """Return the routes for Channels' `URLRouter`.
+
+    Like those of `/v3`, the paths may have a slash at the end.
+    hub: a part of the process. It has to be started.
+    """
+    consumer = NodeConsumer.as_asgi(hub=hub)
+    return [re_path(r"^(?:[^/]+/)?ws/v3(?:/.*)?$", consumer)]

@@ -22,8 +22,8 @@ from networks.validators import validate_headers, validate_upstream_url
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.genesis import verified_genesis
 from nodeapi.chain.networks import network_of_chain, network_to_import
-from nodeapi.fork_check import InvalidForkConfig, check_forks
-from nodeapi.upstream_chain import WrongChain, fork_config, require_chain
+from nodeapi.forks.check import InvalidForkConfig, check_forks
+from nodeapi.upstreams.chain import WrongChain, fork_config, require_chain
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import UpstreamError, UpstreamUnavailable
 

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name as canonical
 from config import methods_page, settings_page
 from config.lock import pinned
 from config.variables.groups import GROUPS
-from guide.errors import error_entries
+from guide.error_entries import error_entries
 from nodeapi.methods import registry
 from tests.test_walls import FLOORS
 

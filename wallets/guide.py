@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from guide.errors import CodedError, Section
+from guide.error_entries import CodedError, Section
 from guide.views import show_page
 from jsonrpc.text import dump
 from keys.addresses import base_url

@@ -11,8 +11,8 @@ from typing import Any
 
 from jsonrpc.params import Schema
 from jsonrpc.registry import Method
-from nodeapi.openrpc import content_descriptor
-from nodeapi.version import VERSION
+from nodeapi import VERSION
+from nodeapi.schemas.openrpc import content_descriptor
 from wallets import errors
 from wallets.errors import WalletError
 from wallets.methods.catalog import chain_methods, own_methods

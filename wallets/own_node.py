@@ -14,7 +14,7 @@ from keys.site import site_url
 from networks.directory import NetworkView
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
-from nodeapi.service import Service
+from nodeapi.node import Node
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
 from server.request_id import RequestId
@@ -30,7 +30,7 @@ class OwnNode(ChainNode):
     grant: the wallet's own API key. user: the user of the wallet whose dapp calls.
     """
 
-    node: Service
+    node: Node
     network: NetworkView
     grant: Grant
     request_id: RequestId

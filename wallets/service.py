@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from jsonrpc.errors import RpcError
 from keys.grants import Grant
 from networks.directory import NetworkView
-from nodeapi.service import Service
+from nodeapi.node import Node
 from postgres.errors import Unavailable
 from wallets import internal_key
 from wallets.caip import EIP155, is_evm_reference, parse_scope
@@ -54,7 +54,7 @@ RETRY_SECONDS = 1.0
 class Wallet:
     """The parts that the wallet's methods use, besides the node's."""
 
-    node: Service
+    node: Node
     store: WalletStore
     watch: Watch
     _key: str = field(repr=False)
@@ -172,7 +172,7 @@ def _follow_networks(before: frozenset[str]) -> frozenset[str]:
     return kept
 
 
-def build_wallet(node: Service) -> Wallet:
+def build_wallet(node: Node) -> Wallet:
     """Create the wallet's parts."""
     return Wallet(
         node=node,

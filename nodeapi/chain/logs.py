@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nodeapi.chain.backfill import Backfill
 from nodeapi.documents.receipts import log_members, split_logs, stored_logs
-from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
+from nodeapi.logs.keys import MAX_TOPICS, POSITION_BITS, event_key, key
 
 if TYPE_CHECKING:
     import psycopg

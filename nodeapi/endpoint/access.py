@@ -14,7 +14,7 @@ from keys.grants import Grant
 from keys.site import Headers
 from networks.directory import NetworkView
 from nodeapi.errors.access import NetworkRetired, UnknownNetwork, UnknownPath
-from nodeapi.service import Service
+from nodeapi.node import Node
 from postgres.errors import Unavailable
 from server.request_id import RequestId
 
@@ -24,12 +24,12 @@ logger = logging.getLogger(__name__)
 class Access:
     """Authenticates keys, finds networks, and counts refusals."""
 
-    def __init__(self, service: Service) -> None:
-        self.resolve = service.grants.resolve
+    def __init__(self, node: Node) -> None:
+        self.resolve = node.grants.resolve
         """Return the grant of a key; see `keys.grants.Grants.resolve`."""
-        self._service = service
-        self._directory = service.directory
-        self._meter = service.meter
+        self._node = node
+        self._directory = node.directory
+        self._meter = node.meter
         self.refusals: Counter[tuple[int, str]] = Counter()
         """Requests that were not authorized, by status and reason. No key is charged."""
 
@@ -94,9 +94,9 @@ class Access:
         self, error: BaseException, client: str | None, request_id: RequestId
     ) -> RpcError:
         if isinstance(error, KeyRevoked):
-            self._service.uses_after_revocation.note(error.version_id, client)
+            self._node.uses_after_revocation.note(error.version_id, client)
         if isinstance(error, KeyInvalid):
-            return self._service.unknown_keys.count(client) or error
+            return self._node.unknown_keys.count(client) or error
         if isinstance(error, RpcError):
             return error
         if isinstance(error, Unavailable):

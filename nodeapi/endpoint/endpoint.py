@@ -31,7 +31,7 @@ from nodeapi.endpoint.responses import PREFLIGHT, respond
 from nodeapi.errors.access import UnknownPath
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
-from nodeapi.service import Service, build_service
+from nodeapi.node import Node, build_node
 from server import request as http
 from server.request import Request, Response
 from server.request_id import RequestId
@@ -63,33 +63,33 @@ class Endpoint:
 
     def __init__(
         self,
-        service: Service,
+        node: Node,
         registry: MethodRegistry,
         *,
         limits: Limits,
         max_body_bytes: int,
     ) -> None:
-        self.access = Access(service)
+        self.access = Access(node)
         self.calls = Calls(registry, limits)
-        self._service = service
+        self._node = node
         self._resolve = self.access.resolve
-        self._store = service.store
-        self._tracing = service.tracing
-        self._relay = service.relay
-        self._filters = service.filters
-        self._limiter = service.limiter
-        self._meter = service.meter
+        self._store = node.store
+        self._tracing = node.tracing
+        self._relay = node.relay
+        self._filters = node.filters
+        self._limiter = node.limiter
+        self._meter = node.meter
         self._respond = self.calls.respond
         self._body_seconds = limits.seconds
         self._max_body_bytes = max_body_bytes
 
     async def start(self) -> None:
-        """Open the connections of the service."""
-        await self._service.start()
+        """Open the connections of the node."""
+        await self._node.start()
 
     async def stop(self) -> None:
-        """Close the connections of the service."""
-        await self._service.stop()
+        """Close the connections of the node."""
+        await self._node.stop()
 
     def __call__(self, request: Request) -> Later[Response | None]:
         """Answer a request. The result is None if the client has disconnected."""
@@ -254,10 +254,10 @@ def _is_longer(request: Request, limit: int) -> bool:
     return length is not None and int(length.lstrip(b"0") or 0) > limit
 
 
-def build_endpoint(service: Service | None = None) -> Endpoint:
+def build_endpoint(node: Node | None = None) -> Endpoint:
     """Return the endpoint for `/v3`, with the project's database.
 
-    service: the service to share with other parts. If None, a new one is created.
+    node: the node to share with other parts. If None, a new one is created.
     """
     limits = Limits(
         batch_calls=settings.NODEAPI_MAX_BATCH_CALLS,
@@ -267,7 +267,7 @@ def build_endpoint(service: Service | None = None) -> Endpoint:
         slow_seconds=settings.NODEAPI_SLOW_REQUEST_TIMEOUT,
     )
     return Endpoint(
-        build_service() if service is None else service,
+        build_node() if node is None else node,
         registry,
         limits=limits,
         max_body_bytes=settings.NODEAPI_MAX_BODY_BYTES,

@@ -20,7 +20,7 @@ from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.frames.close_codes import SUBSCRIPTION_FAILED
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.log_filter import LogFilter
+from nodeapi.logs.filter import LogFilter
 from nodeapi.store import Store
 from postgres.connections import Connections
 from postgres.errors import Unavailable

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from contextlib import aclosing
 
 from nodeapi.errors.logs import TooManyLogs
-from nodeapi.log_filter import LogFilter
+from nodeapi.logs.filter import LogFilter
 from nodeapi.results.answers import Answer
 from nodeapi.store import Store
 from nodeapi.store.changes import BlockChanges, BlockId

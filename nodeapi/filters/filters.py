@@ -15,7 +15,7 @@ from nodeapi.filters.merging import MergedArray
 from nodeapi.filters.pending import PendingFilters
 from nodeapi.filters.state import BLOCKS, LOGS, PENDING, FilterState
 from nodeapi.filters.storage import FilterStorage
-from nodeapi.log_filter import LogSelection
+from nodeapi.logs.filter import LogSelection
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool, SpoolCount
 from nodeapi.store import Store

@@ -17,8 +17,8 @@ from networks.directory import UpstreamView
 from nodeapi.follower.choice import Point, View, polled_view
 from nodeapi.follower.health import Health
 from nodeapi.follower.pace import Pace
-from nodeapi.fork_check import ForkCheck, InvalidForkConfig, check_forks
-from nodeapi.upstream_chain import fork_config
+from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks
+from nodeapi.upstreams.chain import fork_config
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
     MethodUnavailable,

@@ -16,7 +16,7 @@ from evm.simulation.arguments import CallArguments
 from evm.simulation.fees import needs_tip
 from jsonrpc.later import Later
 from jsonrpc.params import Param
-from nodeapi.call_arguments import (
+from nodeapi.arguments.calls import (
     decode_block_overrides,
     decode_call,
     decode_state_overrides,

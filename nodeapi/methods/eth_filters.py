@@ -17,7 +17,7 @@ from jsonrpc.text import dump, kind
 from nodeapi.encoding import boolean
 from nodeapi.filters.filters import Filters
 from nodeapi.go.decoding import mismatch
-from nodeapi.log_filter import LogSelection
+from nodeapi.logs.filter import LogSelection
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter

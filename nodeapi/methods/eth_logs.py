@@ -10,7 +10,7 @@ from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.errors.blocks import UnknownBlock
 from nodeapi.errors.logs import TooManyAlternatives
-from nodeapi.log_filter import MAX_ALTERNATIVES
+from nodeapi.logs.filter import MAX_ALTERNATIVES
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.log_criteria import LogCriteria, log_criteria

@@ -114,7 +114,7 @@ def _config(
     head_timestamp: int,
 ) -> bytes:
     # Importing it loads py-evm, as reading the config has done before.
-    from nodeapi.fork_config import Genesis, fork_config
+    from nodeapi.forks.config import Genesis, fork_config
 
     origin = Genesis(genesis_config, genesis.hash, genesis.timestamp)
     return dump(fork_config(config, origin, head_timestamp))

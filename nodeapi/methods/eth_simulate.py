@@ -13,6 +13,11 @@ from django.conf import settings
 from evm.simulation.errors import SimulationError
 from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
+from nodeapi.arguments.simulations import (
+    Simulation,
+    decode_simulation,
+    encode_simulation,
+)
 from nodeapi.encoding import LATEST, BlockReference, block_number_or_hash
 from nodeapi.errors.arguments import SimulationTooLarge
 from nodeapi.methods.catalog import registry
@@ -23,11 +28,6 @@ from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.simulations import SIMULATED_BLOCKS, SIMULATION
 from nodeapi.schemas.values import BLOCK_PARAMETER
-from nodeapi.simulation_payload import (
-    Simulation,
-    decode_simulation,
-    encode_simulation,
-)
 
 
 def given_simulation(value: Any) -> tuple[Simulation, orjson.Fragment]:

@@ -19,8 +19,8 @@ from nodeapi.encoding import (
     hash32,
 )
 from nodeapi.go.decoding import Field, struct
-from nodeapi.log_filter import MAX_ALTERNATIVES, LogFilter
-from nodeapi.log_keys import MAX_TOPICS
+from nodeapi.logs.filter import MAX_ALTERNATIVES, LogFilter
+from nodeapi.logs.keys import MAX_TOPICS
 
 _FIELDS = {
     "blockHash": Field("input.blockHash"),

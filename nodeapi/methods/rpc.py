@@ -6,9 +6,9 @@ import re
 from functools import cache
 
 from jsonrpc.text import dump
-from nodeapi import openrpc
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
+from nodeapi.schemas import openrpc
 from nodeapi.schemas.building import named
 
 

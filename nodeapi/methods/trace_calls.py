@@ -13,7 +13,7 @@ from eth_typing import Address
 
 from jsonrpc.params import Param
 from jsonrpc.text import kind
-from nodeapi.call_arguments import decode_call, encode_call
+from nodeapi.arguments.calls import decode_call, encode_call
 from nodeapi.encoding import LATEST, BlockReference, any_data, data
 from nodeapi.errors.relay import TransactionRejected
 from nodeapi.go.decoding import mismatch

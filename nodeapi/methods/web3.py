@@ -5,12 +5,12 @@ from __future__ import annotations
 from eth_hash.auto import keccak
 
 from jsonrpc.params import Param
+from nodeapi import CLIENT_VERSION
 from nodeapi.encoding import any_data, data
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.schemas.building import named
 from nodeapi.schemas.values import DATA, HASH32
-from nodeapi.version import CLIENT_VERSION
 
 
 @registry.method(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.db import models
 
 from networks.models import Network
-from nodeapi.log_keys import POSITION_BITS
+from nodeapi.logs.keys import POSITION_BITS
 
 
 class Log(models.Model):
     """A log of a canonical block, with the keys of its address and topics.
 
-    The keys are those of `nodeapi.log_keys`. Each index begins with one of them and
+    The keys are those of `nodeapi.logs.keys`. Each index begins with one of them and
     continues with the block's number, so that the logs of a filter are read in the order
     of the blocks, and the read stops at a limit.
     """

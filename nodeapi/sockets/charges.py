@@ -12,7 +12,7 @@ from jsonrpc.later import Later
 from keys.grants import Grant
 from keys.metering import OK
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.service import Service
+from nodeapi.node import Node
 from nodeapi.sockets import limits
 
 logger = logging.getLogger(__name__)
@@ -30,12 +30,12 @@ class Charges:
 
     def __init__(
         self,
-        service: Service,
+        node: Node,
         network_id: int,
         writer: FrameWriter,
         refused: Callable[[RpcError], None],
     ) -> None:
-        self._service = service
+        self._node = node
         self._network_id = network_id
         self._writer = writer
         self._refused = refused
@@ -67,7 +67,7 @@ class Charges:
         )
         microseconds = (perf_counter_ns() - read_at) // 1000
         for size in sizes:
-            self._service.meter.book(use, price, microseconds, size)
+            self._node.meter.book(use, price, microseconds, size)
         self._unpaid += price * len(sizes)
         self._pay(grant)
 
@@ -76,7 +76,7 @@ class Charges:
             return
         self._is_paying = True
         credits, self._unpaid = self._unpaid, 0
-        charged = self._service.limiter.charge(grant.api_key_id, grant.limits, credits)
+        charged = self._node.limiter.charge(grant.api_key_id, grant.limits, credits)
         charged.when_done(partial(self._take, grant))
 
     def _take(self, grant: Grant, charged: Later[None]) -> None:

@@ -23,7 +23,7 @@ from nodeapi.feeds.blocks import BlockEvent, send_events
 from nodeapi.frames.close_codes import REVOKED, SLOW_READER
 from nodeapi.frames.wire import Wire
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.service import Service
+from nodeapi.node import Node
 from nodeapi.sockets import limits
 from nodeapi.sockets.frame_log import FrameLog, NoFrameLog
 from nodeapi.sockets.handshake import Rejected
@@ -117,13 +117,13 @@ class Hub:
 
     def __init__(
         self,
-        service: Service,
+        node: Node,
         endpoint: Endpoint,
         *,
         answer_bytes: int,
         log: FrameLog | None = None,
     ) -> None:
-        self.service = service
+        self.node = node
         self.log = log or NoFrameLog()
         self.access = endpoint.access
         self.calls = endpoint.calls
@@ -132,9 +132,9 @@ class Hub:
         self._peers: dict[Peer, Share] = {}
         self._of_keys: dict[int, set[Peer]] = {}
         self._sweep: asyncio.Task[None] | None = None
-        service.subscriber.subscribe(ACCESS, self._access_changed, self._recheck_all)
-        service.subscriber.at_epoch(self._recheck_all)
-        service.directory.subscribe(self._close_without_network)
+        node.subscriber.subscribe(ACCESS, self._access_changed, self._recheck_all)
+        node.subscriber.at_epoch(self._recheck_all)
+        node.directory.subscribe(self._close_without_network)
 
     @property
     def sockets(self) -> int:
@@ -153,7 +153,7 @@ class Hub:
 
     def network(self, network_id: int) -> NetworkView | None:
         """Return a network's current state, or None if it was removed."""
-        return self.service.directory.get(network_id)
+        return self.node.directory.get(network_id)
 
     # Sockets
 
@@ -206,7 +206,7 @@ class Hub:
         if not share.open(grant.api_key_id, caller.client):
             share.close()
             error = TooManyConnections("API key or address")
-            self.service.meter.fail(grant.api_key_id, caller.network_id, "", error)
+            self.node.meter.fail(grant.api_key_id, caller.network_id, "", error)
             raise error
         writer = FrameWriter(wire, share, self.answer_bytes + limits.UNREAD_BYTES)
         peer = Peer(self, caller, grant, writer, share.count)
@@ -252,7 +252,7 @@ class Hub:
     def _close_without_network(self) -> None:
         """Close the sockets of networks that were removed."""
         used = {peer.caller.network_id for peer in self._peers}
-        removed = used - {network.id for network in self.service.directory.all()}
+        removed = used - {network.id for network in self.node.directory.all()}
         for peer in list(self._peers) if removed else ():
             if peer.caller.network_id in removed:
                 peer.end_if_refused(UnknownNetwork())

@@ -34,9 +34,9 @@ from nodeapi.errors.sockets import (
 from nodeapi.feeds.blocks import Audience
 from nodeapi.frames.close_codes import REVOKED, TOO_FAST
 from nodeapi.frames.writer import STALLED_BYTES, FrameWriter
-from nodeapi.log_filter import LogFilter, read_filter
+from nodeapi.logs.filter import LogFilter, read_filter
 from nodeapi.methods.context import Context
-from nodeapi.service import Service
+from nodeapi.node import Node
 from nodeapi.sockets import limits
 from nodeapi.sockets.charges import NOTIFICATION, Charges
 from nodeapi.sockets.frame_log import FrameLog, Line
@@ -74,7 +74,7 @@ class Hub(Audience, Protocol):
     """The objects that the sockets of a process share; see `nodeapi.sockets.hub`."""
 
     @property
-    def service(self) -> Service:
+    def node(self) -> Node:
         """The parts of the node."""
 
     @property
@@ -138,9 +138,7 @@ class Peer:
         self.caller = caller
         self.grant = grant
         self.writer = writer
-        self.charges = Charges(
-            hub.service, caller.network_id, writer, self._take_charge
-        )
+        self.charges = Charges(hub.node, caller.network_id, writer, self._take_charge)
         self.call_bytes = 0
         """Bytes of the frames that are being answered."""
         self._resized = resized
@@ -223,19 +221,19 @@ class Peer:
         self, frame: bytes, notifier: _FrameNotifier, grant: Grant
     ) -> Later[Answer]:
         network = self.require(grant)
-        service = self._hub.service
+        node = self._hub.node
         context = Context(
             notifier.request_id,
             grant,
             network,
-            service.store,
-            service.tracing,
-            service.limiter,
-            service.meter,
+            node.store,
+            node.tracing,
+            node.limiter,
+            node.meter,
             perf_counter_ns(),
-            relay=service.relay,
+            relay=node.relay,
             notifier=notifier,
-            filters=service.filters,
+            filters=node.filters,
             headers=self.caller.headers,
         )
         notifier.is_authorized = True
@@ -350,10 +348,10 @@ class Peer:
         is_full = False
         if kind == "newPendingTransactions":
             is_full = _read_is_full(options)
-        network_id, service = self.caller.network_id, self._hub.service
+        network_id, node = self.caller.network_id, self._hub.node
         feed = None
         if kind in ("newHeads", "logs"):
-            feed = await service.feeds.get(network_id)
+            feed = await node.feeds.get(network_id)
         if len(self._subscriptions) >= limits.MAX_SUBSCRIPTIONS:
             raise TooManySubscriptions(limits.MAX_SUBSCRIPTIONS)
         opened = NodeSubscription(self._hub, self, log_filter)
@@ -365,9 +363,9 @@ class Peer:
             feed.join(opened)
             ends: Callable[[], None] = partial(feed.leave, opened)
         elif kind == "syncing":
-            ends = service.syncing.subscribe(network_id, publish)
+            ends = node.syncing.subscribe(network_id, publish)
         else:
-            ends = service.pending_feed.subscribe(network_id, publish, is_full)
+            ends = node.pending_feed.subscribe(network_id, publish, is_full)
         self._subscriptions[opened.id] = opened, ends
         return opened
 
@@ -415,7 +413,7 @@ class Peer:
 
     def _note_refusal(self, method: str, error: RpcError) -> None:
         key, network = self.grant.api_key_id, self.caller.network_id
-        self._hub.service.meter.fail(key, network, method, error)
+        self._hub.node.meter.fail(key, network, method, error)
 
     async def stop(self) -> None:
         """End the socket: abort slow calls, and drop unsent frames."""

@@ -6,7 +6,7 @@ import secrets
 
 from nodeapi.frames.close_codes import SUBSCRIPTION_FAILED
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.log_filter import LogFilter
+from nodeapi.logs.filter import LogFilter
 
 MAX_HELD_BYTES = 4 * 2**20
 """Results that are held back for a response. A batch with slow calls can be answered

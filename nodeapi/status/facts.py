@@ -10,8 +10,8 @@ from legible import words
 from legible.text import visible
 from networks.models import Network, Upstream
 from nodeapi.models import Block, FollowerStatus, QuarantinedBlock, UpstreamStatus
-from nodeapi.network_state import Following, following
 from nodeapi.status.block_states import Tags, tags_of
+from nodeapi.status.following import Following, following
 
 QUARANTINED_SHOWN = 50
 """Maximum number of quarantined blocks on the page. The newest ones are shown."""
@@ -131,7 +131,7 @@ def _head(network: Network) -> Block | None:
 
 def _warnings(network: Network) -> list[str]:
     from evm.chain_config import ChainConfig  # loads the EVM
-    from nodeapi.fork_check import UpcomingFork
+    from nodeapi.forks.check import UpcomingFork
 
     config = ChainConfig.from_genesis(network.genesis)
     scheduled = [

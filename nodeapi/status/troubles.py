@@ -11,8 +11,8 @@ from legible.text import visible
 from networks.models import Network, NetworkDeletion, NetworkState, Upstream
 from nodeapi.deletion.progress import decode
 from nodeapi.models import FollowerStatus, UpstreamStatus
-from nodeapi.network_state import BLOCKS_BEHIND, SILENT
 from nodeapi.status.facts import upstream_state
+from nodeapi.status.following import BLOCKS_BEHIND, SILENT
 
 READ = 100
 """Maximum number of networks that are examined."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from nodeapi.log_keys import POSITION_BITS
+from nodeapi.logs.keys import POSITION_BITS
 from postgres.statement import BYTEA, INT8, Statement
 
 _COLUMNS = "l.position, l.transaction_index"

@@ -25,8 +25,8 @@ from nodeapi.documents.receipts import (
 )
 from nodeapi.errors.blocks import TaggedBlockNotFound, TaggedHeaderNotFound
 from nodeapi.errors.logs import LogSearchTimedOut, LogsNotIndexed, TooManyLogs
-from nodeapi.log_filter import LogFilter
-from nodeapi.log_keys import MAX_TOPICS, POSITION_BITS, event_key, key
+from nodeapi.logs.filter import LogFilter
+from nodeapi.logs.keys import MAX_TOPICS, POSITION_BITS, event_key, key
 from nodeapi.results.answers import Answer
 from nodeapi.results.spool import Spool
 from nodeapi.store import log_queries

@@ -19,9 +19,9 @@ from keys.models import User
 from keys.permits import TRACE
 from keys.services import create_key
 from networks.models import Network
-from nodeapi import openrpc
 from nodeapi.methods import registry
-from nodeapi.sample_arguments import ARGUMENTS, EMPTY_BLOCK, SIGNED
+from nodeapi.schemas import openrpc
+from nodeapi.schemas.sample_arguments import ARGUMENTS, EMPTY_BLOCK, SIGNED
 from tests.support.wallet import served_chains
 from wallets.offers import wallet_offer
 from wallets.permissions import CHAIN_METHODS

@@ -12,7 +12,7 @@ from eth_typing import Address
 
 from abi.addresses import checksummed
 from abi.erc20 import UNKNOWN, Token
-from explorer.tokens import PAGE_SECONDS, TokenReader
+from explorer.erc20 import PAGE_SECONDS, TokenReader
 from explorer.transfers import Transfer
 from jsonrpc.later import Later
 from keys.models import User

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from config.urls import sections
-from guide.errors import EXECUTION_ERRORS, error_entries
+from guide.error_entries import EXECUTION_ERRORS, error_entries
 from jsonrpc.errors import RpcError, error_classes
 from keys.api.problems import PROBLEMS
 from nodeapi.endpoint.endpoint import build_endpoint  # noqa: F401  # brings all errors

@@ -23,7 +23,7 @@ from keys.services import (
 from keys.usage.failures import MAX_UNKNOWN, failures_of
 from networks.models import Network
 from nodeapi.errors.execution import ExecutionFailed
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from tests.support.live import live_service, request
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.waiting import wait_until

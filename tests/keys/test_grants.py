@@ -30,7 +30,7 @@ from keys.services import (
     withdraw_entitlement,
 )
 from networks.models import Network
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from outbox.streams import ACCESS
 from outbox.subscriber import OnChange, OnReload, Subscriber
 from postgres.connections import Connections

@@ -17,7 +17,7 @@ from keys.limiter.errors import DailyQuotaExceeded, RateLimited
 from keys.metering import Meter, outcome_of
 from keys.models import DailyUse, KeyVersionUse, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from tests.support.rows import make_network
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,7 +14,7 @@ import pytest
 
 from keys.models import DailyUse, Span, UsageBucket, UsageTotal
 from keys.services import get_or_create_customer, issue_key
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from tests.support.rows import make_network
 from tests.support.waiting import PATIENCE_SECONDS
 

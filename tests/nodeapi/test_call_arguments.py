@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodeapi.call_arguments import (
+from nodeapi.arguments.calls import (
     decode_block_overrides,
     decode_call,
     decode_state_overrides,

@@ -21,7 +21,7 @@ from nodeapi.errors.relay import TooManyRelayedCalls
 from nodeapi.filters import changes, filters
 from nodeapi.filters.state import BLOCKS, FilterState
 from nodeapi.filters.storage import FilterStorage
-from nodeapi.log_filter import LogFilter, LogSelection
+from nodeapi.logs.filter import LogFilter, LogSelection
 from nodeapi.relay import bounds
 from tests.support import chains
 from tests.support.live import Api, Live, api_key_of, live_service, request

@@ -8,7 +8,7 @@ import pytest
 
 from evm.chain_config import ChainConfig
 from evm.public import PUBLIC_NETWORKS
-from nodeapi.fork_check import (
+from nodeapi.forks.check import (
     MAX_DIFFERENCES,
     ForkCheck,
     InvalidForkConfig,

@@ -14,10 +14,10 @@ from jsonrpc.dispatch import Dispatcher, Limits
 from jsonrpc.errors import error_classes
 from keys.grants import Grant
 from keys.permits import NO_PERMITS
-from nodeapi import openrpc
+from nodeapi import VERSION
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
-from nodeapi.version import VERSION
+from nodeapi.schemas import openrpc
 from tests.support import edge
 
 ACCOUNT = "0x" + "11" * 20

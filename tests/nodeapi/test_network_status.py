@@ -15,7 +15,7 @@ from django.utils import timezone
 from networks.models import Network
 from networks.services import add_upstream, configure_network
 from nodeapi.models import FollowerStatus, UpstreamStatus
-from nodeapi.network_state import SILENT, Following, following
+from nodeapi.status.following import SILENT, Following, following
 from tests.support.rows import add_block, hash_of, make_network, set_head
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from evm.blocks import Withdrawal
 from evm.simulation.arguments import CallArguments
 from evm.simulation.overrides import AccountOverride, BlockOverrides
 from evm.simulation.planning import BlockCalls
-from nodeapi.simulation_payload import (
+from nodeapi.arguments.simulations import (
     Simulation,
     decode_simulation,
     encode_simulation,

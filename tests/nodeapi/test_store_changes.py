@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from nodeapi.store.changes import CHANGES
 from tests.support.rows import make_network
 

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from nodeapi.log_filter import LogFilter
+from nodeapi.logs.filter import LogFilter
 from tests.support import chains
 from tests.support.log_filters import UNKNOWN_ADDRESS
 from tests.support.serving import serving

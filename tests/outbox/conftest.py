@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from channels.layers import channel_layers
 
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from outbox.subscriber import Subscriber
 from postgres.connections import Connections
 

@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from outbox import append as module
 from outbox.append import append, begin, publisher
 from outbox.models import Entry, Stream

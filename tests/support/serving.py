@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from jsonrpc.later import Later
-from nodeapi.service import Service, build_service
+from nodeapi.node import Node, build_node
 from postgres.errors import Unavailable
 from tests.support.waiting import until
 
@@ -21,7 +21,7 @@ from tests.support.waiting import until
 class Serving:
     """A service whose parts can be asked from code that is not asynchronous."""
 
-    def __init__(self, runner: asyncio.Runner, service: Service) -> None:
+    def __init__(self, runner: asyncio.Runner, service: Node) -> None:
         self._runner = runner
         self.service = service
 
@@ -85,7 +85,7 @@ def serving(**replaced: Any) -> Iterator[Serving]:
     Needs `transactional_db`: what is not committed is not seen.
     """
     with asyncio.Runner() as runner:
-        service = build_service(**replaced)
+        service = build_node(**replaced)
         runner.run(service.start())
         try:
             running = Serving(runner, service)

@@ -18,7 +18,7 @@ import orjson
 from jsonrpc.errors import RpcError
 from keys.models import User
 from networks.models import Network
-from nodeapi.service import build_service
+from nodeapi.node import build_node
 from server.request_id import RequestId
 from tests.support.rows import add_block, make_network, set_head
 from tests.support.waiting import in_time, until
@@ -235,7 +235,7 @@ def running_wallet() -> Iterator[tuple[asyncio.Runner, Wallet]]:
     served_chains()
     internal_key.ensure()
     with asyncio.Runner() as runner:
-        service = build_service()
+        service = build_node()
         wallet = build_wallet(service)
 
         async def start() -> None:

@@ -18,7 +18,7 @@ from redis import Redis
 
 from config.gateway import Gateway
 from nodeapi.endpoint.endpoint import build_endpoint
-from nodeapi.service import build_service
+from nodeapi.node import build_node
 from samples.builder import ChainBuilder
 from tests.support import chains
 from tests.support.dapps import Owner, orm, page_token, scenario
@@ -49,7 +49,7 @@ def owner(builder: ChainBuilder) -> Iterator[Owner]:
 @asynccontextmanager
 async def application() -> AsyncIterator[Gateway]:
     """Start the parts of a serving process, as its server does."""
-    node = build_service()
+    node = build_node()
     wallet = build_wallet(node)
     hub, inboxes = Hub(wallet), Inboxes(wallet.watch)
     endpoint = build_endpoint(node)

@@ -11,7 +11,7 @@ import pytest
 
 from evm.signatures import keccak
 from jsonrpc.errors import InvalidParams
-from nodeapi.log_filter import LogFilter, read_filter
+from nodeapi.logs.filter import LogFilter, read_filter
 from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis

@@ -12,7 +12,7 @@ import psycopg
 
 from networks.models import Network, NetworkState
 from nodeapi.mempool.submitting import next_nonce, submit_transaction
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from wallets.errors import NotSent
 from wallets.upstream import (

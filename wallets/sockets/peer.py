@@ -15,7 +15,7 @@ from jsonrpc.errors import RpcError
 from nodeapi.feeds.blocks import Feed
 from nodeapi.frames import close_codes
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.log_filter import read_filter
+from nodeapi.logs.filter import read_filter
 from server.request_id import RequestId
 from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError

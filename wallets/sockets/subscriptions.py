@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from nodeapi.feeds.blocks import BlockEvent, send_events
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.log_filter import LogFilter
+from nodeapi.logs.filter import LogFilter
 from nodeapi.sockets.subscription import Subscription
 from postgres.connections import Connections
 from postgres.statement import INT8, Statement, array, read_int8

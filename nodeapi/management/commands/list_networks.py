@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from networks.models import Network, all_tracers
-from nodeapi.network_state import following
+from nodeapi.status.following import following
 
 _TITLES = (
     *("slug", "name", "chain id", "head", "hosts", "tracers"),

@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from networks.models import Network
-from nodeapi.fork_check import date
-from nodeapi.network_state import network_state
+from nodeapi.forks.check import date
+from nodeapi.status.following import network_state
 
 LOOK_SECONDS = 0.2
 """Interval at which the head is read while waiting."""

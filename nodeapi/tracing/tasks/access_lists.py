@@ -26,7 +26,7 @@ from evm.simulation.fees import fill_fees
 from evm.simulation.overrides import InvalidOverride, apply_state_overrides
 from evm.simulation.world import WrappingWorld
 from evm.transactions import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
-from nodeapi.call_arguments import (
+from nodeapi.arguments.calls import (
     decode_call,
     decode_state_overrides,
     encode_access_list,

@@ -30,7 +30,7 @@ from evm.tracers.derived import RecordedTransaction
 from evm.tracers.record import RecordTooLarge, call_document
 from evm.tracers.steps import TracerError
 from evm.transactions import CREATE_ADDRESS, LEGACY, Transaction
-from nodeapi.call_arguments import (
+from nodeapi.arguments.calls import (
     decode_block_overrides,
     decode_call,
     decode_state_overrides,

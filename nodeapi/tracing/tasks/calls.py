@@ -21,7 +21,7 @@ from evm.simulation.estimate import GasEstimator, NoEstimate
 from evm.simulation.overrides import InvalidOverride, override_state
 from evm.simulation.revert import REVERT_CODE, revert_message
 from evm.simulation.world import WrappingWorld
-from nodeapi.call_arguments import (
+from nodeapi.arguments.calls import (
     decode_block_overrides,
     decode_call,
     decode_state_overrides,

@@ -9,15 +9,15 @@ from evm.simulation.errors import SimulationError
 from evm.simulation.planning import plan_blocks
 from evm.simulation.simulator import Base, Simulator
 from evm.trie import NodeCache
+from nodeapi.arguments.simulations import decode_simulation
 from nodeapi.chain.trie_at import NODES_CACHED, TooManyChanges, trie_at
 from nodeapi.documents.simulated import simulated_block_document
 from nodeapi.proofs.limits import MAX_CHANGES
-from nodeapi.simulation_payload import decode_simulation
 from nodeapi.tracing.context import TaskFailed, TaskResult, TransientFailure
 from nodeapi.tracing.execution import snapshot
 
 if TYPE_CHECKING:
-    from nodeapi.simulation_payload import Simulation
+    from nodeapi.arguments.simulations import Simulation
     from nodeapi.tracing.context import Task, TaskContext
 
 WINDOW_EXCEEDED = -32602, "distance to target block exceeds maximum proof window"
@@ -31,7 +31,7 @@ _nodes = NodeCache(NODES_CACHED)
 def simulate(context: TaskContext, arguments: Any) -> TaskResult:
     """Return the result of eth_simulateV1.
 
-    arguments: `payload`, see `nodeapi.simulation_payload`; `gas_cap`, the gas of all
+    arguments: `payload`, see `nodeapi.arguments.simulations`; `gas_cap`, the gas of all
         calls together, 0 without a limit.
     Raises: TaskFailed.
     """

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import conditional_escape
 
-from guide.errors import error_entries
+from guide.error_entries import error_entries
 from keys import refusals
 from keys.dashboard.refusals import PAGES, remedies_by_reason
 from keys.models import Refusal, User
@@ -92,7 +92,7 @@ def written(*counted: Refusals) -> None:
     """Write what was counted, as a process does."""
     from psycopg import AsyncConnection
 
-    from nodeapi.service import database_conninfo
+    from nodeapi.node import database_conninfo
 
     async def write() -> None:
         async with await AsyncConnection.connect(

@@ -17,7 +17,7 @@ from nodeapi.chain.backfill import Backfill
 from nodeapi.chain.database import importer_connection
 from nodeapi.chain.logs import LogRow, backfill_logs, insert_logs, insert_stored_logs
 from nodeapi.documents.receipts import log_members, split_logs, stored_logs
-from nodeapi.log_keys import POSITION_BITS, event_key, key
+from nodeapi.logs.keys import POSITION_BITS, event_key, key
 from nodeapi.models import Block as StoredBlock
 from nodeapi.models import Log, LogBackfill, TransactionRecord
 from tests.support import chains, sample

@@ -22,7 +22,7 @@ from nodeapi.mempool import adding, writer
 from nodeapi.methods import registry
 from nodeapi.methods.context import Context
 from nodeapi.models import PooledTransaction
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer

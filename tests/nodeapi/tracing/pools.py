@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from evm.tracers.struct_log import StructLogOptions
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.pool_limits import PoolLimits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from nodeapi.tracing.database import connect
 from tests.support.waiting import wait_until
 

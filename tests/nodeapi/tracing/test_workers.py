@@ -19,7 +19,7 @@ from nodeapi.chain.database import importer_connection
 from nodeapi.errors.execution import (
     ExecutionTimedOut,
 )
-from nodeapi.service import database_conninfo
+from nodeapi.node import database_conninfo
 from nodeapi.tracing import process
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.wire import LENGTH, WorkerSettings

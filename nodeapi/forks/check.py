@@ -12,7 +12,7 @@ from typing import Any
 
 from evm.chain_config import ChainConfig
 from evm.fork import Fork
-from nodeapi.fork_config import system_contracts
+from nodeapi.forks.config import system_contracts
 
 MAX_DIFFERENCES = 20
 """Maximum number of sentences of one comparison."""

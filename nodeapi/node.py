@@ -1,4 +1,4 @@
-"""The parts of a serving process, and how they are started and stopped."""
+"""The parts of a serving process that answer requests, and how they start and stop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from postgres.connections import Connections
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Node:
     """The parts that answer requests, without the HTTP edge."""
 
     connections: Connections
@@ -85,7 +85,7 @@ class Service:
         await self.connections.close()
 
 
-def build_service(conninfo: str | None = None) -> Service:
+def build_node(conninfo: str | None = None) -> Node:
     """Create all parts, without any connection before `start`.
 
     conninfo: connection string of libpq. If None, the project's database is used.
@@ -130,7 +130,7 @@ def build_service(conninfo: str | None = None) -> Service:
     upstreams = UpstreamPool(directory)
     arrivals = Arrivals(connections)
     tracing = TracePool(address, limits, spooled)
-    return Service(
+    return Node(
         connections=connections,
         log_connections=log_connections,
         subscriber=subscriber,

@@ -13,7 +13,7 @@ from typing import Any
 
 from jsonrpc.errors import InvalidParams
 from nodeapi.encoding import address, hash32
-from nodeapi.log_keys import MAX_TOPICS
+from nodeapi.logs.keys import MAX_TOPICS
 
 MAX_ALTERNATIVES = 1000
 """Addresses, and alternatives for one topic; geth's limit."""

@@ -17,9 +17,9 @@ from jsonrpc.errors import (
 )
 from jsonrpc.params import Param
 from jsonrpc.registry import Method, MethodRegistry
-from nodeapi.sample_arguments import ARGUMENTS, UNFOUND
+from nodeapi import VERSION
 from nodeapi.schemas.building import COMPONENTS
-from nodeapi.version import VERSION
+from nodeapi.schemas.sample_arguments import ARGUMENTS, UNFOUND
 
 _OF_EVERY_METHOD: tuple[type[RpcError], ...] = (
     InvalidParams,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evm.simulation.planning import BlockCalls, check_counts
-from nodeapi.call_arguments import (
+from nodeapi.arguments.calls import (
     decode_block_overrides,
     decode_call,
     decode_state_overrides,
