@@ -15,7 +15,7 @@ from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.sample import sample_genesis
 from samples.signers import Signer
-from tests.support import chains, sample
+from tests.support import chains, copies
 from tests.support.live import Api, Live, live_service
 
 QUANTITY = re.compile(r"0x(0|[1-9a-f][0-9a-f]*)")
@@ -45,7 +45,7 @@ UNKNOWN_HASH = "0x" + "5a" * 32
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

@@ -22,7 +22,7 @@ from web3.providers import AsyncHTTPProvider, HTTPProvider
 
 from evm.blocks import Block, decode_block
 from nodeapi.models import StorageVersion
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Live, live_service
 
 BLOCKS = [decode_block(raw) for raw in sample.raw_blocks()]
@@ -32,7 +32,7 @@ UNKNOWN = HexBytes("0x" + "ab" * 32)
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

@@ -17,7 +17,7 @@ from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.support import chains
+from tests.support import chains, copies
 
 SLUG = "tokens"
 CHAIN_ID = 202_611
@@ -94,7 +94,7 @@ class TokenChain:
         self.builder.block()
         for _ in range(blocks):
             self._build()
-        chains.import_blocks(SLUG, GENESIS, self.builder.blocks)
+        copies.chain(SLUG, GENESIS, self.builder.blocks)
 
     @property
     def head(self) -> int:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.bodies import bodies, check_body
-from tests.support import chains, sample, web
+from tests.support import copies, web
 from tests.support.live import Live, live_service
 
 BODIES = 2_500
@@ -17,7 +17,7 @@ MEBIBYTE = 2**20
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with live_service(env={"NODEAPI_CACHE_BYTES": str(8 * MEBIBYTE)}) as live:
         yield live
 

@@ -16,7 +16,7 @@ from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.nodeapi.sending.cases import COMMITMENT, GENERATOR, ONES, network_form
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.live import Api, live_service
 
 BUILD = "testing_buildBlockV1"
@@ -38,7 +38,7 @@ def blocks(transactional_db: None) -> ChainBuilder:
     builder = ChainBuilder(GENESIS)
     builder.send(ALICE, BOB.address, value=1)
     builder.block()
-    chains.import_blocks("files", GENESIS, builder.blocks)
+    copies.chain("files", GENESIS, builder.blocks)
     return builder
 
 

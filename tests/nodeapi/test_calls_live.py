@@ -10,7 +10,7 @@ import pytest
 from keys.models import Span, UsageBucket
 from nodeapi.methods.execution import credits_for_gas
 from tests.nodeapi.tracing.test_tasks import BLOCKS, GENESIS, LOOP, REVERT, SLOT
-from tests.support import chains
+from tests.support import copies
 from tests.support.live import Live, api_key_of, live_service
 from tests.support.waiting import wait_until
 
@@ -21,7 +21,7 @@ GAS = 2_600_000
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("tasks", GENESIS, BLOCKS)
+    copies.chain("tasks", GENESIS, BLOCKS)
     with live_service() as live:
         yield live
 

@@ -9,7 +9,7 @@ import pytest
 from eth_hash.auto import keccak
 
 from evm.blocks import decode_block
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 from tests.support.live import Api, Live, live_service
 
 RAW_BLOCKS = sample.raw_blocks()
@@ -23,7 +23,7 @@ Slots = dict[str, str]
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
+    copies.sample_chain()
     chains.import_blocks("later", sample.genesis(), RAW_BLOCKS[:1])
     with live_service() as live:
         yield live

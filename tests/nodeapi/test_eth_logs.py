@@ -11,7 +11,7 @@ import pytest
 from keys.services import set_allowlist
 from networks.models import Network
 from nodeapi.models import LogBackfill
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.log_filters import UNKNOWN_ADDRESS, matching, random_filter
 from tests.support.tokens import GENESIS, Tokens
@@ -25,7 +25,7 @@ UNKNOWN_HASH = "0x" + "12" * 32
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with live_service() as live:
         yield live
 
@@ -206,7 +206,7 @@ def test_side_block_is_searched_by_its_hash(transactional_db: None) -> None:
 def test_too_many_logs_are_an_error_with_a_range_that_works(
     transactional_db: None,
 ) -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     env = {"NODEAPI_MAX_LOGS": str(MAX_LOGS)}
     with live_service(env=env) as live, live.api("sample") as api:
         number, found = 0, []
@@ -238,7 +238,7 @@ def test_too_many_logs_are_an_error_with_a_range_that_works(
 def test_range_that_is_not_indexed_is_an_error_until_it_is(
     transactional_db: None,
 ) -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     network = Network.objects.get(slug="sample")
     row = LogBackfill.objects.create(network=network, missing_below=3)
     with live_service() as live, live.api("sample") as api:

@@ -19,13 +19,13 @@ from evm.signatures import keccak
 from evm.state_trie import StateTrie, decode_account_leaf
 from evm.trie import NodeCache
 from evm.world import World
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, live_service
 
 
 @pytest.fixture(scope="module")
 def api(module_db: None) -> Iterator[Api]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with (
         live_service() as live,
         live.api("sample", key=live.new_key(may_trace=True)) as api,

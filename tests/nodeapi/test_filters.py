@@ -23,7 +23,7 @@ from nodeapi.filters.state import BLOCKS, FilterState
 from nodeapi.filters.storage import FilterStorage
 from nodeapi.logs.filter import LogFilter, LogSelection
 from nodeapi.relay import bounds
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.live import Api, Live, api_key_of, live_service, request
 from tests.support.log_filters import UNKNOWN_ADDRESS
 from tests.support.node_sockets import open_socket
@@ -46,7 +46,7 @@ def tokens() -> Tokens:
     """Return a chain, imported as the network `net`."""
     tokens = Tokens()
     tokens.grow(tokens.chain, 1, amount=1)
-    chains.import_blocks("net", GENESIS, tokens.chain.blocks)
+    copies.chain("net", GENESIS, tokens.chain.blocks)
     return tokens
 
 

@@ -21,7 +21,7 @@ from django.utils import timezone
 from evm.blocks import decode_block
 from keys.models import ApiKey, KeyVersion
 from keys.services import announce_key, revoke_version
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, Live, live_service, request
 from tests.support.raw_http import read_response
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
@@ -34,7 +34,7 @@ MEBIBYTE = 2**20
 
 @pytest.fixture(scope="module")
 def database(module_db: None) -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from keys.services import get_or_create_customer, issue_key
 from keys.services.limits import set_limits
 from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing.pools import wait_until_executing
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Live, api_key_of, live_service, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -33,7 +33,7 @@ BLOCK = hex(1 + max(range(len(RAW_BLOCKS)), key=lambda index: len(RAW_BLOCKS[ind
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.support import chains, sample, web
+from tests.support import copies, web
 from tests.support.live import Live, live_service, request
 from tests.support.raw_http import read_response
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
@@ -27,7 +27,7 @@ HERE, ELSEWHERE = "127.0.0.5", "127.0.0.6"
 
 @pytest.fixture(scope="module")
 def database(module_db: None) -> None:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
 
 
 @pytest.fixture(scope="module")

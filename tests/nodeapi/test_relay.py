@@ -31,7 +31,7 @@ from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
 from tests.nodeapi.sending.cases import CHAIN_ID, INVALID, TO, VALID, with_sidecar
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.serving import Serving, serving
 from tests.support.upstream_server import (
     UpstreamServer,
@@ -133,8 +133,12 @@ def blocks() -> ChainBuilder:
     builder.block()
     builder.send(ALICE, ALICE.address, value=1)
     builder.block()
-    for slug in ("live", "files"):
-        chains.import_blocks(slug, GENESIS, builder.blocks)
+
+    def import_chains() -> None:
+        for slug in ("live", "files"):
+            chains.import_blocks(slug, GENESIS, builder.blocks)
+
+    copies.once("networks of the relay", import_chains)
     return builder
 
 

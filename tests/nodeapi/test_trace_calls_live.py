@@ -12,7 +12,7 @@ from eth_utils import to_checksum_address
 from evm.blocks import Block, decode_block, encode_block
 from keys.services import set_allowlist
 from tests.nodeapi.test_traces_live import EXECUTED, NATIVE, name_of
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, Live, api_key_of, live_service, request
 
 RAW_BLOCKS = sample.raw_blocks()
@@ -32,7 +32,7 @@ PLACE = ("blockHash", "blockNumber", "transactionHash", "transactionPosition")
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

@@ -11,7 +11,7 @@ from keys.allowlists import CONTRACT
 from keys.services import set_allowlist
 from networks.models import Network
 from nodeapi.models import AppearanceBackfill
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, Live, api_key_of, live_service, request
 
 HEAD = len(sample.raw_blocks())
@@ -20,7 +20,7 @@ UNKNOWN = "0x" + "12" * 32
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

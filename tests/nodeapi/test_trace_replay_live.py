@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evm.blocks import decode_block
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, Live, live_service
 
 RAW_BLOCKS = sample.raw_blocks()
@@ -23,7 +23,7 @@ DIFF = {"tracer": "prestateTracer", "tracerConfig": {"diffMode": True}}
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

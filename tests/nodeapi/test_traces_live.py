@@ -10,7 +10,7 @@ from eth_hash.auto import keccak
 
 from evm.blocks import Block, decode_block, encode_block
 from evm.rewards import mining_rewards
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, Live, live_service, request
 
 RAW_BLOCKS = sample.raw_blocks()
@@ -81,7 +81,7 @@ def hash_of(block: Block) -> str:
 
 @pytest.fixture(scope="module")
 def live(module_db: None) -> Iterator[Live]:
-    chains.import_blocks("sample", sample.genesis(), RAW_BLOCKS)
+    copies.sample_chain()
     with live_service() as live:
         yield live
 

@@ -21,7 +21,7 @@ from portcullis.verify import (
     verify_proof,
     verify_transactions,
 )
-from tests.support import chains, sample
+from tests.support import copies, sample
 from tests.support.live import Api, Live, live_service
 
 
@@ -49,7 +49,7 @@ class Node:
 
 @pytest.fixture(scope="module")
 def node(module_db: None) -> Iterator[Node]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with live_service() as live, live.api("sample") as api:
         yield Node(live, api)
 

@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from config import demo
 from keys.accounts.links import make_token
 from keys.models import (
     AccountMail,
@@ -42,6 +41,7 @@ from keys.services import (
 from keys.services.limits import set_limits, set_plan
 from keys.usage.daily import today
 from networks.models import Network
+from tests.support import copies
 from tests.support.signing import MAIL, add_key, approval_of
 from tests.support.usage import add_usage
 from tests.support.wallet import A1, A2, BY_USER
@@ -77,7 +77,7 @@ class Inhabitants:
 
 def inhabit() -> Inhabitants:
     """Import the sample chain, and create objects of every kind."""
-    demo.import_sample_chain()
+    copies.demo_chain()
     network = Network.objects.get()
     customer = User.objects.create_user("customer@example.org", "a password")
     staff = User.objects.create_superuser("staff@example.org", "a password")

@@ -16,7 +16,7 @@ from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.dapps import Owner, nothing_comes, orm, run
 from tests.support.live import live_service
 from tests.support.waiting import in_time
@@ -45,13 +45,13 @@ def transfer(to: bytes, amount: int) -> bytes:
 
 @pytest.fixture
 def trunk() -> Iterator[ChainBuilder]:
-    served_chains()
-    internal_key.ensure()
     found = ChainBuilder(genesis())
     supply = (10**6).to_bytes(32, "big")
     found.token = found.deploy(ALICE, contract("token").init_code(supply))  # type: ignore[attr-defined]
     found.block()
-    chains.import_blocks("net", genesis(), found.blocks)
+    copies.chain("net", genesis(), found.blocks)
+    served_chains()
+    internal_key.ensure()
     yield found
 
 

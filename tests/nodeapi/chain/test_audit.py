@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from samples.scenarios import SCENARIOS
-from tests.support import chains, sample
+from tests.support import chains, copies
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,5 +18,5 @@ def test_the_rows_of_a_generated_chain_give_every_state_root(name: str) -> None:
 
 
 def test_the_rows_of_the_sample_chain_give_every_state_root() -> None:
-    chains.import_blocks("net", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain("net")
     assert chains.audit_all("net") == 101

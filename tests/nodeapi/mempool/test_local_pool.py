@@ -39,7 +39,7 @@ from tests.nodeapi.sending.cases import (
     network_form,
     with_sidecar,
 )
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.serving import Serving, serving
 from tests.support.waiting import in_time, until
 
@@ -121,7 +121,7 @@ def sign(signer: Signer = ALICE, **changes: Any) -> bytes:
 def blocks() -> ChainBuilder:
     builder = ChainBuilder(GENESIS)
     builder.block()
-    chains.import_blocks("files", GENESIS, builder.blocks)
+    copies.chain("files", GENESIS, builder.blocks)
     return builder
 
 

@@ -30,7 +30,7 @@ from samples.builder import ChainBuilder
 from samples.contracts import contract
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.dapps import orm, run
 from tests.support.live import Live, api_key_of, live_service, request
 from tests.support.node_sockets import NodeSocket, open_socket, socket_url
@@ -58,7 +58,7 @@ class Trunk:
         supply = (10**6).to_bytes(32, "big")
         self.token = self.builder.deploy(ALICE, contract("token").init_code(supply))
         self.builder.block()
-        chains.import_blocks("net", self.genesis, self.builder.blocks)
+        copies.chain("net", self.genesis, self.builder.blocks)
 
     def transfer(self, amount: int, builder: ChainBuilder | None = None) -> None:
         """Add a transaction with one log."""

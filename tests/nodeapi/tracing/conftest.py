@@ -7,11 +7,11 @@ import pytest
 from nodeapi.chain.database import importer_connection
 from tests.nodeapi.tracing import chain
 from tests.nodeapi.tracing.pools import BLOCKS
-from tests.support import chains
+from tests.support import chains, copies
 
 
 @pytest.fixture(scope="module")
 def network_id(module_db: None) -> Iterator[int]:
-    chains.import_blocks("tracing", chain.genesis(), BLOCKS)
+    copies.chain("tracing", chain.genesis(), BLOCKS)
     with importer_connection() as connection:
         yield chains.network_id(connection, "tracing")

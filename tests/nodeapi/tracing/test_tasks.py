@@ -33,7 +33,7 @@ from nodeapi.tracing.running import TaskRunner
 from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.tracing.pools import children, run
-from tests.support import chains
+from tests.support import chains, copies
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 ALICE = Signer("alice")
@@ -80,7 +80,7 @@ HEAD = BLOCKS[0].header.hash
 
 @pytest.fixture(scope="module")
 def network(module_db: None) -> Iterator[int]:
-    chains.import_blocks("tasks", GENESIS, BLOCKS)
+    copies.chain("tasks", GENESIS, BLOCKS)
     with importer_connection() as connection:
         yield chains.network_id(connection, "tasks")
 

@@ -17,7 +17,7 @@ from nodeapi.errors.blocks import NotCanonical
 from nodeapi.errors.traces import AddressesNotIndexed, TraceTooLarge
 from nodeapi.models import AppearanceBackfill, Block
 from nodeapi.tracing.trace_filter import TraceFilter, TraceSearch
-from tests.support import chains, sample
+from tests.support import chains, copies, sample
 
 Trace = dict[str, Any]
 HEAD = len(sample.raw_blocks())
@@ -25,7 +25,7 @@ HEAD = len(sample.raw_blocks())
 
 @pytest.fixture(scope="module")
 def connection(module_db: None) -> Iterator[psycopg.Connection[Any]]:
-    chains.import_blocks("sample", sample.genesis(), sample.raw_blocks())
+    copies.sample_chain()
     with importer_connection() as connection:
         yield connection
 
