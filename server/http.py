@@ -8,6 +8,10 @@ passes all bytes on, and still enforces the limits.
 All limits of connections are enforced by this protocol: header bytes, count and time,
 body bytes and time, idle time, pipelined requests, slow readers, buffered bytes, draining.
 `server.time_limits` defines the limits of time.
+
+No callback of the event loop parses more than a slice of what a client has sent: one
+request, or one part of its body. Connections with bodies in tiny chunks take turns
+(`server.turns`).
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from server.account import Account
 from server.kernel import reset, unacknowledged_bytes
 from server.process import Process
 from server.reading import (
+    MAX_PARTS,
     Body,
     Headers,
     HeadersTooLarge,
@@ -87,12 +92,16 @@ class HttpProtocol(asyncio.Protocol):
     _writable: Future[None] | None = None
     """Completed when the client has read enough for the response to continue."""
     _is_reading_paused = False
+    _is_waiting = False
+    """Whether the connection waits for its turn, and does not read until then."""
     _is_writing_paused = False
     _is_lost = False
     _refused_at: float | None = None
     """Loop time of a rejection, after which input is ignored."""
     _received = 0
     """Bytes of the request's body that has arrived in several reads."""
+    _counts_input = False
+    """Whether unparsed input was counted as buffered."""
     _unread = 0
     """Bytes of responses that wait for the client to read, as last reported."""
 
@@ -226,20 +235,25 @@ class HttpProtocol(asyncio.Protocol):
             had_begun = reader.begun
             reader.receive(data)
             self._read()
-            if had_begun or reader.begun:
-                if not had_begun and not self._is_first:
-                    self._since = self.loop.time()
-                self._count()
+            if reader.begun and not had_begun and not self._is_first:
+                self._since = self.loop.time()
 
     def _read(self) -> None:
-        """Parse and start the requests of the input that can be answered now."""
+        """Parse a slice of the input, and start its request if it can be answered now."""
         if self._is_lost:
             return
         reader = self._reader
+        if self._is_waiting:
+            self.transport.pause_reading()  # uvicorn has resumed it
+            self._count()
+            return
         try:
             while self._may_read() and (event := reader.next_event()):
                 if isinstance(event, Body):
                     self._take_body(event)
+                    if event.parts >= MAX_PARTS:
+                        self._wait_for_turn()
+                        break
                     continue
                 self._take_headers(event)
                 if event.body is not None and self._request is not None:
@@ -249,14 +263,39 @@ class HttpProtocol(asyncio.Protocol):
         except MalformedRequest:
             logger.warning(MALFORMED)
             self._end_with(BAD_REQUEST)
-        if (reader.input or reader.begun) and not self._may_read():
+        if reader.input or reader.begun or self._counts_input:
+            self._counts_input = reader.pending > 0
             self._count()  # which may disconnect the client
-            if reader.pending > _PIPELINED_BYTES:
+            if reader.pending > _PIPELINED_BYTES and not self._is_waiting:
                 self.pause_reading()
         request = self._request
         if request is not None and not request.is_started:
             request.is_started = True
             self._start(request)
+
+    def _wait_for_turn(self) -> None:
+        """Stop reading and parsing until it is this connection's turn."""
+        if not (self._is_lost or self.transport.is_closing()):
+            self._is_waiting = True
+            self.transport.pause_reading()
+            self._process.turns.wait(self._take_turn)
+
+    def _take_turn(self) -> None:
+        """Parse the next slice of the input."""
+        self._is_waiting = False
+        if self._is_lost or self.transport.is_closing():
+            return
+        # uvicorn has its own reason to pause: a body that the application does not read.
+        is_paused_by_page = self._inner is not None and self._inner.flow.read_paused
+        if not (self._is_reading_paused or is_paused_by_page):
+            self.transport.resume_reading()
+        self._read()
+
+    def _continue(self) -> None:
+        """Read the part of the input that follows a response."""
+        if self._reader.pending <= _PIPELINED_BYTES:
+            self.resume_reading()
+        self.loop.call_soon(self._read)
 
     def _may_read(self) -> bool:
         """Return whether the next part of the input can be used."""
@@ -313,9 +352,10 @@ class HttpProtocol(asyncio.Protocol):
             self._is_first = False
         if self._inner is not None:
             self._is_page_complete = body.is_last
-            self._pass_on(body.raw)
+            if framed := body.framed():
+                self._pass_on(framed)
             if self._discarded is None:
-                self._received = 0 if body.is_last else self._received + len(body.raw)
+                self._received = 0 if body.is_last else self._received + body.size
                 self._count()
                 return
         if self._discarded is not None:
@@ -347,9 +387,8 @@ class HttpProtocol(asyncio.Protocol):
         if not self._is_page_complete:
             self._discarded = self._received = 0
             self._count()
-        if self._reader.pending and not self._is_lost:
-            self.resume_reading()
-            self.loop.call_soon(self._read)
+        if (self._reader.pending or self._is_reading_paused) and not self._is_lost:
+            self._continue()
 
     def _start(self, request: SocketRequest) -> None:
         """Call the handler for a request."""
@@ -369,7 +408,7 @@ class HttpProtocol(asyncio.Protocol):
     def _discard(self, body: Body) -> None:
         """Ignore a part of a body whose request was answered."""
         assert self._discarded is not None
-        self._discarded += len(body.raw)
+        self._discarded += body.size
         if body.is_last:
             self._discarded = None
             self._end_request()
@@ -518,8 +557,7 @@ class HttpProtocol(asyncio.Protocol):
         if has_more and response.status != HTTPStatus.REQUEST_TIMEOUT:
             self._discarded = 0
             self._since = self.loop.time()
-            self.resume_reading()
-            self.loop.call_soon(self._read)
+            self._continue()
         else:
             self._keeps_alive = self._keeps_alive and not has_more
             self._end_request()
@@ -532,8 +570,7 @@ class HttpProtocol(asyncio.Protocol):
         self._since = self.loop.time()
         reader = self._reader
         if reader.input or reader.begun or self._is_reading_paused:
-            self.resume_reading()
-            self.loop.call_soon(self._read)
+            self._continue()
 
     # Limits
 
@@ -602,7 +639,8 @@ class HttpProtocol(asyncio.Protocol):
         """Continue reading."""
         if self._is_reading_paused:
             self._is_reading_paused = False
-            self.transport.resume_reading()
+            if not self._is_waiting:
+                self.transport.resume_reading()
 
     def _leave(self) -> None:
         """Remove the connection from the counts."""

@@ -11,6 +11,7 @@ from uvicorn.server import ServerState
 from server.bounds import Bounds
 from server.forwarded import TrustedProxies
 from server.options import ServerOptions
+from server.turns import Turns
 from server.websocket import WebSocketProtocol
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class Process:
     bounds: Bounds = field(init=False)
     proxies: TrustedProxies = field(init=False)
     connections: set[Any] = field(default_factory=set)
+    turns: Turns = field(default_factory=Turns)
     _defaults: Any = field(default=None, init=False)
     _default_lines: bytes = field(default=b"", init=False)
 

@@ -21,6 +21,12 @@ MAX_HEADERS = 256
 """Maximum number of headers of a request. Browsers send about 20. Each takes some 120
 bytes besides its text."""
 
+_FEED_BYTES = 16 * 1024
+"""Longest slice of a chunked body that is parsed at once. Its chunks may have one byte."""
+
+MAX_PARTS = 64
+"""Number of slices and chunks after which an event of a chunked body ends."""
+
 _FRAMING_PER_BYTE = 8
 """Bytes of framing that a chunk of a single byte may have. More is counted as headers."""
 
@@ -78,16 +84,31 @@ class Headers:
 class Body:
     """A part of a body.
 
-    raw: the received bytes, including chunk framing. data: without framing.
+    data: the received bytes without chunk framing.
     is_last: whether the request is complete.
+    size: number of received bytes, including chunk framing.
+    parts: number of slices or of chunks that were parsed, whichever is larger; 0 for a
+        body of a known length. From MAX_PARTS on, more of the input may be left.
     """
 
-    __slots__ = ("data", "is_last", "raw")
+    __slots__ = ("data", "is_last", "parts", "size")
 
-    def __init__(self, raw: bytes, data: bytes, is_last: bool) -> None:
-        self.raw = raw
+    def __init__(self, data: bytes, is_last: bool, size: int, parts: int = 0) -> None:
         self.data = data
         self.is_last = is_last
+        self.size = size
+        self.parts = parts
+
+    def framed(self) -> bytes:
+        """Return the bytes of this part for another parser of the same request.
+
+        The data of all chunks is in a single chunk. Extensions and trailers are missing.
+        """
+        if not self.parts:
+            return self.data
+        data = self.data
+        chunk = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+        return chunk + b"0\r\n\r\n" if self.is_last else chunk
 
 
 class RequestReader:
@@ -192,7 +213,7 @@ class RequestReader:
         if self._left < 0:
             return self._next_of_chunked()
         data = self._take_data()
-        return Body(data, data, not self._is_in_body)
+        return Body(data, not self._is_in_body, len(data))
 
     def _take_data(self) -> bytes:
         """Return the bytes that have arrived of a body whose length is known."""
@@ -212,35 +233,40 @@ class RequestReader:
         return data
 
     def _next_of_chunked(self) -> Body:
-        """Parse the part of a chunked body that has arrived.
+        """Parse a part of a chunked body: all that has arrived, unless chunks are tiny.
 
-        The parser takes slices that end where the body may end: after an empty line. All
-        slices of the input make one event, because data may consist of empty lines.
+        The parser takes slices that end where the body may end: after an empty line. Data
+        may consist of empty lines.
         """
         text, at = self._tail + self.input, len(self._tail)
         start = at
-        found = 0
-        while at < len(text) and not self._is_complete:
-            found = text.find(_END_OF_HEADERS, found)
-            end = len(text) if found < 0 else found + len(_END_OF_HEADERS)
+        parts = found = 0
+        while at < len(text) and not self._is_complete and parts < MAX_PARTS:
+            limit = at + _FEED_BYTES
+            found = text.find(_END_OF_HEADERS, found, limit)
+            # The next search has to find an empty line across the end of this slice.
+            end, found = (limit, limit - 3) if found < 0 else (found + 4, found + 4)
+            had = len(self._data)
             self._parse(text[at:end])
-            found = at = end
-        raw, self.input, self._tail = text[start:at], text[at:], text[:at][-3:]
-        body = self._body(raw)
-        self._framing += len(raw) - len(body.data) - _FRAMING_PER_BYTE * len(body.data)
+            parts += max(1, len(self._data) - had)
+            at = min(end, len(text))
+        self.input, self._tail = text[at:], text[at - 3 : at] if at > 3 else text[:at]
+        data = self._join()
+        size = at - start
+        self._framing += size - len(data) - _FRAMING_PER_BYTE * len(data)
         if self._framing > MAX_HEADER_BYTES:
             raise HeadersTooLarge
-        return body
+        return Body(data, self._is_complete, size, parts)
 
-    def _body(self, raw: bytes) -> Body:
+    def _join(self) -> bytes:
         """Return the data that the parser has found in a part of a body."""
-        parts = self._data
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
-        parts.clear()
+        chunks = self._data
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        chunks.clear()
         if self._messages > 1:
             raise MalformedRequest
         self._is_in_body = not self._is_complete
-        return Body(raw, data, self._is_complete)
+        return data
 
     def _parse(self, data: bytes) -> None:
         """Parse a slice. Raises: MalformedRequest."""

@@ -38,6 +38,7 @@ from server.lifeline import end_with_parent
 from server.options import ServerOptions
 from server.process import CONNECTION, STATE, Process
 from server.time_limits import KEEP_ALIVE_SECONDS
+from server.turns import TURNS
 from server.websocket import MAX_FRAME_BYTES, PING_SECONDS, WebSocketProtocol
 
 logger = logging.getLogger(__name__)
@@ -123,6 +124,7 @@ class Worker(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving, then send the first heartbeat."""
         self.lifespan.state[STATE] = self.process
+        self.lifespan.state[TURNS] = self.process.turns
         await super().startup(sockets)
         if self.started:
             self._tasks.append(asyncio.create_task(self._check_limits()))

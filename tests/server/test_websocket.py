@@ -8,6 +8,7 @@ from typing import Any
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from server.turns import TURNS, Turns
 from server.websocket import WIRE, WebSocketProtocol
 from tests.support.waiting import in_time, until
 
@@ -42,7 +43,8 @@ def test_a_connection_closed_after_a_ping_timeout_is_reported_as_closed() -> Non
             application, log_config=None, ws_ping_interval=0.5, ws_ping_timeout=0.5
         )
         server = await loop.create_server(
-            lambda: WebSocketProtocol(config, ServerState(), {}), "127.0.0.1"
+            lambda: WebSocketProtocol(config, ServerState(), {TURNS: Turns()}),
+            "127.0.0.1",
         )
         _reader, writer = await asyncio.open_connection(
             *server.sockets[0].getsockname(), limit=1

@@ -132,6 +132,18 @@ def text_frame(payload: bytes) -> bytes:
     return b"\x81\xfe" + size.to_bytes(2) + bytes(4) + payload
 
 
+def upgrade(host: str, *headers: str) -> bytes:
+    """Return the request of a handshake."""
+    lines = [
+        "GET /ws/dapp HTTP/1.1",
+        f"Host: {host}",
+        *("Connection: Upgrade", "Upgrade: websocket"),
+        *("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "=="),
+        *headers,
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
 class Deaf:
     """A socket whose answers are never taken, with the smallest of buffers."""
 
@@ -144,14 +156,9 @@ class Deaf:
     async def open(self, token: str) -> None:
         loop = asyncio.get_running_loop()
         await loop.sock_connect(self._socket, self._address)
-        lines = [
-            "GET /ws/dapp HTTP/1.1",
-            f"Host: {self._address[0]}:{self._address[1]}",
-            *("Connection: Upgrade", "Upgrade: websocket"),
-            *("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "=="),
-            f"Authorization: Bearer {token}",
-        ]
-        await loop.sock_sendall(self._socket, "\r\n".join([*lines, "", ""]).encode())
+        host = f"{self._address[0]}:{self._address[1]}"
+        start = upgrade(host, f"Authorization: Bearer {token}")
+        await loop.sock_sendall(self._socket, start)
         answer = await loop.sock_recv(self._socket, 1024)
         assert b" 101 " in answer, answer
 
@@ -245,6 +252,49 @@ async def test_flood_of_frames_costs_its_sender_the_socket(
                 assert await one.invoke("eip155:1", "eth_chainId") == "0x1"
             await asyncio.wait([sending], timeout=0.1)
     assert set(await sending) <= {4429, 4008}
+
+
+@scenario
+async def test_flood_of_tiny_frames_and_chunks_delays_nobody(
+    live: Live, owner: Owner, victim: Owner
+) -> None:
+    """Three megabytes on each of 16 connections. Half of them have no valid key."""
+    host = live.base_url.removeprefix("http://")
+    bearer = f"Authorization: Bearer {await orm(owner.new_token, 'flood')}"
+    post = f"POST /v3/{'0' * 32} HTTP/1.1\r\nHost: {host}\r\n".encode()
+    ping, fragment = b"\x89\x80" + bytes(4), b"\x00\x80" + bytes(4)
+    floods = [
+        (upgrade(host), b"", ping),
+        (upgrade(host, bearer), b"", ping),
+        (upgrade(host, bearer), b"\x01\x80" + bytes(4), fragment),
+        (post + b"Transfer-Encoding: chunked\r\n\r\n", b"", b"1\r\n \r\n"),
+    ]
+
+    async def send(start: bytes, first: bytes, piece: bytes) -> None:
+        reader, writer = await asyncio.open_connection(*host.split(":"))
+        writer.write(start)
+        with suppress(OSError):  # it was cut off
+            if start.startswith(b"GET"):
+                await reader.read(4096)
+            writer.write(first)
+            for _ in range(100):
+                writer.write(piece * 5_000)
+                await writer.drain()
+        writer.transport.abort()
+
+    pids = live.server.pids
+    async with sockets_apart(victim) as calm:
+        await victim.create(calm[0])
+        await calm[1].next_event()
+        sending = asyncio.gather(*(send(*flood) for flood in floods * 4))
+        while not sending.done():
+            for one in calm:
+                assert await one.invoke("eip155:1", "eth_chainId") == "0x1"
+            await asyncio.wait([sending], timeout=0.05)
+        await sending
+        for one in calm:
+            assert await one.invoke("eip155:1", "eth_chainId") == "0x1"
+    assert live.server.pids == pids
 
 
 @scenario
