@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from server import forking
+
 
 class ConfigConfig(AppConfig):
     """Makes the management commands of `config` available."""
@@ -9,5 +11,7 @@ class ConfigConfig(AppConfig):
     name = "config"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and what the fork server imports."""
         import config.checks  # noqa: F401  # registers its checks
+
+        forking.shared.module = "config.preload"

@@ -110,7 +110,6 @@ def build_node(conninfo: str | None = None) -> Node:
         spool_bytes=settings.NODEAPI_TRACE_SPOOL_BYTES,
         owner_bytes=settings.NODEAPI_TRACE_OWNER_BYTES,
         tasks_per_key=settings.NODEAPI_CALL_CONCURRENCY,
-        outage_file=settings.OUTAGE_FILE,
     )
     spooled = limits.spool_count()
     unknown_keys = UnknownKeys(settings.NODEAPI_FAILED_KEYS_PER_MINUTE)

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 import secrets
+from functools import cache
 from itertools import count
 
 _ACCEPTED = re.compile(rb"[-_.:0-9A-Za-z]{1,128}")
+
+
+@cache
+def _prefix() -> bytes:
+    """Return what distinguishes the processes. The first request of each draws it."""
+    return secrets.token_hex(4).encode()
 
 
 class RequestId:
@@ -21,8 +28,6 @@ class RequestId:
     __slots__ = ("_value",)
 
     _value: bytes
-    _prefix = secrets.token_hex(4).encode()
-    """Distinguishes the processes."""
     _numbers = count(1)
 
     def __init__(self, given: bytes | None = None) -> None:
@@ -34,7 +39,7 @@ class RequestId:
         try:
             return self._value
         except AttributeError:
-            self._value = b"%b-%x" % (self._prefix, next(self._numbers))
+            self._value = b"%b-%x" % (_prefix(), next(self._numbers))
             return self._value
 
     def __str__(self) -> str:

@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 
+from server import forking
+from server.forking import ForkServer
 from server.heartbeat import TURN_SECONDS, Pulse, TurnClock
 from server.worker import GRACE_SECONDS
 
@@ -132,20 +133,22 @@ class _Process:
 
     def __init__(
         self,
-        command: Sequence[str],
+        application: str,
+        drain_seconds: float,
         environ: Mapping[str, str] | None,
         listeners: Sequence[socket.socket],
+        forks: ForkServer,
     ) -> None:
         """Start the process. Raises: OSError."""
         pulse, pulse_write = os.pipe()
-        inherited = [pulse_write, *(listener.fileno() for listener in listeners)]
         try:
-            self.popen = subprocess.Popen(
-                [*command, *map(str, inherited)],
-                cwd=Path(__file__).resolve().parent.parent,
-                env=environ,
-                stdin=subprocess.PIPE,
-                pass_fds=inherited,
+            self.forked = forks.start(
+                "server.worker:main",
+                application,
+                drain_seconds,
+                descriptors=[pulse_write, *(one.fileno() for one in listeners)],
+                environ=environ,
+                title="server.worker",
             )
         except OSError:
             os.close(pulse)
@@ -163,9 +166,9 @@ class _Process:
         """
         self.pulse.read(passed_seconds)
         silent_seconds = self.pulse.silent_seconds
-        if self.popen.poll() is not None:
+        if self.forked.poll() is not None:
             is_early = "" if self.pulse.has_begun else " while it was starting"
-            return f"ended{is_early} (status {self.popen.returncode})"
+            return f"ended{is_early} (status {self.forked.returncode})"
         if not self.pulse.has_begun:
             is_late = silent_seconds > START_PATIENCE_SECONDS
             return (
@@ -177,9 +180,9 @@ class _Process:
 
     def kill(self) -> None:
         """End the process if it runs, and close its pipes."""
-        self.popen.kill()
+        self.forked.kill()
         with suppress(subprocess.TimeoutExpired):  # it is blocked by a disk
-            self.popen.wait(KILL_SECONDS)
+            self.forked.wait(KILL_SECONDS)
         self.close()
 
     def close(self) -> None:
@@ -187,8 +190,6 @@ class _Process:
         if not self._is_closed:
             self._is_closed = True
             self.pulse.close()
-            if self.popen.stdin is not None:
-                self.popen.stdin.close()
 
 
 class Server:
@@ -199,6 +200,7 @@ class Server:
     inner: a socket for each worker, for requests of operators to this process.
     drain_seconds: how long workers still accept requests after SIGTERM.
     hang_seconds: time without a heartbeat after which a worker is replaced; 0: never.
+    forks: forks the workers.
 
     Raises: WorkerFailed if a worker does not start.
     """
@@ -212,6 +214,7 @@ class Server:
         inner: Sequence[socket.socket] = (),
         drain_seconds: float = 0,
         hang_seconds: float = HANG_SECONDS,
+        forks: ForkServer = forking.shared,
     ) -> None:
         self.listeners = listeners
         self.inner = inner
@@ -220,10 +223,8 @@ class Server:
         self._environ = None if environ is None else dict(environ)
         self._drain_seconds = drain_seconds
         self._hang_seconds = hang_seconds
-        self._command = [
-            *(sys.executable, "-m", "server.worker"),
-            *(application, str(drain_seconds)),
-        ]
+        self._application = application
+        self._forks = forks
         self._leaving = threading.Event()
         self._workers: list[_Process | None] = []
         """Workers by socket; None if a worker could not be started."""
@@ -231,7 +232,7 @@ class Server:
     @property
     def pids(self) -> list[int]:
         """Return the workers' process ids."""
-        return [worker.popen.pid for worker in self._workers if worker is not None]
+        return [worker.forked.pid for worker in self._workers if worker is not None]
 
     def __enter__(self) -> Server:
         """Start the workers, and wait until all of them serve."""
@@ -286,7 +287,7 @@ class Server:
 
     def _give_up(self, worker: _Process, complaint: str) -> None:
         """End a worker that is to be replaced, and report why."""
-        pid, was_serving = worker.popen.pid, worker.pulse.has_begun
+        pid, was_serving = worker.forked.pid, worker.pulse.has_begun
         worker.kill()
         if was_serving:
             logger.error("worker %s %s, another takes over", pid, complaint)
@@ -311,7 +312,7 @@ class Server:
         """Stop the workers. Kill those that exceed their grace period."""
         workers = [worker for worker in self._workers if worker is not None]
         for worker in workers:
-            worker.popen.send_signal(signal.SIGTERM)
+            worker.forked.send_signal(signal.SIGTERM)
         # Otherwise the kernel would still accept connections after the workers have
         # closed their sockets, and no process would answer them.
         for listener in [*self.listeners, *self.inner]:
@@ -319,10 +320,16 @@ class Server:
         deadline = time.monotonic() + self._drain_seconds + GRACE_SECONDS + 2
         for worker in workers:
             with suppress(subprocess.TimeoutExpired):
-                worker.popen.wait(max(0.1, deadline - time.monotonic()))
+                worker.forked.wait(max(0.1, deadline - time.monotonic()))
             worker.kill()
 
     def _start(self, index: int) -> _Process:
         """Start one worker. Raises: OSError."""
         listeners = [self.listeners[index], *self.inner[index : index + 1]]
-        return _Process(self._command, self._environ, listeners)
+        return _Process(
+            self._application,
+            self._drain_seconds,
+            self._environ,
+            listeners,
+            self._forks,
+        )

@@ -1,13 +1,13 @@
 """One worker process: uvicorn's server with the HTTP protocol of this package.
 
-`server.supervisor` starts it as `python -m server.worker APPLICATION DRAIN PULSE SOCKET …`.
+`server.supervisor` forks it (`server.forking`) and calls `main`.
 
-- APPLICATION is `package.module:name` of an ASGI application with a lifespan. Its
+- The application is `package.module:name` of an ASGI application with a lifespan. Its
   attribute `server_options` is a `server.options.ServerOptions`, if it has one.
-- DRAIN is how many seconds the process still takes requests after SIGTERM.
-- PULSE is the descriptor of a pipe for heartbeats (`server.heartbeat`). The first one means
+- `drain_seconds` is how long the process still takes requests after SIGTERM.
+- `pulse` is the descriptor of a pipe for heartbeats (`server.heartbeat`). The first one means
   that the worker serves requests.
-- SOCKET is the descriptor of a socket to listen on; a second one is for operators.
+- `listeners` has the descriptor of a socket to listen on; a second one is for operators.
 
 Standard input ends when the supervisor does, even if that was killed. The worker then
 stops, too, and the port is free again.
@@ -47,6 +47,10 @@ SWITCH_SECONDS = 0.0005
 """Time slice of threads, such as those of pages, before the event loop runs again. A
 response needs several such switches. With Python's default of 5 ms, pages would delay
 it by 20 ms."""
+
+RECURSION_LIMIT = 1000
+"""Python's default. Libraries of the fork server raise it, and deep JSON would then exceed
+the stack and crash a worker."""
 
 BACKLOG = 2048
 """Connections the kernel keeps while a worker is busy."""
@@ -179,13 +183,10 @@ def main(application: str, drain_seconds: float, pulse: int, *listeners: int) ->
     # The terminal sends SIGINT to all processes. The supervisor stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setrecursionlimit(RECURSION_LIMIT)
     _open_as_many_as_allowed()
     end_with_parent()
     sockets = [socket.socket(fileno=listener) for listener in listeners]
     inner_port = sockets[1].getsockname()[1] if len(sockets) > 1 else 0
     loaded = import_from_string(application)
     Worker(loaded, pulse, drain_seconds, inner_port).run(sockets=sockets)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:]))

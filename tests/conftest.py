@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from xdist.workermanage import NodeManager
 
 from config import services
+from server import forking
 from server.supervisor import Server
 from tests.support import leftovers
 from tests.support.service import run_service
@@ -184,5 +185,6 @@ def pytest_configure() -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove this run's VAR_DIR."""
+    """End the fork server, and remove this run's VAR_DIR."""
+    forking.shared.close()
     shutil.rmtree(os.environ["VAR_DIR"], ignore_errors=True)

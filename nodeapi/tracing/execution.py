@@ -13,7 +13,6 @@ import psycopg
 
 from evm.chain_config import ChainConfig
 from evm.tracers.erc7562 import Erc7562Tracer
-from evm.tracers.javascript import JavaScriptTracer, tracer_source
 from evm.tracers.keccak_preimages import KeccakPreimages
 from evm.tracers.mux import MuxTracer
 from evm.tracers.native import ERC7562, KECCAK256_PREIMAGE, NativeTracer
@@ -201,7 +200,7 @@ class _Answers:
     ) -> StepTracer:
         """Return a tracer for the transaction at an index. Raises: TracerError."""
         if isinstance(wanted, JavaScriptProgram):
-            return new_program(wanted, self._job.timeout)
+            return new_program(wanted, time.monotonic() + self._job.timeout)
         if isinstance(wanted, OpcodeTracer):
             return new_opcode_tracer(wanted)
         executed: list[tuple[str, StepTracer]] = []
@@ -225,13 +224,16 @@ class _Answers:
         self._tail()
 
 
-def new_program(program: JavaScriptProgram, timeout: float) -> StepTracer:
+def new_program(program: JavaScriptProgram, deadline: float) -> StepTracer:
     """Return a JavaScript tracer for one transaction.
 
-    timeout: seconds from now. Raises: TracerError.
+    deadline: monotonic seconds. Raises: TracerError.
     """
+    # The engine's package starts a thread. A fork server may have none.
+    from evm.tracers.javascript import JavaScriptTracer, tracer_source
+
     source = tracer_source(program.source)
-    return JavaScriptTracer(source, program.config, time.monotonic() + timeout)
+    return JavaScriptTracer(source, program.config, deadline)
 
 
 def new_opcode_tracer(tracer: OpcodeTracer) -> StepTracer:

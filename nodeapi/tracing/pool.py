@@ -77,7 +77,6 @@ class TracePool:
             conninfo,
             limits.memory_bytes,
             limits.result_bytes,
-            outage_file=str(limits.outage_file or ""),
         )
         self.workers = Workers(settings, self._free_place)
         self._places = limits.workers

@@ -36,8 +36,6 @@ class PoolLimits:
     """Size limit of one owner's unread results. If None, a quarter of `spool_bytes`."""
     spool_folder: Path | None = None
     """The folder of the files. If None, the system's temporary folder."""
-    outage_file: Path | None = None
-    """File of `postgres.outages.OutageLimit`. If None, workers log every failed query."""
 
     def spool_count(self) -> SpoolCount:
         """Return a counter with the limits of the spool."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from nodeapi.results.spool import ResultFile
 from nodeapi.tracing import wire
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
+from server import forking
+from server.forking import Forked
 
-PROJECT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
-"""Time limit of a worker's start, which takes one second on an idle machine."""
+"""Time limit of a worker's start, which takes milliseconds on an idle machine."""
 GRACE_SECONDS = 1.0
 """Time after a transaction's timeout at which the worker is killed."""
 
@@ -42,11 +39,11 @@ class WorkerProcess:
         self._marker = os.memfd_create("marker")
         os.ftruncate(self._marker, wire.MARKER.size)
         weakref.finalize(self, os.close, self._marker)
-        self._settings = replace(settings, marker=self._marker)
+        self._settings = settings
         self._unread = bytearray()
         self.spool: ResultFile | None = None
         """The file that the worker keeps for the next long result of a task."""
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
         self._spawning: asyncio.Task[None] | None = None
         self._socket, self._theirs = socket.socketpair()
         self._socket.setblocking(False)
@@ -66,7 +63,7 @@ class WorkerProcess:
 
         Raises: WorkerDied, TimeoutError.
         """
-        # A fork takes milliseconds, which is too long for the event loop.
+        # The fork server may be importing.
         self._spawning = asyncio.create_task(asyncio.to_thread(self._spawn))
         await asyncio.shield(self._spawning)
         self._theirs.close()
@@ -75,13 +72,10 @@ class WorkerProcess:
             await self._receive()
 
     def _spawn(self) -> None:
-        descriptor = self._theirs.fileno()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "nodeapi.tracing.worker", str(descriptor)],
-            pass_fds=(descriptor, self._marker),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            cwd=PROJECT,
+        self._process = forking.shared.start(
+            "nodeapi.tracing.worker:main",
+            descriptors=[self._theirs.fileno(), self._marker],
+            title="tracing.worker",
         )
 
     async def execute(

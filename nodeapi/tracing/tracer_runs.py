@@ -14,12 +14,11 @@ from eth_typing import Hash32
 
 from evm.tracers.derived import PRESTATE, code_hashes
 from evm.tracers.frame_events import Events, FrameEvents, RecordingEvents
-from evm.tracers.javascript import JavaScriptTracer, tracer_source
 from evm.tracers.mux import MuxTracer
 from evm.tracers.native import NativeTracer, derivation
 from evm.tracers.struct_log import StructLogger, StructLogOptions
 from evm.tracers.vm_trace import VmTracer
-from nodeapi.tracing.execution import new_opcode_tracer
+from nodeapi.tracing.execution import new_opcode_tracer, new_program
 from nodeapi.tracing.jobs import (
     Executed,
     JavaScriptProgram,
@@ -105,8 +104,7 @@ class TracerRun:
             self._write(b'{"vmTrace":')
             return VmTracer(self._write)
         if isinstance(tracer, JavaScriptProgram):
-            source = tracer_source(tracer.source)
-            return JavaScriptTracer(source, tracer.config, self._deadline)
+            return new_program(tracer, self._deadline)
         if isinstance(tracer, OpcodeTracer):
             return new_opcode_tracer(tracer)
         executed: list[tuple[str, StepTracer]] = []

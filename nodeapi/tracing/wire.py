@@ -76,11 +76,6 @@ class WorkerSettings:
     """Memory limit, in addition to the memory of a ready worker."""
     result_bytes: int
     """Size limit of a result."""
-    outage_file: str = ""
-    """File of `postgres.outages.OutageLimit`, or "" for none."""
-    marker: int = -1
-    """Descriptor of a memory file in which the worker keeps the place of
-    the executing task. The service reads it when a worker has died."""
 
     def encode(self) -> bytes:
         """Return the settings as JSON."""

@@ -1,8 +1,7 @@
 """A worker process, which executes one job after the other.
 
-`nodeapi.tracing.process` starts it as `python -m nodeapi.tracing.worker SOCKET`; the
-argument is an inherited descriptor. It does not load Django. It exits when the other
-end of the socket is closed, even during a job.
+`nodeapi.tracing.process` forks it (`server.forking`) and calls `main`. It does not use
+Django. It exits when the other end of the socket is closed, even during a job.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from nodeapi.tracing.execution import JobFailed, execute
 from nodeapi.tracing.jobs import TaskJob, TraceJob
 from nodeapi.tracing.running import TaskRunner
 from nodeapi.tracing.wire import HEAD, LENGTH, WorkerSettings
-from postgres.outages import OutageLimit
 
 T = TypeVar("T")
 
@@ -61,11 +59,11 @@ logger = logging.getLogger(__name__)
 class Worker:
     """Serves jobs over a socket until it is closed."""
 
-    def __init__(self, connected: socket.socket) -> None:
+    def __init__(self, connected: socket.socket, marker: int) -> None:
         self._socket = connected
         self._connection: psycopg.Connection[Any] | None = None
         self._settings: WorkerSettings
-        self._marker: mmap.mmap
+        self._marker = mmap.mmap(marker, wire.MARKER.size)
         self.alarm = Alarm(TaskTimedOut)
         self._tasks = TaskRunner(
             self.alarm, self._take_spool, self._mark, self._progress
@@ -82,9 +80,7 @@ class Worker:
     def _serve(self) -> None:
         settings, _ = self._receive()
         self._settings = WorkerSettings.decode(settings)
-        _limit_log(self._settings.outage_file)
         traces = _Thread(NICENESS)  # before the limit of memory, which counts its stack
-        self._marker = mmap.mmap(self._settings.marker, wire.MARKER.size)
         _limit_memory(self._settings.memory_bytes)
         # Not earlier: on a busy machine the imports would take a minute.
         os.setpriority(os.PRIO_PROCESS, 0, CALL_NICENESS)
@@ -263,13 +259,6 @@ class _Thread:
             del function
 
 
-def _limit_log(outage_file: str) -> None:
-    """Log outages of the database once for all processes that share the file."""
-    if outage_file:
-        for handler in logging.getLogger().handlers:
-            handler.addFilter(OutageLimit(Path(outage_file)))
-
-
 def _limit_memory(extra: int) -> None:
     """Limit the process's memory to the present size plus `extra` bytes.
 
@@ -288,19 +277,19 @@ def _wait_for_close(connected: socket.socket, alarm: Alarm) -> None:
         alarm.check()
 
 
-def main(descriptor: int) -> None:
-    """Serve jobs over an inherited socket."""
+def main(descriptor: int, marker: int) -> None:
+    """Serve jobs over an inherited socket.
+
+    marker: descriptor of a memory file in which the worker keeps the place of the
+        executing task. The service reads it when a worker has died.
+    """
     # Ctrl-C reaches the whole process group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.basicConfig(level=logging.WARNING)
+    logging.basicConfig(level=logging.WARNING)  # where no settings were read
     connected = socket.socket(fileno=descriptor)
     sys.setrecursionlimit(10**6)  # the stack size is the limit
     threading.stack_size(STACK_BYTES)
-    worker = Worker(connected)
+    worker = Worker(connected, marker)
     threading.Thread(target=worker.serve, daemon=True).start()
     _wait_for_close(connected, worker.alarm)
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -73,7 +73,7 @@ def test_outage_is_one_line_for_all_processes_and_one_at_its_end(tmp_path: Path)
                     " SELECT id, 'http://127.0.0.1:9', '{}', 0, true, '', now()"
                     " FROM networks_network"
                 )
-            (keeper,) = children(process.pid, "manage.py follow")
+            (keeper,) = children(process.pid, "manage.py follow --lifeline")
             wait_until(lambda: children(keeper, "follow --one"))
             wait_until(lambda: statuses(base_url, key) == [200, 200, 401, 200])
             stopped = time.monotonic()

@@ -15,6 +15,7 @@ from config import second_factor
 from config.env import InvalidSetting
 from keys.policy import CALLING_POLICY
 from server import supervisor
+from server.forking import ForkServer
 from tests.support import web
 from tests.support.browser import needs_chromium, running_chromium
 from tests.support.installation import Installation, installation
@@ -39,8 +40,11 @@ def guarded() -> Iterator[Installation]:
 @pytest.fixture(scope="module")
 def base_url(guarded: Installation) -> Iterator[str]:
     listeners = supervisor.listen("127.0.0.1", 0, 1)
-    with supervisor.Server(listeners, {**os.environ, **guarded.env}) as running:
+    environ = {**os.environ, **guarded.env}
+    forks = ForkServer("config.preload", environ)  # other apps are installed
+    with supervisor.Server(listeners, environ, forks=forks) as running:
         yield running.base_url
+    forks.close()
 
 
 def log_in(http: httpx.Client, path: str, **fields: str) -> httpx.Response:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
 
-import psutil
 import pytest
 
 from samples.builder import ChainBuilder
 from samples.schedules import from_genesis, make_genesis
 from samples.signers import Signer
-from tests.support import chains
+from tests.support import alive, chains
 from tests.support.live import Api, Live, live_service
 
 ALICE = Signer("alice")
@@ -120,8 +120,7 @@ def test_state_before_and_after_is_as_ever(api: Api) -> None:
 
 def test_worker_does_what_takes_long(api: Api, live: Live) -> None:
     trace(api, "callTracer", withLog=True)
-    workers = psutil.Process(live.server.pids[0]).children()
-    assert any("nodeapi.tracing.worker" in worker.cmdline() for worker in workers)
+    assert alive.children(os.getpid(), "tracing.worker")
 
 
 def test_other_requests_are_answered_at_the_same_time(api: Api, live: Live) -> None:

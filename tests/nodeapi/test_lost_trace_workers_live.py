@@ -18,6 +18,7 @@ from keys.services.limits import set_limits
 from nodeapi.tracing.worker import NICENESS
 from tests.nodeapi.tracing.pools import wait_until_executing
 from tests.support import copies, sample
+from tests.support.alive import children
 from tests.support.live import Live, api_key_of, live_service, request
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -38,13 +39,12 @@ def live(module_db: None) -> Iterator[Live]:
         yield live
 
 
-def trace_worker(live: Live) -> int | None:
+def trace_worker() -> int | None:
     """Return the process that executes: one of its threads has a low priority then."""
-    (pid,) = live.server.pids
-    for child in psutil.Process(pid).children():
-        threads = [thread.id for thread in child.threads()]
+    for pid in children(os.getpid(), "tracing.worker"):
+        threads = [thread.id for thread in psutil.Process(pid).threads()]
         if NICENESS in [os.getpriority(os.PRIO_PROCESS, thread) for thread in threads]:
-            return child.pid
+            return pid
     return None
 
 
@@ -60,7 +60,7 @@ def test_request_fails_with_an_internal_error_that_costs_nothing(live: Live) -> 
             target=lambda: answers.append(api.send(request(METHOD, BLOCK, options)))
         )
         asking.start()
-        killed = wait_until(lambda: trace_worker(live))
+        killed = wait_until(trace_worker)
         wait_until_executing(killed)
         os.kill(killed, signal.SIGKILL)
         asking.join(PATIENCE_SECONDS)

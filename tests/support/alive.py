@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
+import shlex
+from contextlib import suppress
+
+import psutil
 
 
 def state(pid: int) -> str | None:
@@ -20,11 +23,13 @@ def is_alive(pid: int) -> bool:
 
 
 def children(pid: int, text: str) -> set[int]:
-    """Return the ids of a process's children with a text in their command lines."""
-    found = subprocess.run(
-        ["pgrep", "--parent", str(pid), "--full", "--", text],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return set(map(int, found.stdout.split()))
+    """Return the descendants of a process with a text in their names or command lines.
+
+    A forked process has a name of its own (`server.forking`).
+    """
+    found = set()
+    for process in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            if text in process.name() or text in shlex.join(process.cmdline()):
+                found.add(process.pid)
+    return found

@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,7 +18,9 @@ from nodeapi.tracing.jobs import TraceJob
 from nodeapi.tracing.pool import TracePool
 from nodeapi.tracing.pool_limits import PoolLimits
 from nodeapi.tracing.worker import NICENESS
+from server import forking
 from tests.nodeapi.tracing import chain
+from tests.support import alive
 from tests.support.waiting import wait_until
 
 BLOCKS = chain.blocks()
@@ -43,6 +44,7 @@ def run(test: Callable[[TracePool], Awaitable[None]], limits: PoolLimits) -> Non
         async with opened(limits) as pool:
             await test(pool)
 
+    forking.shared.open()
     gc.collect()
     before = descriptors()
     asyncio.run(main())
@@ -57,17 +59,7 @@ def descriptors() -> int:
 
 def children() -> list[int]:
     """Return the trace workers of this process that are alive, or not reaped."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            line = status.read_text()
-            command = (status.parent / "cmdline").read_bytes()
-        except OSError:
-            continue
-        parent = int(line.rpartition(")")[2].split()[1])
-        if parent == os.getpid() and (b"tracing.worker" in command or not command):
-            found.append(int(status.parent.name))
-    return found
+    return sorted(alive.children(os.getpid(), "tracing.worker"))
 
 
 def wait_until_executing(pid: int) -> None:

@@ -22,7 +22,7 @@ from nodeapi.errors.execution import (
 from nodeapi.node import database_conninfo
 from nodeapi.tracing import process
 from nodeapi.tracing.pool import TracePool
-from nodeapi.tracing.wire import LENGTH, WorkerSettings
+from nodeapi.tracing.wire import LENGTH, MARKER, WorkerSettings
 from tests.nodeapi.tracing.pools import (
     DEEP,
     GREETINGS,
@@ -185,7 +185,7 @@ def test_a_worker_goes_with_the_service(network_id: int) -> None:
     with service:
         assert service.stdout is not None
         worker = Path(f"/proc/{int(service.stdout.readline())}")
-        assert b"tracing.worker" in (worker / "cmdline").read_bytes()
+        assert (worker / "comm").read_text() == "tracing.worker\n"
         wait_until_executing(int(worker.name))
         service.kill()
     wait_until(lambda: not worker.exists())
@@ -200,7 +200,7 @@ def test_a_worker_knows_no_django() -> None:
 SERVE = """
 import socket, sys
 from nodeapi.tracing.worker import Worker
-Worker(socket.socket(fileno=int(sys.argv[1]))).serve()
+Worker(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])).serve()
 """
 
 
@@ -208,12 +208,14 @@ def test_a_worker_whose_service_has_gone_says_nothing() -> None:
     """It may just be about to say something, as when a service ends as it has begun."""
     settings = WorkerSettings("", memory_bytes=2**30, result_bytes=1).encode()
     service, worker = socket.socketpair()
-    with service, worker:
+    marker = os.memfd_create("marker")
+    os.ftruncate(marker, MARKER.size)
+    with service, worker, os.fdopen(marker):
         service.sendall(LENGTH.pack(len(settings)) + settings)
         service.shutdown(socket.SHUT_RD)
         ended = subprocess.run(
-            [sys.executable, "-c", SERVE, str(worker.fileno())],
-            pass_fds=[worker.fileno()],
+            [sys.executable, "-c", SERVE, str(worker.fileno()), str(marker)],
+            pass_fds=[worker.fileno(), marker],
             capture_output=True,
             timeout=PATIENCE_SECONDS,
             check=True,

@@ -1,0 +1,18 @@
+"""What the fork server imports (`server.forking`): the code of all processes that serve.
+
+Nothing is built here, so that there is neither a connection nor a thread nor an event loop
+before a fork.
+"""
+
+from __future__ import annotations
+
+from config.start import read_settings
+
+read_settings()  # the imports below need Django's apps
+
+import config.application  # noqa: E402
+import config.urls  # noqa: E402, F401
+import nodeapi.follower.run  # noqa: E402
+import nodeapi.tracing.worker  # noqa: E402, F401
+
+after_fork = read_settings

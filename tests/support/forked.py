@@ -1,0 +1,77 @@
+"""Functions that forked processes call in tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from server import forking
+
+
+def write(descriptor: int, value: object) -> None:
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(value, file)
+
+
+def opened() -> list[str]:
+    """Return what this process has open."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the listing itself
+            found.append(os.readlink(descriptor).partition(":")[0])
+    return sorted(found)
+
+
+def describe(variable: str, descriptor: int) -> None:
+    """Write what a forked process begins with."""
+    write(
+        descriptor,
+        {
+            "environ": {variable: os.environ.get(variable)},
+            "opened": opened(),
+            "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+            "group": os.getpgid(0) == os.getpid(),
+            "title": Path("/proc/self/comm").read_text().strip(),
+        },
+    )
+
+
+def end(status: int) -> None:
+    sys.exit(status)
+
+
+def fail() -> None:
+    raise RuntimeError("no luck today")
+
+
+def sleep() -> None:
+    time.sleep(3600)
+
+
+def until_alone() -> None:
+    """Return at the end of standard input."""
+    sys.stdin.read()
+
+
+def fork(descriptor: int) -> None:
+    """Write the id and the exit status of a process that this one has forked."""
+    forked = forking.shared.start("tests.support.forked:end", 7)
+    write(descriptor, [os.getppid(), forked.pid, forked.wait()])
+
+
+def read_settings(name: str, descriptor: int) -> None:
+    """Write a setting, and what Django has of the environment."""
+    import logging
+
+    from django.conf import settings
+    from django.db import connection
+
+    level = logging.getLogger().level
+    write(
+        descriptor, [getattr(settings, name), connection.settings_dict["NAME"], level]
+    )
