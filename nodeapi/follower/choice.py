@@ -48,6 +48,9 @@ class View:
     """Number of successive polls at which the head was lower than ours."""
     is_current: bool = True
     """Whether the upstream responded to the last poll."""
+    newest: Point | None = None
+    """The upstream's newest block, if that is of an unsupported fork. The head is then the
+    last block before the fork."""
 
     def has(self, point: Point) -> bool:
         """Return whether a block is known to be on the upstream's chain."""
@@ -260,7 +263,10 @@ def questions(views: Iterable[View], agree: int) -> set[tuple[int, int]]:
 def reached(views: Iterable[View], agree: int) -> Point | None:
     """Return the highest head whose number `agree` upstreams have reached, or None.
 
-    Fewer upstreams cannot raise it with false heads.
+    Blocks of an unsupported fork count as well. Fewer upstreams cannot raise it with false
+    heads.
     """
-    heads = sorted((view.head for view in views if view.is_current), reverse=True)
+    heads = sorted(
+        (view.newest or view.head for view in views if view.is_current), reverse=True
+    )
     return heads[agree - 1] if len(heads) >= agree else None

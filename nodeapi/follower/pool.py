@@ -31,8 +31,8 @@ FETCH_SECONDS = 3.0
 ROUNDS = 5
 """Maximum number of times that every upstream is asked for a block."""
 
-ALL_SECONDS = 10.0
-"""Time after which no further round begins."""
+ALL_SECONDS = 5.0
+"""Time after which no further upstream is asked for a block."""
 
 FIRST_PAUSE_SECONDS = 0.05
 """Pause after the first round. Each further pause is twice as long."""
@@ -143,6 +143,13 @@ class UpstreamPool:
             if key in self._watchers:
                 self._watchers[key][0].quarantine(block, reason)
 
+    async def suspend(self, upstream_ids: Collection[int], reason: str) -> None:
+        """Count a failure of upstreams, and ignore them for a while."""
+        for key in upstream_ids:
+            if key in self._watchers:
+                self._watchers[key][0].failed(reason)
+                self._watchers[key][0].quarantine(None, reason)
+
     async def release(self, block_hash: Hash32) -> None:
         """End the quarantine of all upstreams that have sent a block."""
         for watcher, _ in self._watchers.values():
@@ -202,7 +209,8 @@ class UpstreamPool:
         if self._agree == 1:
             usable = usable[:1]
         answers = await asyncio.gather(
-            *(watcher.point(number) for watcher in usable), return_exceptions=True
+            *(watcher.point(number, FETCH_SECONDS) for watcher in usable),
+            return_exceptions=True,
         )
         found: dict[BlockRef, int] = {}
         for answer in answers:
@@ -247,6 +255,8 @@ class UpstreamPool:
         for attempt in range(ROUNDS):
             unsupported = None
             for watcher in self._ordered(number):
+                if time.monotonic() > deadline:
+                    break
                 try:
                     found = await ask(watcher)
                 except UnsupportedBlock as error:

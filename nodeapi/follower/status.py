@@ -156,7 +156,9 @@ class StatusWriter:
 
 
 def _upstream_status(watcher: Watcher) -> UpstreamStatus:
-    health, head, forks = watcher.health, watcher.head, watcher.forks
+    health, forks, stop = watcher.health, watcher.forks, watcher.fork_stop
+    head = watcher.head if stop is None else stop.newest
+    reason = watcher.trouble or (health.last_error if stop is None else stop.text)
     pause = health.backing_off_until - time.monotonic()
     return UpstreamStatus(
         upstream_id=watcher.upstream.id,
@@ -166,7 +168,7 @@ def _upstream_status(watcher: Watcher) -> UpstreamStatus:
         latency_ms=health.latency_seconds and health.latency_seconds * 1000,
         requests=health.requests,
         errors=health.errors,
-        last_error=_text(watcher.trouble or health.last_error),
+        last_error=_text(reason),
         last_error_at=_time(watcher.failed_at),
         backing_off_until=(
             timezone.now() + timedelta(seconds=pause) if pause > 0 else None

@@ -8,19 +8,20 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eth_typing import Hash32
 
-from evm.chain_config import ChainConfig
+from evm.chain_config import ChainConfig, UnsupportedFork
 from networks.directory import UpstreamView
 from nodeapi.follower.choice import Point, View, polled_view
 from nodeapi.follower.health import Health
 from nodeapi.follower.pace import Pace
-from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks
+from nodeapi.forks.check import ForkCheck, InvalidForkConfig, check_forks, date
 from nodeapi.upstreams.chain import fork_config
 from nodeapi.upstreams.client import UpstreamClient
 from nodeapi.upstreams.errors import (
+    LaterFork,
     MethodUnavailable,
     UpstreamError,
     UpstreamUnavailable,
@@ -39,6 +40,9 @@ fails."""
 
 EXCLUDED_SECONDS = 5.0
 """Interval at which an upstream with another chain is asked again."""
+
+FORK_STOP_SECONDS = 150.0
+"""Interval at which an upstream is polled whose newest block is of an unsupported fork."""
 
 FIRST_QUARANTINE_SECONDS = 2.0
 """Shortest quarantine of an upstream. Each further one is twice as long."""
@@ -70,14 +74,28 @@ class Expected:
 class Quarantine:
     """The reason and the end of the time for which an upstream is ignored.
 
-    block: the invalid block on the upstream's chain.
+    block: the invalid block on the upstream's chain. None if no block was found invalid.
     until: earliest end, in seconds of the monotonic clock. The quarantine ends later if
         the block is still on the upstream's chain.
     """
 
-    block: Point
+    block: Point | None
     reason: str
     until: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForkStop:
+    """The unsupported fork that an upstream's chain has reached.
+
+    last: the last block before the fork. newest: the upstream's newest block, whose hash
+        may not be verified.
+    text: names the first block of the fork, and the fork.
+    """
+
+    last: BlockRef
+    newest: Point
+    text: str
 
 
 class Watcher:
@@ -108,6 +126,9 @@ class Watcher:
         self.excluded = ""
         """Why the upstream is never asked for blocks; empty if it is."""
         self.quarantined: Quarantine | None = None
+        self.fork_stop: ForkStop | None = None
+        """Set while the newest block is of an unsupported fork. `head` is then the last
+        block before the fork."""
         self.client_version = ""
         self.forks = ForkCheck()
         """How the upstream's fork schedule differs from ours."""
@@ -155,6 +176,9 @@ class Watcher:
                 if self.head != before:
                     self._is_notified = was_woken or self._wake.is_set()
                 self._polled()
+                if self.fork_stop is not None:  # notifications are of no use
+                    await asyncio.sleep(pause)
+                    continue
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._wake.wait()
@@ -204,8 +228,8 @@ class Watcher:
         )
         self.failed_at = time.time()
 
-    def quarantine(self, block: Point, reason: str) -> None:
-        """Ignore the upstream while an invalid block is on its chain."""
+    def quarantine(self, block: Point | None, reason: str) -> None:
+        """Ignore the upstream for a while, and as long as `block` is on its chain."""
         pause = FIRST_QUARANTINE_SECONDS * 2 ** min(self._quarantines, 20)
         self._quarantines += 1
         self.quarantined = Quarantine(
@@ -215,15 +239,19 @@ class Watcher:
     def release(self, block_hash: Hash32) -> None:
         """End the quarantine if this block is its reason."""
         quarantined = self.quarantined
-        if quarantined is not None and quarantined.block.hash == block_hash:
+        if quarantined is None or quarantined.block is None:
+            return
+        if quarantined.block.hash == block_hash:
             self.quarantined = None
 
-    async def point(self, number: int) -> BlockRef | None:
+    async def point(self, number: int, seconds: float | None = None) -> BlockRef | None:
         """Return the block with a number on the upstream's chain, or None.
 
-        Raises: UpstreamUnavailable, UpstreamError, WrongBlock.
+        seconds: see `measured`.
+
+        Raises: UpstreamUnavailable, UpstreamError, WrongBlock, TimeoutError.
         """
-        async with self.measured():
+        async with self.measured(1, seconds):
             return await self.source.at(number)
 
     # A poll
@@ -231,7 +259,8 @@ class Watcher:
     async def _poll(self) -> float:
         """Poll the upstream. Return the seconds until the next poll."""
         try:
-            await self._verify_chain()
+            if self.fork_stop is None or self._verified_at is None:
+                await self._verify_chain()
             await self._read_heads()
             await self._review_quarantine()
         except WrongChain as error:
@@ -251,6 +280,8 @@ class Watcher:
             self.failed(type(error).__name__)
             return self._became_unavailable(0.0)
         self.excluded = ""
+        if self.fork_stop is not None:
+            return FORK_STOP_SECONDS
         return self._pace.seconds(is_notified=self._is_notified)
 
     def _became_unavailable(self, retry_after: float) -> float:
@@ -306,14 +337,18 @@ class Watcher:
             logger.warning("upstream %s: %s", self.upstream.id, text)
 
     async def _read_heads(self) -> None:
-        async with self.measured(3):
-            head, safe, finalized = await asyncio.gather(
-                self.source.head("latest"),
-                self._tagged("safe"),
-                self._tagged("finalized"),
-            )
-            if head is None:
-                raise UpstreamUnavailable("no latest block")
+        if self.fork_stop is not None:
+            async with self.measured():
+                head, safe, finalized = await self._newest(), None, None
+        else:
+            async with self.measured(3):
+                head, safe, finalized = await asyncio.gather(
+                    self._newest(), self._tagged("safe"), self._tagged("finalized")
+                )
+        if isinstance(head, LaterFork):
+            await self._stop_before_fork(head)
+            return
+        self.fork_stop = None
         self.head = head
         self._pace.head(head.number, head.timestamp)
         self.view = polled_view(
@@ -329,21 +364,102 @@ class Watcher:
             if point and point.number <= head.number and not self.view.has(point):
                 self.failed(f"the {name} block is not on the chain of the head")
 
+    async def _newest(self) -> BlockRef | LaterFork:
+        """Return the upstream's head. A LaterFork is returned, because it is no failure."""
+        try:
+            head = await self.source.head("latest")
+        except LaterFork as error:
+            return error
+        if head is None:
+            raise UpstreamUnavailable("no latest block")
+        return self._later_fork(head) or head
+
     async def _tagged(self, tag: str) -> BlockRef | None:
         """Return the upstream's safe or finalized block, or None if it has none."""
         try:
             return await self.source.head(tag)
-        except UpstreamError:  # a node or a gateway that does not know the tag
-            return None
+        except (UpstreamError, LaterFork):
+            return None  # a node or a gateway that does not know the tag
+
+    # Forks that are not supported
+
+    def _later_fork(self, block: BlockRef) -> LaterFork | None:
+        """Return the error for a block if our schedule has an unsupported fork there."""
+        place = block.number, block.timestamp
+        if any(fork.is_active(*place) for fork in self._expected.config.unknown_forks):
+            return LaterFork(*place, block.hash, ())
+        return None
+
+    async def _stop_before_fork(self, newest: LaterFork) -> None:
+        """Take the last block before an unsupported fork as the upstream's head."""
+        stop = self.fork_stop
+        if stop is not None:
+            found = await self._before_fork(stop.last.number)
+            stop = stop if found == stop.last else None
+        if stop is None:
+            last, first = await self._search_fork(newest)
+            text = str(UnsupportedFork(self._name(first), f"block {last.number + 1}"))
+            stop = ForkStop(last, Point(newest.number, Hash32(newest.hash)), text)
+            logger.warning("upstream %s: %s", self.upstream.id, text)
+        head = stop.last
+        stop = replace(stop, newest=Point(newest.number, Hash32(newest.hash)))
+        view = polled_view(
+            self.view, self.upstream.id, head, None, None, self._own_number()
+        )
+        self.head, self.fork_stop = head, stop
+        self.view = replace(view, newest=stop.newest)
+
+    async def _search_fork(self, newest: LaterFork) -> tuple[BlockRef, LaterFork]:
+        """Return the last block before a fork, and the first one of the fork.
+
+        Every block of the fork is taken to be a descendant of those before it.
+        """
+        last = await self._before_fork(0)
+        if isinstance(last, LaterFork):
+            raise last
+        first = newest
+        while last.number + 1 < first.number:
+            found = await self._before_fork((last.number + first.number) // 2)
+            if isinstance(found, LaterFork):
+                first = found
+            else:
+                last = found
+        return last, first
+
+    async def _before_fork(self, number: int) -> BlockRef | LaterFork:
+        """Return the block with a number, or a LaterFork if it is of the fork."""
+        async with self.measured():
+            try:
+                found = await self.source.at(number)
+            except LaterFork as error:
+                return error
+            if found is None:
+                raise UpstreamUnavailable(f"no block {number}")
+            return self._later_fork(found) or found
+
+    def _name(self, first: LaterFork) -> str:
+        """Return the name of the fork to which its first block belongs."""
+        for fork in self._expected.config.unknown_forks:
+            if fork.is_active(first.number, first.timestamp):
+                return fork.name
+        if "blockAccessListHash" in first.members:
+            return "amsterdam"
+        fork_of_upstream = self.forks.unsupported
+        if fork_of_upstream is not None and fork_of_upstream.time <= first.timestamp:
+            return f"the fork at {date(fork_of_upstream.time)}"
+        return f"a fork with the header members {', '.join(first.members)[:TEXT_LIMIT]}"
 
     async def _review_quarantine(self) -> None:
-        """End the quarantine if the invalid block is no longer on the upstream's chain."""
+        """End the quarantine after its time, unless the invalid block is still there."""
         quarantined = self.quarantined
         if quarantined is None or time.monotonic() < quarantined.until:
             return
-        found = await self.point(quarantined.block.number)
-        if found is None or found.hash != quarantined.block.hash:
-            self.quarantined = None
+        block = quarantined.block
+        if block is not None:
+            found = await self.point(block.number)
+            if found is not None and found.hash == block.hash:
+                return
+        self.quarantined = None
 
     # Notifications
 

@@ -20,6 +20,7 @@ from evm.signatures import keccak
 from evm.transactions import ACCESS_LIST, BLOB, DYNAMIC_FEE, LEGACY, SET_CODE
 from evm.trie_roots import ordered_root
 from nodeapi.upstreams.errors import (
+    LaterFork,
     UnknownTransactionType,
     UnsupportedBlock,
     WrongBlock,
@@ -111,7 +112,8 @@ def rebuild_block(
 def header_of(document: Document) -> Header:
     """Return the header of a block object.
 
-    Raises: WrongBlock if the header does not have the object's `hash`.
+    Raises: WrongBlock if the header does not have the object's `hash`; LaterFork if the
+        reason may be that it has unknown members.
     """
     values = {
         field: _field(document, name, read) for field, (name, read) in _HEADER.items()
@@ -126,10 +128,14 @@ def header_of(document: Document) -> Header:
         raise WrongBlock(f"header: {error}") from error
     wanted = _field(document, "hash", hash32)
     if header.hash != wanted:
-        reason = f"the header's hash is 0x{header.hash.hex()}"
-        if unknown := sorted(document.keys() - _KNOWN_MEMBERS):
-            reason += f", without the unknown members {', '.join(unknown)[:200]}"
-        raise WrongBlock(reason)
+        unknown = sorted(
+            name
+            for name in document.keys() - _KNOWN_MEMBERS
+            if document[name] is not None
+        )
+        if unknown:
+            raise LaterFork(header.number, header.timestamp, wanted, tuple(unknown))
+        raise WrongBlock(f"the header's hash is 0x{header.hash.hex()}")
     return header
 
 

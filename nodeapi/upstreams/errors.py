@@ -59,6 +59,28 @@ class WrongBlock(ValueError):
         self.reason = reason
 
 
+class LaterFork(WrongBlock):
+    """Raised for a header with members that this version does not know.
+
+    It may be of a later fork. Its hash can't be verified.
+
+    number, timestamp, hash: as claimed. members: the names of the unknown members.
+    """
+
+    def __init__(
+        self, number: int, timestamp: int, block_hash: bytes, members: tuple[str, ...]
+    ) -> None:
+        names = ", ".join(members)[:200]
+        super().__init__(
+            f"the hash of the header of block {number} can't be verified without the "
+            f"unknown members {names}"
+        )
+        self.number = number
+        self.timestamp = timestamp
+        self.hash = block_hash
+        self.members = members
+
+
 class UnsupportedBlock(Exception):
     """Raised for an authentic block with a format that this version does not know.
 

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from django.core.management import CommandError, call_command
 
+from evm import rlp
 from evm.blocks import Block as EvmBlock
 from evm.blocks import decode_block, encode_block
 from evm.public import PUBLIC_NETWORKS
@@ -377,6 +378,19 @@ def test_blocks_before_a_fork_that_we_lack_are_imported(tmp_path: Path) -> None:
     assert told == f"block {last.number} needs amsterdam, which is not supported"
     assert Network.objects.get().head_number == last.number - 1
     assert Network.objects.get().genesis["config"]["amsterdamTime"] == last.timestamp
+
+
+def test_a_file_is_read_up_to_the_first_block_of_a_later_fork(write: Any) -> None:
+    """geth exports Amsterdam's blocks with their access list as a fifth part."""
+    raw = sample.raw_blocks()[:5]
+    block = decode_block(raw[-1])
+    items = [*block.header.items()[:8], rlp.encode_int(5), *block.header.items()[9:]]
+    items += [bytes(32)] * (21 - len(items))
+    header = rlp.encode([*items, bytes(32), rlp.encode_int(7)])
+    parts = [header, *rlp.list_items(raw[-1])[1:3], b"\xc0", b"\xc0"]
+    path = write("chain.rlp", b"".join(raw[:4]) + rlp.wrap_list(b"".join(parts)))
+    assert refusal(path) == "block 5 needs amsterdam, which is not supported"
+    assert Network.objects.get().head_number == 4
 
 
 def test_future_forks_of_a_public_network_are_replaced_by_the_built_in_ones(

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection as django_connection
 from psycopg import sql
+from sha3 import keccak_256
 
+from evm import rlp
+from evm.headers import EMPTY_UNCLES_HASH
 from networks.services import add_upstream
 from nodeapi.chain.database import importer_connection
-from nodeapi.follower import follower
+from nodeapi.follower import follower, importing
+from nodeapi.follower.watcher import FORK_STOP_SECONDS
 from nodeapi.models import Block
+from nodeapi.upstreams.blocks import header_of
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
 from tests.support import chains, upstream_server
-from tests.support.simulator import ALICE, genesis_of, grow, small_chain
+from tests.support.simulator import (
+    ALICE,
+    Simulator,
+    genesis_of,
+    grow,
+    small_chain,
+)
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -267,23 +279,76 @@ def test_the_lock_is_lost(start_node: StartNode) -> None:
     assert chains.rows(SLUG) == chains.rows("straight")
 
 
-def test_a_fork_that_this_version_lacks(start_node: StartNode) -> None:
-    """The blocks before it are imported, and no upstream is blamed."""
-    chain = grow(small_chain(), 8)
+def add_amsterdam(node: Simulator, first: int) -> None:
+    """Make a node send headers with Amsterdam's members from a block on."""
+    for name in ("eth_getBlockByNumber", "eth_getBlockByHash"):
+        node.server.methods[name] = partial(
+            _amsterdam, node.server.methods[name], first
+        )
+
+
+def _amsterdam(method: Callable[..., Any], first: int, name: str, full: bool) -> Any:
+    found = method(name, full)
+    if found is None or int(found["number"], 16) < first:
+        return found
+    items = [*header_of(found).items(), EMPTY_UNCLES_HASH, rlp.encode_int(7)]
+    block_hash = keccak_256(rlp.encode(items)).hexdigest()
+    return found | {
+        "hash": f"0x{block_hash}",
+        "blockAccessListHash": f"0x{EMPTY_UNCLES_HASH.hex()}",
+        "slotNumber": "0x7",
+    }
+
+
+@pytest.mark.parametrize("is_scheduled", [True, False])
+def test_a_fork_that_this_version_lacks(
+    start_node: StartNode, is_scheduled: bool
+) -> None:
+    """The blocks before it are imported, no upstream is blamed, and polls are rare."""
+    chain = grow(small_chain(), 160)
     genesis = genesis_of()
-    genesis["config"]["amsterdamTime"] = chain.blocks[5].header.timestamp
-    net = Net(start_node(chain), genesis=genesis)
+    node = start_node(chain)
+    if is_scheduled:
+        genesis["config"]["amsterdamTime"] = chain.blocks[150].header.timestamp
+    else:
+        add_amsterdam(node, 151)
+    net = Net(node, scheme="ws", genesis=genesis)
+    latest = ("eth_getBlockByNumber", ["latest", False])
     with net.followed():
-        net.wait_for_alarm("block 6 needs amsterdam, which is not supported")
-        net.wait_for(chain.blocks[4])
+        net.wait_for(chain.blocks[149])
+        net.wait_for_alarm("block 151 needs amsterdam, which is not supported")
+        status = net.wait_for_error(0, "block 151 needs amsterdam")
+        assert (status.head_number, status.errors) == (160, 0)
         assert net.quarantined() == []
+        assert node.server.calls.count(latest) == 1
+        before = len(node.server.calls)
+        for _ in range(3):
+            node.show(grow(chain, 1))
+            at = net.status().updated_at
+            net.wait(lambda at=at: net.status().updated_at > at)
+        assert len(node.server.calls) == before
+    assert FORK_STOP_SECONDS > 2 * 60, "two requests are less than one a minute"
+
+
+def test_a_fork_that_only_one_upstream_has_reached(start_node: StartNode) -> None:
+    chain = grow(small_chain(), 8)
+    ahead, behind = start_node(chain), start_node(chain)
+    behind.show(chain, 4)
+    add_amsterdam(ahead, 7)
+    net = Net(ahead, behind)
+    with net.followed():
+        net.wait_for(chain.blocks[5])
+        net.wait_for_error(0, "block 7 needs amsterdam")
+        assert net.status().alarm == ""
+        net.wait_for(behind.show(grow(chain.fork(), 1, "other")))
+        assert net.status().alarm == ""
 
 
 def test_a_transaction_type_that_this_version_lacks(
     start_node: StartNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is named, no upstream is blamed, and another upstream may have the raw block."""
-    monkeypatch.setattr(follower, "REFUSED_SECONDS", 0.5)
+    monkeypatch.setattr(importing, "REFUSED_SECONDS", 0.5)
     chain = grow(small_chain(), 2)
     node = start_node(chain)
     node.has_debug = False

@@ -1,8 +1,10 @@
-"""Upstreams that send false data: scenarios 21 to 24."""
+"""Upstreams that send false data: scenarios 21 to 25."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from secrets import token_bytes
+from typing import Any
 
 import pytest
 from eth_typing import Address, Hash32
@@ -14,7 +16,15 @@ from samples.builder import ChainBuilder
 from samples.signers import Signer
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import Net
-from tests.support.simulator import ALICE, forged, grow, small_chain, with_body
+from tests.support.simulator import (
+    ALICE,
+    Simulator,
+    forged,
+    grow,
+    small_chain,
+    with_body,
+)
+from tests.support.upstream_server import Reply, hold
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -230,6 +240,86 @@ def test_23_finalized_against_k_of_n(start_node: StartNode) -> None:
         net.wait_for_tags(chain.blocks[5], chain.blocks[5])
         nodes[2].finalized = 7
         net.wait_for_tags(chain.blocks[6], chain.blocks[6])
+
+
+class Boaster:
+    """Makes a node claim a head 40 blocks above its own, without all of its ancestors.
+
+    changes: whether each poll gets another head. shown: number of ancestors that are
+    sent. is_slow: whether requests for blocks by hash are never answered.
+    """
+
+    def __init__(
+        self,
+        node: Simulator,
+        *,
+        changes: bool = False,
+        shown: int = 0,
+        is_slow: bool = False,
+    ) -> None:
+        self.node = node
+        self.changes = changes
+        self.shown = shown
+        self.claimed: dict[int, Block] = {}
+        self.by_number = node.server.methods["eth_getBlockByNumber"]
+        self.by_hash = node.server.methods["eth_getBlockByHash"]
+        node.server.methods["eth_getBlockByNumber"] = self.answer
+        if is_slow:
+            node.server.fault = self.hold
+
+    def answer(self, name: str, full: bool) -> Any:
+        """Return a block by its number or tag."""
+        if name == "latest" and (self.changes or not self.claimed):
+            self.claim()
+        if name in ("safe", "finalized"):
+            return self.by_number(name, full)
+        number = max(self.claimed) if name == "latest" else int(name, 16)
+        if number in self.claimed:
+            return self.by_hash("0x" + self.claimed[number].header.hash.hex(), full)
+        return self.by_number(name, full)
+
+    def claim(self) -> None:
+        """Make another head, with some ancestors."""
+        head, parent = len(self.node.line) + 39, Hash32(token_bytes(32))
+        for number in range(head - self.shown, head + 1):
+            block = forged(self.node.line[-1], number=number, parent_hash=parent)
+            self.claimed[number] = block
+            parent = block.header.hash
+            self.node.known[parent] = block
+
+    def hold(self, reply: Reply) -> None:
+        """Do not answer requests for blocks by hash."""
+        method, _ = self.node.server.calls[-1]
+        if method in ("eth_getBlockByHash", "debug_getRawBlock"):
+            hold(reply)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"changes": True}, {"shown": 30}, {"is_slow": True}],
+    ids=lambda options: ", ".join(options) or "one head",
+)
+@pytest.mark.parametrize("liars", [1, 2])
+def test_25_higher_head_without_ancestors(
+    start_node: StartNode, liars: int, options: dict[str, Any]
+) -> None:
+    """Its upstream is ignored for a while, and the honest one is followed."""
+    chain = grow(small_chain(), 3)
+    nodes = [start_node(chain) for _ in range(liars)]
+    honest = start_node(chain)
+    net = Net(*nodes, honest)
+    with net.followed():
+        net.wait_for(chain.blocks[-1])
+        for node in nodes:
+            Boaster(node, **options)
+        net.wait_for(honest.show(grow(chain, 1)))
+        net.wait_for(honest.show(grow(chain, 1)))
+        for index in range(liars):
+            status = net.upstream_status(index)
+            assert status is not None
+            assert status.errors > 0
+        assert net.quarantined() == []
+        assert net.status().alarm == ""
 
 
 @pytest.mark.parametrize(

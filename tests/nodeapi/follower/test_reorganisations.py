@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from nodeapi.follower import follower
+from nodeapi.follower import importing
 from samples.builder import ChainBuilder
 from tests.nodeapi.follower.conftest import StartNode
 from tests.nodeapi.follower.net import SLUG, Net
@@ -141,7 +141,7 @@ def test_12_beyond_finalized(start_node: StartNode, other: int) -> None:
 def test_line_that_is_too_long_is_an_alarm(
     start_node: StartNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "MAX_LINE", 20)
+    monkeypatch.setattr(importing, "MAX_LINE", 20)
     first, second = forked(5, 60, 61)
     node = start_node(first)
     net = Net(node)
