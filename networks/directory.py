@@ -41,7 +41,11 @@ _ALL_NETWORKS = Statement(
                          ORDER BY u.position, u.id)::text
          FROM networks_upstream u
          WHERE u.network_id = networks_network.id AND u.is_enabled),
-        state
+        state,
+        is_preparing,
+        CASE WHEN is_preparing THEN (
+            SELECT best_number FROM nodeapi_followerstatus s
+            WHERE s.network_id = networks_network.id) END
     FROM networks_network ORDER BY id
     """
 )
@@ -65,6 +69,8 @@ class NetworkView:
         if the network has upstreams, and otherwise the head.
     upstreams: the enabled upstreams, in the configured order.
     is_visible: whether customers see the network.
+    is_preparing: whether it is being imported for the first time.
+    target_number: number of the upstreams' head while it is preparing, None if unknown.
     """
 
     id: int
@@ -80,6 +86,8 @@ class NetworkView:
     host_names: frozenset[str]
     upstreams: tuple[UpstreamView, ...] = ()
     is_visible: bool = True
+    is_preparing: bool = False
+    target_number: int | None = None
 
 
 class Directory:
@@ -349,6 +357,7 @@ def _view(row: Row) -> NetworkView:
     head_hash = row[7]
     upstreams = tuple(UpstreamView(*each) for each in orjson.loads(row[11] or b"[]"))
     unknown = None if upstreams else head_hash
+    is_preparing = read_bool(row[13] or b"")
     return NetworkView(
         id=read_int8(row[0] or b""),
         slug=(row[1] or b"").decode(),
@@ -362,5 +371,7 @@ def _view(row: Row) -> NetworkView:
         finalized_hash=row[9] or unknown,
         host_names=words(row[10]),
         upstreams=upstreams,
-        is_visible=row[12] == b"visible",
+        is_visible=row[12] == b"visible" and not is_preparing,
+        is_preparing=is_preparing,
+        target_number=None if row[14] is None else read_int8(row[14]),
     )

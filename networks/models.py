@@ -50,9 +50,11 @@ def all_tracers() -> list[str]:
 
 
 class NetworkState(models.TextChoices):
-    """Whether customers see a network, and whether requests to it are answered."""
+    """Whether customers see a network, and whether requests to it are answered.
 
-    PREPARING = "preparing", "preparing"
+    The provider chooses it. A network that is preparing is not shown in any state.
+    """
+
     VISIBLE = "visible", "visible"
     HIDDEN = "hidden", "hidden"
     RETIRED = "retired", "retired"
@@ -63,15 +65,16 @@ class NetworkQuerySet(models.QuerySet["Network"]):
 
     def visible(self) -> NetworkQuerySet:
         """Return the networks that customers see."""
-        return self.filter(state=NetworkState.VISIBLE)
+        return self.filter(state=NetworkState.VISIBLE, is_preparing=False)
 
 
 class Network(models.Model):
     """A served chain, with the genesis.json that configures its forks.
 
-    Customers' pages and the documentation list visible networks only. Requests to
-    networks that are preparing or hidden are answered. A retired network is not
-    followed, and requests to it are rejected.
+    Customers' pages and the documentation list visible networks only. Requests to hidden
+    networks are answered. A retired network is not followed, and requests to it are
+    rejected. While a network is preparing, customers do not see it, and only a few
+    methods are answered.
     """
 
     slug = models.SlugField(
@@ -89,11 +92,19 @@ class Network(models.Model):
     state = models.CharField(
         max_length=16,
         choices=NetworkState.choices,
-        default=NetworkState.PREPARING,
+        default=NetworkState.VISIBLE,
         db_default=NetworkState.VISIBLE,
         editable=False,
-        help_text="A preparing network becomes visible to customers with its first "
-        "imported block, or when its follower has connected to its upstreams.",
+        help_text="Whether customers see the network, and requests are answered.",
+    )
+    is_preparing = models.BooleanField(
+        "preparing",
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Whether the network is being imported for the first time. It ends "
+        "when the head is within 2 blocks of the upstreams' head, or with the end of an "
+        "imported file, and never begins again.",
     )
     chain_id = models.PositiveBigIntegerField(help_text="EIP-155 chain id.")
     genesis = models.JSONField(
@@ -167,7 +178,15 @@ class Network(models.Model):
     @property
     def is_visible(self) -> bool:
         """Whether customers see the network."""
-        return self.state == NetworkState.VISIBLE
+        return self.state == NetworkState.VISIBLE and not self.is_preparing
+
+    @property
+    def state_text(self) -> str:
+        """The state in words: `preparing` if that hides the network, else the state."""
+        if self.is_preparing and self.state == NetworkState.VISIBLE:
+            return "preparing"
+        suffix = ", preparing" if self.is_preparing else ""
+        return f"{NetworkState(self.state).label}{suffix}"
 
     def clean(self) -> None:
         """Reject a slug that requests could not use."""

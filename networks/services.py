@@ -35,7 +35,7 @@ def create_network(
     genesis: dict[str, Any],
     genesis_hash: bytes,
 ) -> Network:
-    """Create a network without blocks, which customers do not see yet.
+    """Create a network without blocks, which is preparing.
 
     genesis: geth's genesis.json without the alloc.
     Raises: ValidationError for an invalid value, and if the slug is already in use.
@@ -46,6 +46,7 @@ def create_network(
         chain_id=chain_id,
         genesis=genesis,
         genesis_hash=genesis_hash,
+        is_preparing=True,
     )
     network.full_clean()
     network.save()
@@ -55,29 +56,27 @@ def create_network(
 
 @transaction.atomic
 def change_state(*, network: Network, state: NetworkState) -> Network:
-    """Show, hide or retire a network.
-
-    state: any but PREPARING, which only new networks have.
+    """Show, hide or retire a network. A network that is shown is not preparing any more.
 
     Raises: ValidationError if the network is being deleted.
     """
-    if state == NetworkState.PREPARING:
-        raise ValidationError("Only a new network can be in the state preparing.")
     # No import reads or writes the state while it is changed.
     Network.objects.select_for_update(no_key=True).only("pk").get(pk=network.pk)
     if NetworkDeletion.objects.filter(network=network).exists():
         raise ValidationError(f"{network.slug} is being deleted.")
     network.state = state
-    network.save(update_fields=["state"])
+    if state == NetworkState.VISIBLE:
+        network.is_preparing = False
+    network.save(update_fields=["state", "is_preparing"])
     announce_network(network)
     return network
 
 
 @transaction.atomic
-def show_prepared(network_id: int) -> None:
-    """Make a network visible to customers if it is preparing."""
-    prepared = Network.objects.filter(pk=network_id, state=NetworkState.PREPARING)
-    if prepared.update(state=NetworkState.VISIBLE):
+def finish_preparing(network_id: int) -> None:
+    """End the first import of a network: its requests are answered from now on."""
+    preparing = Network.objects.filter(pk=network_id, is_preparing=True)
+    if preparing.update(is_preparing=False):
         append(ACCESS, f"network:{network_id}")
 
 

@@ -97,7 +97,11 @@ class Wallet:
         if namespace != EIP155 or not is_evm_reference(reference or ""):
             return None
         networks = self.node.directory.all()
-        found = [n for n in networks if str(n.chain_id) == reference]
+        found = [
+            network
+            for network in networks
+            if str(network.chain_id) == reference and not network.is_preparing
+        ]
         return next((n for n in found if n.is_visible), found[0] if found else None)
 
     async def decision(self, request: ConsentRequest) -> RequestOutcome:

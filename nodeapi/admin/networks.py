@@ -60,8 +60,8 @@ class DeletionForm(ConfirmForm):
 class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
     """Admin of networks with the size of their trace records, state and status."""
 
-    list_display = [*NetworkAdmin.list_display, "state", "status_link"]
-    list_filter = ["state"]
+    list_display = [*NetworkAdmin.list_display, "state_text", "status_link"]
+    list_filter = ["state", "is_preparing"]
     actions = ["show", "hide", "retire", "delete_network"]
     object_actions = {
         "show": "Show",
@@ -78,12 +78,12 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
         if hasattr(obj, "deletion"):
             return set()
         states = {
-            NetworkState.PREPARING: {"show", "hide", "retire"},
             NetworkState.VISIBLE: {"hide", "retire"},
             NetworkState.HIDDEN: {"show", "retire"},
             NetworkState.RETIRED: {"show", "hide", "delete_network"},
         }
-        return states[NetworkState(obj.state)]
+        found = states[NetworkState(obj.state)]
+        return found | {"show"} if obj.is_preparing else found
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may delete networks."""
@@ -199,6 +199,10 @@ class RecordedNetworkAdmin(ObjectActions, NetworkAdmin):
             **facts,
         }
         return TemplateResponse(request, "admin/networks/network/state.html", context)
+
+    @admin.display(description="state", ordering="state")
+    def state_text(self, network: Network) -> str:
+        return network.state_text
 
     @admin.display(description="size of the trace records")
     def records(self, network: Network) -> str:

@@ -287,16 +287,12 @@ class Rows:
     ) -> None:
         """Update the network's head, and publish it at the commit.
 
-        The first block after block 0 makes the network visible to customers.
-
         before: hash of the present head, None for a network without blocks.
 
         Raises: HeadMoved if the present head is another block.
         """
         moved = self._connection.execute(
-            "UPDATE networks_network SET head_number = %b, head_hash = %b, state = CASE"
-            " WHEN state = 'preparing' AND head_hash IS NOT NULL THEN 'visible'"
-            " ELSE state END"
+            "UPDATE networks_network SET head_number = %b, head_hash = %b"
             " WHERE id = %b AND head_hash IS NOT DISTINCT FROM %b",
             (number, block_hash, self._network_id, before),
         )

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.departure import Gone
@@ -21,6 +21,7 @@ from jsonrpc.errors import RpcError, ServiceUnavailable
 from jsonrpc.later import Later
 from jsonrpc.params import Schema
 from jsonrpc.registry import Method, MethodRegistry
+from nodeapi.errors.access import NetworkPreparing
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_calls import AskedCall
 from nodeapi.methods.log_criteria import LogCriteria
@@ -37,6 +38,14 @@ T = TypeVar("T")
 LONG_BYTES = 2**14
 """A longer body may take more than a millisecond to parse."""
 
+_WHILE_PREPARING = frozenset(
+    {
+        *("eth_syncing", "eth_chainId", "eth_blockNumber", "net_version"),
+        *("rpc.discover", "eth_capabilities"),
+    }
+)
+"""Methods that are answered while a network is preparing."""
+
 _CREATION = b""
 """The recipient of a call that creates a contract. It is in no allowlist."""
 
@@ -51,18 +60,28 @@ class Calls:
         self._dispatcher = Dispatcher(registry, limits, translations)
         self._guarded = Dispatcher(guard(registry), limits, translations)
         """Dispatcher for keys with allowlists."""
+        few = registry.map(_unless_preparing)
+        self._few = Dispatcher(few, limits, translations)
+        self._few_guarded = Dispatcher(guard(few), limits, translations)
+        """Dispatchers for networks that are preparing."""
         self._long_bodies = LongBodies()
         self.limits = limits
 
     @property
     def batch_sizes(self) -> Counter[int]:
         """Number of batches so far, by their number of calls."""
-        return self._dispatcher.batch_sizes + self._guarded.batch_sizes
+        dispatchers = self._guarded, self._few, self._few_guarded
+        return sum(
+            (one.batch_sizes for one in dispatchers), self._dispatcher.batch_sizes
+        )
 
     def respond(self, body: bytes, context: Context, gone: Gone) -> Later[Answer]:
         """Answer the calls of a body; see `jsonrpc.dispatch.Dispatcher.respond`."""
         guarded = context.grant.allowlists is not None
-        dispatcher = self._guarded if guarded else self._dispatcher
+        if context.network.is_preparing:
+            dispatcher = self._few_guarded if guarded else self._few
+        else:
+            dispatcher = self._guarded if guarded else self._dispatcher
         if len(body) <= LONG_BYTES:
             return dispatcher.respond(body, context, gone)
         return self._long_bodies.prepare(
@@ -132,6 +151,18 @@ _ADDRESSES_IN: list[tuple[Schema, Callable[[Any], Iterable[bytes]]]] = [
 ]
 """Schemas of parameters that name contracts, each with a function that returns their
 addresses from a decoded argument."""
+
+
+def _unless_preparing(method: Method) -> Method:
+    """Return the method as it is while a network is preparing."""
+    if method.name in _WHILE_PREPARING:
+        return method
+    return replace(method, handler=_refuse, capability=None, is_slow=False)
+
+
+def _refuse(context: Context, *_: object, **__: object) -> NoReturn:
+    network = context.network
+    raise NetworkPreparing(network.slug, network.head_number, network.target_number)
 
 
 def guard(registry: MethodRegistry) -> MethodRegistry:

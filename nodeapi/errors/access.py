@@ -142,6 +142,31 @@ class NetworkRetired(RpcError):
         super().__init__(f"the network {network} is no longer served", network=network)
 
 
+class NetworkPreparing(RpcError):
+    """Raised for most methods while a network is being imported for the first time.
+
+    network: its slug. block: number of the last imported block, None without any.
+    target: number of the upstreams' head, None if it is unknown.
+    """
+
+    remedy = "Wait: eth_syncing returns the progress. The network is listed when it is ready."
+    http_status = 503
+    code = -32005
+    reason = "network_preparing"
+    headers = {"Retry-After": "60"}
+
+    def __init__(self, network: str, block: int | None, target: int | None) -> None:
+        progress = f"block {block or 0}"
+        if target is not None:
+            progress += f" of {max(target, block or 0)}"
+        super().__init__(
+            f"the network {network} is being imported: {progress}",
+            network=network,
+            block=block,
+            highest_block=target,
+        )
+
+
 class UnknownPath(RpcError):
     """Raised when a path is not that of a network, optionally with a key."""
 

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from networks.services import show_prepared
+from networks.services import finish_preparing
 from nodeapi.chain.forkchoice import BelowFinalized, ForkchoiceMismatch
 from nodeapi.follower.choice import Choice, View, choose, reached
 from nodeapi.follower.importing import (
@@ -36,6 +36,9 @@ HOUSEKEEPING_SECONDS = 1.0
 
 PATIENCE_SECONDS = 10.0
 """Time after which a missing block or a disagreement of the upstreams is reported."""
+
+PREPARED_BLOCKS = 2
+"""A network is prepared when at most this number of blocks are missing."""
 
 SEARCH_SECONDS = 6.0
 """Time in which upstreams have to show the ancestors of their head, if the other upstreams
@@ -82,8 +85,7 @@ class Follower:
         self._disagreeing_since: float | None = None
         self._kept_house_at = 0.0
         self._deleted_at = 0.0
-        self._has_started = False
-        """Whether a chosen head was followed without a problem."""
+        self._is_prepared = False
         self._missing_since: float | None = None
         """Since when a block of the chosen line could not be fetched."""
 
@@ -109,11 +111,9 @@ class Follower:
         before = self._chain.own.head
         if choice is not None:
             self._problem = self._follow(choice, views, stop)
-            if not self._problem and not self._has_started:
-                self._has_started = True
-                show_prepared(self._network_id)
             if self._chain.own.head == choice.head:
                 self._delete_side_blocks()
+        self._finish_preparing()
         self._note_disagreement(choice)
         self._report(is_new_head=self._chain.own.head != before)
 
@@ -190,6 +190,15 @@ class Follower:
     def _between_blocks(self) -> None:
         self._keep_house()
         self._report()
+
+    def _finish_preparing(self) -> None:
+        """End the network's first import when the head is close to the upstreams'."""
+        best = reached(self._pool.views(), self._settings.agree)
+        if self._is_prepared or best is None:
+            return
+        if best.number <= self._chain.own.head.number + PREPARED_BLOCKS:
+            self._is_prepared = True
+            finish_preparing(self._network_id)
 
     # Status, settings, and periodic tasks
 

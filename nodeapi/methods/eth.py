@@ -89,9 +89,10 @@ def get_block_number(context: Context) -> Later[int]:
 )
 def syncing(context: Context) -> bytes | Later[bytes]:
     """Return geth's object while blocks are missing that upstreams have."""
-    if not context.network.upstreams:
+    network = context.network
+    if not network.upstreams and not network.is_preparing:
         return b"false"  # a block that is visible is complete
-    return context.store.syncing(context.network.id)
+    return context.store.syncing(network.id)
 
 
 @registry.method(

@@ -11,7 +11,7 @@ from legible.text import visible
 from networks.models import Network, Upstream
 from nodeapi.models import Block, FollowerStatus, QuarantinedBlock, UpstreamStatus
 from nodeapi.status.block_states import Tags, tags_of
-from nodeapi.status.following import Following, following
+from nodeapi.status.following import Following, blocks_behind, following
 
 QUARANTINED_SHOWN = 50
 """Maximum number of quarantined blocks on the page. The newest ones are shown."""
@@ -105,7 +105,7 @@ def network_status(network: Network, now: datetime) -> NetworkStatus:
     best = status.best_number if status else None
     head = _head(network)
     timestamp = decode_header(bytes(head.header)).timestamp if head else 0
-    behind = None if best is None else max(0, best - (network.head_number or 0))
+    behind = blocks_behind(network, status, now)
     age = words.age(now.timestamp() - timestamp) if head else "–"
     return NetworkStatus(
         head_number=network.head_number,

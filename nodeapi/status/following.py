@@ -38,9 +38,24 @@ def following(network: Network, now: datetime | None = None) -> Following:
         return Following.STOPPED
     if status.alarm:
         return Following.ALARM
-    if _lag(network, status) >= BLOCKS_BEHIND:
+    behind = blocks_behind(network, status, now)
+    if behind is None or behind >= BLOCKS_BEHIND:
         return Following.CATCHING_UP
     return Following.FOLLOWING
+
+
+def blocks_behind(
+    network: Network, status: FollowerStatus | None, now: datetime | None = None
+) -> int | None:
+    """Return the number of blocks from the head to the upstreams' highest head.
+
+    None if it is unknown, because no upstream is usable or no follower reports.
+    """
+    if status is None or status.best_number is None:
+        return None
+    if status.updated_at < (now or timezone.now()) - SILENT:
+        return None
+    return max(status.best_number - (network.head_number or 0), 0)
 
 
 def network_state(network: Network) -> dict[str, Any]:
@@ -57,6 +72,8 @@ def network_state(network: Network) -> dict[str, Any]:
         "network": network.slug,
         "name": network.name,
         "chain_id": network.chain_id,
+        "state": network.state,
+        "preparing": network.is_preparing,
         "following": following(network),
         "head": _block(network, network.head_hash),
         "safe": _block(network, network.safe_hash),
@@ -69,12 +86,6 @@ def network_state(network: Network) -> dict[str, Any]:
             for fork in config.unknown_forks
         ],
     }
-
-
-def _lag(network: Network, status: FollowerStatus) -> int:
-    """Return the number of blocks from the head to the upstreams' highest head."""
-    best = status.best_number or 0
-    return max(best - (network.head_number or 0), 0)
 
 
 def _block(network: Network, block_hash: Any) -> dict[str, Any] | None:
@@ -94,7 +105,7 @@ def _follower(network: Network, status: FollowerStatus) -> dict[str, Any]:
         "updated_at": _time(status.updated_at),
         "best_number": status.best_number,
         "best_hash": _hex(status.best_hash),
-        "blocks_behind": _lag(network, status),
+        "blocks_behind": blocks_behind(network, status),
         "alarm": status.alarm,
     }
 

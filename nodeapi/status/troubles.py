@@ -12,7 +12,7 @@ from networks.models import Network, NetworkDeletion, NetworkState, Upstream
 from nodeapi.deletion.progress import decode
 from nodeapi.models import FollowerStatus, UpstreamStatus
 from nodeapi.status.facts import upstream_state
-from nodeapi.status.following import BLOCKS_BEHIND, SILENT
+from nodeapi.status.following import BLOCKS_BEHIND, SILENT, blocks_behind
 
 READ = 100
 """Maximum number of networks that are examined."""
@@ -95,8 +95,8 @@ def _of_network(
         return [Trouble(network, "The follower is not running", last)]
     if status.alarm:
         return [Trouble(network, "New blocks are not imported", _short(status.alarm))]
-    behind = (status.best_number or 0) - (network.head_number or 0)
-    if behind >= BLOCKS_BEHIND:
+    behind = blocks_behind(network, status, now) or 0
+    if behind >= BLOCKS_BEHIND and not network.is_preparing:
         return [Trouble(network, "Lagging", f"{behind:,} blocks behind")]
     return []
 

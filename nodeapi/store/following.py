@@ -20,9 +20,10 @@ SILENT_SECONDS = 30
 
 _STATUS = f"""
     SELECT k.n, n.head_number, f.starting_number, f.best_number,
-        f.updated_at > now() - interval '{SILENT_SECONDS} seconds'
+        f.updated_at > now() - interval '{SILENT_SECONDS} seconds', n.is_preparing
     FROM k JOIN networks_network n ON n.id = k.network_id
-    JOIN nodeapi_followerstatus f ON f.network_id = k.network_id
+    LEFT JOIN nodeapi_followerstatus f ON f.network_id = k.network_id
+    WHERE n.head_number IS NOT NULL AND (f.network_id IS NOT NULL OR n.is_preparing)
 """
 
 _ZERO_MEMBERS = (
@@ -55,9 +56,9 @@ class FollowingReads(Reads):
     def syncing(self, network_id: int) -> Later[bytes]:
         """Return geth's object while a network is behind its upstreams, else `false`.
 
-        A network is behind if more than BEHIND_BLOCKS are missing, if no upstream
-        responds, or if its follower is silent. It is not behind if it was never
-        followed. Fails with Unavailable.
+        A network is behind if it is preparing, if more than BEHIND_BLOCKS are missing, if
+        no upstream responds, or if its follower is silent. Otherwise it is not behind if
+        it was never followed. Fails with Unavailable.
         """
         return Later.from_future(self._statuses.get((network_id,))).then(_syncing)
 
@@ -69,8 +70,14 @@ def _syncing(row: Row | None) -> bytes:
         None if each is None else read_int8(each) for each in row[:3]
     )
     assert head is not None
-    is_reporting = read_bool(row[3] or b"")
-    if is_reporting and best is not None and best <= head + BEHIND_BLOCKS:
+    is_reporting = row[3] is not None and read_bool(row[3])
+    is_preparing = row[4] is not None and read_bool(row[4])
+    if (
+        is_reporting
+        and not is_preparing
+        and best is not None
+        and best <= head + BEHIND_BLOCKS
+    ):
         return b"false"
     known = {
         "startingBlock": head if starting is None else starting,

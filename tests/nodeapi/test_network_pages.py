@@ -50,7 +50,7 @@ def test_network_is_hidden_retired_and_shown_again(staff: Client) -> None:
         network.refresh_from_db()
         assert network.state == state
         assert buttons(staff, network) == offered
-    assert '"field-state">visible<' in staff.get(NETWORKS).content.decode()
+    assert '"field-state_text">visible<' in staff.get(NETWORKS).content.decode()
 
 
 def test_deletion_states_what_it_deletes_and_asks_for_the_slug(staff: Client) -> None:

@@ -135,6 +135,13 @@ def test_state_in_lines(network: Network) -> None:
         assert part in text
 
 
+def test_distance_is_unknown_while_no_upstream_is_usable(network: Network) -> None:
+    report(network, best_number=None, alarm="no upstream is usable")
+    assert "unknown blocks behind" in output("network_status", "dev")
+    state = json.loads(output("network_status", "dev", "--json"))
+    assert state["follower"]["blocks_behind"] is None
+
+
 def test_network_without_blocks_has_a_state() -> None:
     make_network("bare")
     state = json.loads(output("network_status", "bare", "--json"))

@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from keys.models import User
-from networks.models import Network, NetworkState
+from networks.models import Network
 from nodeapi.admin import new_network_form
 from tests.support import sample
 from tests.support.upstream_node import refuse, running_node
@@ -38,7 +38,7 @@ def test_network_is_added_and_prepared(staff: Client) -> None:
     assert "New was added" in post(staff, sample.genesis())
     network = Network.objects.get()
     assert (network.slug, network.head_number) == ("new", 0)
-    assert network.state == NetworkState.PREPARING
+    assert network.is_preparing
 
 
 def test_second_network_with_the_same_genesis_is_confirmed(staff: Client) -> None:

@@ -13,6 +13,7 @@ from django.db.models import F
 
 from evm.blocks import Block, encode_block
 from evm.tracers.record import RECORD_LIMIT_BYTES
+from networks.services import finish_preparing
 from nodeapi.chain.audit import audit_block
 from nodeapi.chain.branches import DEMOTED_SECONDS
 from nodeapi.chain.database import import_lock, importer_connection, pipeline
@@ -61,7 +62,10 @@ def importer(
     batch_blocks: int = 8,
     record_limit_bytes: int | None = RECORD_LIMIT_BYTES,
 ) -> Iterator[Importer]:
-    """Give an importer into a network, made from its genesis when it is new."""
+    """Give an importer into a network, made from its genesis when it is new.
+
+    The network is prepared at the end of the block, as at the end of a file.
+    """
     with (
         importer_connection() as connection,
         importer_connection() as writer,
@@ -84,6 +88,7 @@ def importer(
                 yield target
             finally:
                 target.close()
+            finish_preparing(network_id)
 
 
 def import_blocks(

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evm.blocks import Block
 from networks.models import Network, Upstream
-from networks.services import add_upstream, show_prepared
+from networks.services import add_upstream
 from nodeapi.chain.forkchoice import Forkchoice
 from nodeapi.models import (
     FollowerStatus,
@@ -52,7 +52,6 @@ class FollowedChain:
         self.genesis = genesis_at(now - age - blocks * SECONDS)
         self.builder = ChainBuilder(self.genesis)
         chains.import_blocks(slug, self.genesis, [])
-        show_prepared(self.network.pk)
 
     @property
     def network(self) -> Network:

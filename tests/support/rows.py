@@ -70,9 +70,10 @@ def make_network(slug: str = "alpha", **fields: object) -> Network:
         genesis={"config": {"chainId": 1}},
         genesis_hash=hash_of(f"{slug}-0"),
     )
-    fields.setdefault("state", NetworkState.VISIBLE)
+    fields = {"state": NetworkState.VISIBLE, "is_preparing": False, **fields}
     Network.objects.filter(pk=network.pk).update(**fields)
     network.state = str(fields["state"])
+    network.is_preparing = bool(fields["is_preparing"])
     return network
 
 

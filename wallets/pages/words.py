@@ -155,7 +155,7 @@ def scope_names() -> Mapping[str, str]:
         WALLET: "Wallet functions",
         f"{WALLET}:{EIP155}": "Requests for more networks",
     }
-    served = Network.objects.exclude(head_number=None)
+    served = Network.objects.exclude(head_number=None).filter(is_preparing=False)
     for network in sorted(served, key=lambda one: not one.is_visible):
         names.setdefault(evm_scope(network.chain_id), network.name or network.slug)
     return names

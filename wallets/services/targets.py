@@ -43,7 +43,8 @@ class Target(Protocol):
 def network_of(chain_id: int) -> Network | None:
     """Return the network with a chain id, None without one; see `Wallet.network`."""
     served = Network.objects.exclude(state=NetworkState.RETIRED)
-    found = list(served.filter(chain_id=chain_id).order_by("pk"))
+    prepared = served.filter(chain_id=chain_id, is_preparing=False)
+    found = list(prepared.order_by("pk"))
     visible = (network for network in found if network.is_visible)
     return next(visible, found[0] if found else None)
 

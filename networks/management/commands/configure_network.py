@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--state",
             choices=["visible", "hidden", "retired"],
-            help="visible: customers see it; hidden: they do not, but requests are answered; "
+            help="visible: customers see it, even if its first import is not complete; hidden: they do not, but requests are answered; "
             "retired: it is not followed, and requests are rejected",
         )
         parser.add_argument(

@@ -19,6 +19,8 @@ from evm.errors import InvalidBlock
 from evm.genesis import GenesisError
 from evm.public import PUBLIC_NETWORKS
 from evm.rlp import RlpError
+from networks.models import Network
+from networks.services import finish_preparing
 from nodeapi.chain.database import (
     ImportRunning,
     import_lock,
@@ -132,6 +134,9 @@ class Command(BaseCommand):
                     spare_garbage_collector()
                     stream = options.get("stderr") or sys.stderr
                     self._import(importer, files, forkchoice, stream)
+                network = Network.objects.get(pk=network_id)
+                if not network.upstreams.filter(is_enabled=True).exists():
+                    finish_preparing(network_id)  # otherwise the follower decides
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         except SameChain as error:

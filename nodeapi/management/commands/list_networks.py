@@ -44,5 +44,5 @@ def _row(network: Network) -> tuple[str, ...]:
         "all" if set(network.tracers) == set(all_tracers()) else offered,
         str(len(network.upstreams.all())),
         following(network),
-        network.state,
+        network.state_text,
     )

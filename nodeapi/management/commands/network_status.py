@@ -73,7 +73,7 @@ def _lines(state: dict[str, Any]) -> list[str]:
     """Return the state as lines for people."""
     lines = [
         f"{state['network']}: {state['name']}, chain id {state['chain_id']}, "
-        f"{state['following']}"
+        f"{state['following']}{', preparing' if state['preparing'] else ''}"
     ]
     for tag in ("head", "safe", "finalized"):
         block = state[tag]
@@ -82,7 +82,7 @@ def _lines(state: dict[str, Any]) -> list[str]:
     follower = state["follower"]
     if follower is not None:
         lines.append(
-            f"  follower   {follower['blocks_behind']} blocks behind, "
+            f"  follower   {_behind(follower['blocks_behind'])}, "
             f"running since {follower['started_at']}, "
             f"reported at {follower['updated_at']}"
         )
@@ -98,6 +98,10 @@ def _lines(state: dict[str, Any]) -> list[str]:
             f"  fork       upstream {upstream['id']}: {text}" for text in warnings
         ]
     return lines
+
+
+def _behind(blocks: int | None) -> str:
+    return "unknown blocks behind" if blocks is None else f"{blocks} blocks behind"
 
 
 def _upstream(upstream: dict[str, Any]) -> str:
