@@ -14,6 +14,8 @@ from tests.support.waiting import PATIENCE_SECONDS
 
 os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix=leftovers.PREFIX)
 CLAIM = leftovers.claim(os.environ["VAR_DIR"])
+# The processes of a run share the folder of the one that has started them.
+SHARED = os.environ.setdefault("TESTS_SHARED_DIR", os.environ["VAR_DIR"])
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 
 # No answer is given up because the machine has other things to do: tests that are about

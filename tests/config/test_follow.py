@@ -162,8 +162,7 @@ def test_only_the_networks_that_are_named_are_followed(tmp_path):
 
 def test_followers_survive_an_outage_of_the_database(tmp_path):
     """A follower that has ended is restarted when the database is available again."""
-    with installation() as own, own.connect() as connection:
-        own.start_import("net").communicate()
+    with installation(with_chain=True) as own, own.connect() as connection:
         connection.execute(
             "INSERT INTO networks_upstream"
             " (network_id, url, headers, position, is_enabled, note, created_at)"

@@ -54,8 +54,7 @@ def test_a_process_is_alive_and_ready_and_no_cache_keeps_that():
 
 
 def test_the_age_of_a_head_is_that_of_its_block():
-    with installation() as own:
-        own.start_import("sample").communicate()
+    with installation(with_chain=True) as own:
         listeners = supervisor.listen("127.0.0.1", 0, 1)
         with supervisor.Server(listeners, {**os.environ, **own.env}) as running:
             answer = web.get(f"{running.base_url}/readyz").json()

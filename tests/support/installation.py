@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -73,17 +74,52 @@ class Installation:
 
 
 @contextmanager
-def installation() -> Iterator[Installation]:
-    """Give an installation with tables and nothing in them."""
+def installation(*, with_chain: bool = False) -> Iterator[Installation]:
+    """Give an installation with tables and nothing in them.
+
+    with_chain: whether the sample chain is there, as the network `net`.
+    """
     if os.environ.get("DATABASE_URL"):
         pytest.skip("the database is not ours to stop")
+    template = _template(with_chain)
+    with _folder() as folder:
+        _copy(template, folder / "postgres")
+        with services.running(folder):
+            yield Installation(folder)
+
+
+def _template(with_chain: bool) -> Path:
+    """Return the data of a stopped database; the first process that needs it makes it."""
+    shared = Path(os.environ["TESTS_SHARED_DIR"])
+    template = shared / ("chain" if with_chain else "tables")
+    with (shared / "templates.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not template.exists():
+            with _folder() as folder:
+                with services.running(folder):
+                    found = Installation(folder)
+                    found.manage("migrate", "--verbosity", "0")
+                    with found.connect() as connection:
+                        connection.execute("DELETE FROM keys_plan")  # no key is limited
+                    if with_chain:
+                        importing = found.start_import("net")
+                        _, lines = importing.communicate()
+                        assert importing.returncode == 0, lines
+                _copy(folder / "postgres", template)
+    return template
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="portcullis-own-"))
     try:
-        with services.running(folder):
-            found = Installation(folder)
-            found.manage("migrate", "--verbosity", "0")
-            with found.connect() as connection:
-                connection.execute("DELETE FROM keys_plan")  # no key is limited
-            yield found
+        yield folder
     finally:
         shutil.rmtree(folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder with the owners of its files."""
+    draft = target.with_name(f"{target.name}.draft")
+    subprocess.run(["cp", "-a", str(source), str(draft)], check=True)
+    draft.rename(target)

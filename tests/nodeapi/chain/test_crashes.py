@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +15,12 @@ import psutil
 import psycopg
 import pytest
 
-from config.embedded import places
-from config.embedded.postgres import PostgresServer
-from config.embedded.redis import RedisServer
 from networks.models import Network
 from nodeapi.chain.database import import_lock, importer_connection
 from nodeapi.chain.forkchoice import Forkchoice
 from tests.nodeapi.chain.trees import genesis, tree
 from tests.support import chains, sample
+from tests.support.installation import installation
 from tests.support.service import test_database_url
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
 
@@ -64,7 +59,7 @@ def wait_for_head(
 def test_a_killed_import_goes_on_at_the_next_block() -> None:
     env = {"DATABASE_URL": test_database_url()}
     with importer_connection() as connection:
-        for target in (1, 30, 60, 90):
+        for target in (1, 50):
             process = start_import("--batch", "1", env=env)
             wait_for_head(connection, target)
             process.kill()
@@ -86,52 +81,25 @@ HELD_UP = """
 """SQL: block the import before block 40 while another session holds the lock."""
 
 
-@pytest.fixture
-def own_var_dir() -> Iterator[Path]:
-    """Yield a VAR_DIR with its own, running, empty database."""
-    folder = Path(tempfile.mkdtemp(prefix="portcullis-crash-"))
-    server = PostgresServer(folder)
-    server.start()
-    yield folder
-    RedisServer(folder).stop()
-    server.stop()
-    places.forget_socket_dir(folder)
-    shutil.rmtree(folder)
-
-
-def test_an_import_whose_database_restarts_says_so_and_goes_on(
-    own_var_dir: Path,
-) -> None:
-    server = PostgresServer(own_var_dir)
-    env = {"VAR_DIR": str(own_var_dir), "DATABASE_URL": ""}
-    subprocess.run(
-        [sys.executable, str(MANAGE), "migrate", "--verbosity", "0"],
-        env={**os.environ, **env},
-        check=True,
-    )
-    server.start()  # the command was its last user
-    with server.connect("portcullis") as connection:
-        connection.execute(HELD_UP)
-        connection.execute("SELECT pg_advisory_lock(7)")
-        process = start_import("--batch", "1", env=env)
-        wait_for_head(connection, 40)
-        server.stop()
-    _, lines = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 1
-    assert "the database failed: " in lines
-    assert "Traceback" not in lines
-    again = start_import(env=env)
-    _, lines = again.communicate(timeout=PATIENCE_SECONDS)
-    assert again.returncode == 0, lines
-    assert "the head is 100" in lines
-    audit = subprocess.run(
-        [sys.executable, str(MANAGE), "audit_state", "--network", "net"],
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "101 blocks of net audited, all state roots are correct" in audit.stdout
+def test_an_import_whose_database_restarts_says_so_and_goes_on() -> None:
+    with installation() as own:
+        with own.connect() as connection:
+            connection.execute(HELD_UP)
+            connection.execute("SELECT pg_advisory_lock(7)")
+            process = own.start_import("net", "--batch", "1")
+            wait_for_head(connection, 40)
+            own.database.stop()
+        _, lines = process.communicate(timeout=PATIENCE_SECONDS)
+        assert process.returncode == 1
+        assert "the database failed: " in lines
+        assert "Traceback" not in lines
+        own.database.start()
+        again = own.start_import("net")
+        _, lines = again.communicate(timeout=PATIENCE_SECONDS)
+        assert again.returncode == 0, lines
+        assert "the head is 100" in lines
+        audited = own.manage("audit_state", "--network", "net")
+    assert "101 blocks of net audited, all state roots are correct" in audited
 
 
 def open_if_read(pipe: Path) -> int | None:
