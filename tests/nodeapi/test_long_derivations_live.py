@@ -35,7 +35,7 @@ def live(module_db: None) -> Iterator[Live]:
     )
     chain = ChainBuilder(genesis)
     chain.send(ALICE, Signer("bob").address, value=1)
-    chain.deploy(ALICE, CODE, gas=700_000)
+    chain.deploy(ALICE, CODE, gas=450_000)
     chain.send(ALICE, Signer("bob").address, value=2)
     chain.block()
     chains.import_blocks("net", genesis, chain.blocks)
