@@ -40,7 +40,9 @@ def test_a_crowd_takes_no_more_connections_than_are_kept() -> None:
     """Each of them has the database asked for a code of a pairing, behind one lock."""
 
     async def crowd(address: str) -> list[Any]:
-        async with httpx.AsyncClient(timeout=60, limits=httpx.Limits()) as http:
+        async with httpx.AsyncClient(
+            timeout=PATIENCE_SECONDS, limits=httpx.Limits()
+        ) as http:
             asking = [
                 asyncio.create_task(http.post(address, data={"code": "BBBB-BBBB"}))
                 for _ in range(CROWD)

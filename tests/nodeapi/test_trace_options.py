@@ -18,6 +18,7 @@ from nodeapi.methods.trace_options import (
     trace_options,
 )
 from nodeapi.tracing.jobs import JavaScriptProgram, OpcodeTracer, TraceJob, TracerGroup
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 def tracer(name, config=None):
@@ -41,7 +42,7 @@ def test_struct_logger_shows_what_its_options_select():
         "debug": 5,
     }
     shown = StructLogOptions(True, True, True, True, 7)
-    assert trace_options(value) == TraceOptions(shown, timeout=60)
+    assert trace_options(value) == TraceOptions(shown, timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(

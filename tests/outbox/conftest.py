@@ -11,6 +11,7 @@ from channels.layers import channel_layers
 from nodeapi.node import database_conninfo
 from outbox.subscriber import Subscriber
 from postgres.connections import Connections
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 class Follower:
@@ -56,11 +57,11 @@ async def following(
 
 @pytest.fixture
 def run() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """Run a scenario on an event loop, within a minute."""
+    """Run a scenario on an event loop, for a limited time."""
 
     def run(scenario: Coroutine[Any, Any, None]) -> None:
         async def in_time() -> None:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await scenario
 
         asyncio.run(in_time())

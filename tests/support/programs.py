@@ -22,7 +22,7 @@ CONTRACT = b"\x77" * 20
 OTHER = b"\x88" * 20
 PRICE = 10**11
 """Wei per gas."""
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 @dataclass(frozen=True, slots=True)

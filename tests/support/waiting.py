@@ -13,7 +13,7 @@ from typing import TypeVar
 
 Found = TypeVar("Found")
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
 """Longest time for which a test waits for one condition."""
 
 

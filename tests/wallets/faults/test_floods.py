@@ -19,7 +19,7 @@ from django.conf import settings
 from tests.support.dapps import Owner, exchange, orm, scenario, sockets_apart
 from tests.support.growing import GrowingChain, next_head, subscribed
 from tests.support.live import Live, live_service
-from tests.support.waiting import in_time, until
+from tests.support.waiting import PATIENCE_SECONDS, in_time, until
 from tests.support.wallet import M0, served_chains
 from wallets import internal_key
 from wallets.client import CallFailed
@@ -94,7 +94,7 @@ async def test_flood_of_guesses_pairs_nothing_and_locks_no_other_user_out(
     before = await orm(DappToken.objects.count)
     code = await orm(start_program_pairing, user=owner.user, label="late")
     address = f"{live.base_url}/wallet/token"
-    async with httpx.AsyncClient(timeout=60) as http:
+    async with httpx.AsyncClient(timeout=PATIENCE_SECONDS) as http:
         guesses = [
             http.post(address, data={"code": f"BCDF-{number:04}"})
             for number in range(200)
