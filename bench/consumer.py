@@ -27,7 +27,7 @@ from config.gateway import Gateway  # noqa: E402
 from nodeapi.endpoint.endpoint import build_endpoint  # noqa: E402
 from nodeapi.feeds.blocks import BlockEvent, Feed, _place  # noqa: E402
 from nodeapi.node import build_node  # noqa: E402
-from wallets.service import build_wallet  # noqa: E402
+from wallets.serving.wallet import build_wallet  # noqa: E402
 from wallets.sockets.frames import notification_frame  # noqa: E402
 
 GROUP = "heads"

@@ -137,7 +137,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "wallets.windows.WindowPolicy",
+    "wallets.middleware.WindowPolicy",
 ]
 
 # Off by default, because staff can't open the admin before they have enrolled a device.

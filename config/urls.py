@@ -12,10 +12,10 @@ from guide import views as guide
 from guide.closes import socket_closes
 from guide.urls import pages as guide_pages
 from keys.accounts.forms import TellsLockOut
-from wallets.connect_script import connect_script
 from wallets.guide import openrpc as wallet_openrpc
 from wallets.guide import page as wallet
 from wallets.guide import provider_errors, wallet_errors
+from wallets.pages.connect_script import connect_script
 
 admin.site.site_header = admin.site.site_title = "Portcullis"
 # Lists need the width of the window. The first page links to all of them.

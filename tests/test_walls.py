@@ -287,7 +287,7 @@ def test_the_environment_is_read_in_one_place():
 
 
 FOLDERS = sorted(name for name, path in MODULES.items() if path.name == "__init__.py")
-FOLDERS_WITH_CYCLES = {"evm", "wallets"}
+FOLDERS_WITH_CYCLES = {"evm"}
 
 
 @pytest.mark.parametrize("folder", sorted(set(FOLDERS) - FOLDERS_WITH_CYCLES))

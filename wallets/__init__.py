@@ -8,13 +8,14 @@ From the bottom up:
 - `models`; `offers` and `consents`: what a user's wallet can grant, and what a request
   asks.
 - `services`: every write. Each logs and announces itself with its commit (`changes`).
-- `store`, `watch`, `service`: what a serving process reads, and how it is notified.
+- `serving`: what a serving process reads, and how it is notified.
+- `nodes`: calls to the node that serves the wallet.
 - `methods.outer.answer`: handles a dapp's call; `openrpc` and `schemas` describe the
   methods to programs.
 
 `consumers` has the Channels consumers of WebSockets, `routing` their paths, and `sockets`
-what they share. `tokens` exchanges a code for a token, and `client` is a dapp's side of
-both, for programs. A socket uses the other parts as follows:
+what they share. `pages.tokens` exchanges a code for a token, and `client` is a dapp's
+side of both, for programs. A socket uses the other parts as follows:
 
 1. Handshake: `services.presence.admit` returns the token with its dapp, or a refusal. A
    socket belongs to one dapp until it closes, and has a unique name (`Peer.socket`).
@@ -23,7 +24,7 @@ both, for programs. A socket uses the other parts as follows:
    or RpcError; both have code, message and data. Calls run concurrently, because a
    wallet_createSession takes minutes. The socket sends a response and adopts its
    `session` in one step.
-3. Changes: `watch.subscribe_dapp` calls back, and `store.dapp` reads the state. A newer
+3. Changes: `serving.watch.subscribe_dapp` calls back, and `serving.store.dapp` reads the state. A newer
    version whose scopes differ from the last ones that were sent becomes a
    wallet_sessionChanged, unless `changed_by` is this socket, because its own response
    reports it. (With WALLETS_ECHO_TO_REQUESTER the event is sent before that response.)
@@ -35,9 +36,9 @@ both, for programs. A socket uses the other parts as follows:
    wallet_createSession withdraws its request.
 
 The pages use `services` for every decision, `consents.get_consent` with its digest for
-the consent page, and `watch.subscribe_user` for the inbox.
+the consent page, and `serving.watch.subscribe_user` for the inbox.
 
-A signature has a request of its own kind (`signatures`, `services.signatures`):
+A signature has a request of its own kind (`signature_requests`, `services.signatures`):
 `methods.confirmed` makes it, and `pages.signatures` shows it and signs it with the key
 in the account's keystore (`services.keystores`). `signing` computes signatures and uses
 no Django. `effects` reads from the chain what the pages say about transactions, tokens

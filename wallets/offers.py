@@ -10,7 +10,6 @@ from networks.models import Network, NetworkQuerySet, Tracer, Upstream
 from nodeapi.methods import registry as node_methods
 from wallets import internal_key
 from wallets.caip import EIP155, WALLET, evm_scope
-from wallets.methods.catalog import chain_methods, own_methods
 from wallets.models import Keystore
 from wallets.permissions import (
     CHAIN_METHODS,
@@ -20,6 +19,7 @@ from wallets.permissions import (
     without_signing,
 )
 from wallets.proposals import Known, Offer
+from wallets.registries import chain_methods, own_methods
 from wallets.scopes import Scopes
 
 EVM_WALLET = f"{WALLET}:{EIP155}"

@@ -15,9 +15,9 @@ from nodeapi import VERSION
 from nodeapi.schemas.openrpc import content_descriptor
 from wallets import errors
 from wallets.errors import WalletError
-from wallets.methods.catalog import chain_methods, own_methods
 from wallets.methods.outer import session_methods
 from wallets.proposals import Known
+from wallets.registries import chain_methods, own_methods
 from wallets.schemas import NOTIFICATION, SCOPE, SESSION_SCOPES
 
 _EVENTS: Mapping[str, tuple[str, Mapping[str, Schema]]] = {

@@ -6,14 +6,13 @@ from django.urls import path
 
 from wallets.pages import (
     accounts,
-    activity,
     connections,
     keystores,
     pairing,
     requests,
     signatures,
 )
-from wallets.tokens import exchange
+from wallets.pages.tokens import exchange
 
 app_name = "wallet"
 urlpatterns = [
@@ -41,5 +40,5 @@ urlpatterns = [
     path("connect", pairing.connect, name="connect"),
     path("programs", pairing.program, name="program"),
     path("token", exchange, name="token"),
-    path("activity", activity.activity, name="activity"),
+    path("activity", connections.activity, name="activity"),
 ]

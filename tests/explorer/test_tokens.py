@@ -31,7 +31,7 @@ from tests.support.named_token import SOURCE, call_data
 from tests.support.pages import Visit
 from tests.support.waiting import wait_until
 from tests.support.wallet import running_wallet
-from wallets.service import Wallet
+from wallets.serving.wallet import Wallet
 
 ALICE = Signer("alice")
 NAMED, EARLY, HIDDEN, LONG, WIDE, ENDLESS, EMPTY = (

@@ -19,7 +19,7 @@ from tests.support.wallet import A1, A2, Rig, running_wallet
 from wallets.errors import InternalError, WalletError
 from wallets.models import ConsentRequest, Dapp, Session
 from wallets.permissions import CHAIN_METHODS, EVM_WALLET_METHODS
-from wallets.service import Wallet
+from wallets.serving.wallet import Wallet
 from wallets.sockets.frames import Refused, read_call, read_frame, write_failure
 
 _texts = st.text(max_size=12) | st.sampled_from(["\0", "\ud800", "0x", "x" * 300])

@@ -34,7 +34,7 @@ from tests.support.wallet import BY_USER, new_user
 from wallets.changes import announce_dapp
 from wallets.models import DappKind
 from wallets.services.pairing import pair_dapp
-from wallets.watch import Watch
+from wallets.serving.watch import Watch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,7 +19,7 @@ from outbox.reading import MAX_BEHIND
 from outbox.streams import MESSAGE_TYPE, group_of
 from tests.outbox.conftest import Follower, following
 from tests.support.waiting import loop_turns, until
-from wallets.threads import in_thread
+from wallets.serving.threads import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from tests.support.wallet import A1, BY_USER
 from wallets.models import Account, ConsentRequest
 from wallets.services.keystores import import_key
 from wallets.services.signatures import approve_signature
-from wallets.signatures import get_signature_request
+from wallets.signature_requests import get_signature_request
 from wallets.signing.keys import address_of
 
 PASSPHRASE = "correct horse battery"

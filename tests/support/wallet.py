@@ -25,16 +25,16 @@ from tests.support.waiting import in_time, until
 from wallets import internal_key
 from wallets.changes import Cause
 from wallets.consents import get_consent
-from wallets.context import Answer, Context
 from wallets.errors import WalletError
 from wallets.methods.outer import answer
 from wallets.models import Account, Actor, ConsentRequest, Dapp, DappKind
 from wallets.proposals import Choice
-from wallets.service import Wallet, build_wallet
 from wallets.services import consent, requests
 from wallets.services.accounts import add_account
 from wallets.services.pairing import pair_dapp
-from wallets.watch import Callback
+from wallets.serving.context import Answer, Context
+from wallets.serving.wallet import Wallet, build_wallet
+from wallets.serving.watch import Callback
 
 A1 = "0x5cfe73b6021e818b776b421b1c4db2474086a7e1"
 A2 = "0x" + "a2" * 20

@@ -9,7 +9,7 @@ from tests.support.dapps import Owner
 from tests.support.live import Live, live_service
 from tests.support.wallet import Rig, running_wallet, served_chains
 from wallets import internal_key
-from wallets.service import Wallet
+from wallets.serving.wallet import Wallet
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from keys.models import User
 from tests.support.live_sockets import open_socket_of, serve_process
 from tests.support.rows import make_network
 from tests.support.wallet import A1, BY_USER, new_user
-from wallets import admin, admin_search, overview, scopes
+from wallets import admin, admin_search, scopes
 from wallets.models import (
     CREATE_SESSION,
     Activity,
@@ -28,11 +28,12 @@ from wallets.models import (
     Event,
     Session,
 )
-from wallets.overview import DAYS, plots, tiles
 from wallets.scopes import ScopeObject
 from wallets.services import pairing
 from wallets.services.accounts import add_account
 from wallets.services.sessions import lock_session, write_session
+from wallets.templatetags import wallet_overview as overview
+from wallets.templatetags.wallet_overview import DAYS, plots, tiles
 
 pytestmark = pytest.mark.django_db
 MODELS = [

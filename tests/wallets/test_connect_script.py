@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from config.static_files import StaticFiles
-from wallets.connect_script import FOLDER, PARTS, script
+from wallets.pages.connect_script import FOLDER, PARTS, script
 
 ADDRESS = "/static/wallet/connect.js"
 

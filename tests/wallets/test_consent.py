@@ -12,12 +12,12 @@ from django.utils import timezone
 from server.request_id import RequestId
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket, new_user
 from wallets.consents import get_consent
-from wallets.context import Context
 from wallets.methods.outer import answer
 from wallets.models import Activity, ConsentRequest, Dapp, Event, RequestState, Session
 from wallets.permissions import Group
 from wallets.proposals import Choice, NothingChosen
 from wallets.services import accounts, consent, dapps, requests, sessions
+from wallets.serving.context import Context
 
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 ONE = {"optionalScopes": {"eip155:1": M0}}

@@ -28,11 +28,11 @@ from tests.wallets import test_socket_events as events
 from wallets import internal_key
 from wallets.models import ConsentRequest, LiveSocket, RequestState
 from wallets.routing import websocket_urlpatterns
-from wallets.service import build_wallet
 from wallets.services.dapps import disconnect_dapp
+from wallets.serving.threads import MAX_THREADS, in_thread
+from wallets.serving.wallet import build_wallet
 from wallets.sockets.hub import Hub
 from wallets.sockets.inbox import Inboxes
-from wallets.threads import MAX_THREADS, in_thread
 
 EMPTY = {"sessionScopes": {}, "sessionProperties": {}}
 PAGE = "https://dapp.example"

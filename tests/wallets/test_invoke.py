@@ -19,7 +19,6 @@ from tests.support.rows import document, hash_of
 from tests.support.waiting import until
 from tests.support.wallet import A1, A2, BY_USER, M0, UNAUTHORIZED, Rig, Socket
 from wallets import internal_key
-from wallets.context import Context
 from wallets.errors import InternalError, Unauthorized
 from wallets.methods import invoke
 from wallets.methods.invocation import Invocation
@@ -27,6 +26,7 @@ from wallets.methods.outer import answer
 from wallets.permissions import Group
 from wallets.scopes import ScopeObject
 from wallets.services import accounts
+from wallets.serving.context import Context
 
 INVOKE = "wallet_invokeMethod"
 CHAIN_ID = {"method": "eth_chainId"}

@@ -10,9 +10,9 @@ from django.test import Client
 from jsonschema import Draft7Validator, ValidationError
 
 from tests.support.wallet import Rig, served_chains
-from wallets.methods.catalog import chain_methods, own_methods
 from wallets.methods.outer import session_methods
 from wallets.openrpc import error_classes
+from wallets.registries import chain_methods, own_methods
 from wallets.sockets.frames import notification_frame, write_session_changed
 
 Document = dict[str, Any]

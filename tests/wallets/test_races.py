@@ -23,7 +23,7 @@ from wallets.proposals import Choice
 from wallets.scopes import ScopeObject
 from wallets.services import accounts, consent, dapps, pairing, requests, sessions
 from wallets.services.locks import lock_session
-from wallets.threads import in_thread
+from wallets.serving.threads import in_thread
 
 ONE = {"optionalScopes": {"eip155:1": M0}}
 TIMES = 6

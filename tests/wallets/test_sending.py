@@ -33,7 +33,7 @@ from wallets.services.pruning import prune
 from wallets.services.requests import NotPending
 from wallets.services.sending import approve_transaction, close_abandoned
 from wallets.services.signatures import MAX_WAITING
-from wallets.signatures import get_signature_request
+from wallets.signature_requests import get_signature_request
 
 INVOKE = "wallet_invokeMethod"
 TO = "0x" + "b0" * 20
@@ -379,7 +379,7 @@ def test_after_the_grant_is_gone_nothing_is_sent(sending: Rig, node, change):
 def test_process_that_was_killed_while_it_sent_leaves_no_one_waiting(
     sending: Rig, node: UpstreamNode, look, monkeypatch
 ):
-    monkeypatch.setattr("wallets.service.SENDING_INTERVAL", 0.05)
+    monkeypatch.setattr("wallets.serving.wallet.SENDING_INTERVAL", 0.05)
     task = asked(sending)
     request = sending.pending()
     sent = ConsentRequest.objects.filter(pk=request.pk)

@@ -15,7 +15,7 @@ from tests.support.wallet import BY_USER, Rig
 from wallets.errors import NotSent
 from wallets.models import ConsentRequest, RequestState
 from wallets.services.sending import approve_transaction
-from wallets.signatures import get_signature_request
+from wallets.signature_requests import get_signature_request
 
 SCOPE = "eip155:4242"
 TO = "0x" + "b0" * 20

@@ -17,7 +17,7 @@ from django.utils import timezone
 from networks.models import Network
 from tests.support.waiting import in_time, until
 from tests.support.wallet import A1, A2, BY_USER, M0, Rig, Socket
-from wallets import internal_key, service
+from wallets import internal_key
 from wallets.caip import Address
 from wallets.changes import Cause
 from wallets.models import Activity, Actor, Event, Session
@@ -25,7 +25,8 @@ from wallets.offers import kept_scopes
 from wallets.permissions import Group
 from wallets.proposals import Choice, NothingChosen
 from wallets.services import accounts, dapps, sessions
-from wallets.store import SessionState
+from wallets.serving import wallet as serving
+from wallets.serving.store import SessionState
 
 NO_SESSION = {"sessionScopes": {}, "sessionProperties": {}}
 
@@ -283,7 +284,7 @@ def test_round_that_has_begun_is_waited_for_at_the_end(rig: Rig, monkeypatch):
         time.sleep(0.3)
         ended.set()
 
-    monkeypatch.setattr(service, "end_expired_sessions", slow)
+    monkeypatch.setattr(serving, "end_expired_sessions", slow)
     wallet = replace(rig.wallet, _sweep=None, _round=asyncio.Lock())
 
     async def come_and_go() -> None:

@@ -36,7 +36,7 @@ from wallets.services.keystores import delete_key
 from wallets.services.requests import NotPending, withdraw_requests
 from wallets.services.sessions import Stale
 from wallets.services.signatures import MAX_WAITING, approve_signature
-from wallets.signatures import get_signature_request
+from wallets.signature_requests import get_signature_request
 from wallets.signing.keys import WrongPassphrase, address_of
 
 INVOKE = "wallet_invokeMethod"

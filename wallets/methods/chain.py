@@ -11,9 +11,9 @@ from typing import Any
 from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
 from wallets.errors import Unauthorized
-from wallets.methods.catalog import chain_methods
 from wallets.methods.invocation import Invocation
 from wallets.permissions import SUBSCRIPTION
+from wallets.registries import chain_methods
 
 KINDS = ("newHeads", "logs")
 """The kinds of subscriptions."""

@@ -18,15 +18,15 @@ from jsonrpc.params import Param, anything
 from jsonrpc.text import dump
 from wallets.caip import Address
 from wallets.errors import NotSent, Unauthorized, UserRejected
-from wallets.methods.catalog import chain_methods
 from wallets.methods.decisions import decision_on
 from wallets.methods.invocation import Invocation
 from wallets.models import RequestState
+from wallets.registries import chain_methods
 from wallets.services.signatures import request_signature, require_key
-from wallets.signatures import PERSONAL_SIGN, SIGN_TYPED_DATA
+from wallets.serving.threads import in_thread
+from wallets.signature_requests import PERSONAL_SIGN, SIGN_TYPED_DATA
 from wallets.signing.messages import read_message
 from wallets.signing.typed_data import read_typed_data
-from wallets.threads import in_thread
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _TEXT = {"type": "string"}

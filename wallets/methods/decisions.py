@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db import Error as DatabaseError
 
-from wallets.context import Context
 from wallets.errors import UserRejected
 from wallets.models import ConsentRequest, RequestState
 from wallets.services.requests import withdraw_request, withdraw_requests
-from wallets.store import RequestOutcome
-from wallets.threads import in_thread
+from wallets.serving.context import Context
+from wallets.serving.store import RequestOutcome
+from wallets.serving.threads import in_thread
 
 RETRY_SECONDS = 1.0
 """Pause after a database error."""

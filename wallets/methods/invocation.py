@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from networks.directory import NetworkView
 from wallets import caip
-from wallets.context import Context
 from wallets.errors import Unauthorized
 from wallets.scopes import ScopeObject
+from wallets.serving.context import Context
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from nodeapi.errors.access import MethodNotEntitled
 from nodeapi.methods import registry as node_methods
 from nodeapi.methods.context import Context as NodeContext
 from wallets import caip
-from wallets.context import Answer, Context
 from wallets.errors import Unauthorized
-from wallets.methods.catalog import chain_methods, own_methods, session_methods
 from wallets.methods.invocation import Invocation
+from wallets.registries import chain_methods, own_methods, session_methods
 from wallets.schemas import SCOPE
 from wallets.scopes import ShapeError
+from wallets.serving.context import Answer, Context
 
 MAX_RESULT_BYTES = 8 * 2**20
 """Longest result; it is held in memory and sent as one frame."""

@@ -15,11 +15,11 @@ from jsonrpc.errors import RpcError
 from jsonrpc.params import Param
 from jsonrpc.registry import Method
 from postgres.errors import Unavailable
-from wallets.context import Answer, Context
 from wallets.errors import InternalError, InvalidParams, MethodNotFound, WalletError
 from wallets.methods import invoke, sessions
-from wallets.methods.catalog import session_methods
+from wallets.registries import session_methods
 from wallets.scopes import ShapeError
+from wallets.serving.context import Answer, Context
 
 __all__ = ["answer", "invoke", "session_methods", "sessions"]
 

@@ -16,10 +16,10 @@ from jsonrpc.errors import InvalidParams
 from jsonrpc.params import Param
 from wallets.caip import evm_scope
 from wallets.errors import ScopesNotSupported, Unauthorized, UserRejected
-from wallets.methods.catalog import own_methods
 from wallets.methods.decisions import decision_on
 from wallets.methods.invocation import Invocation
 from wallets.models import ADD_CHAIN, RequestState
+from wallets.registries import own_methods
 from wallets.scopes import from_stored, merged_chains
 from wallets.services.consent import request_session
 

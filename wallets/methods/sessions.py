@@ -14,18 +14,18 @@ import orjson
 
 from jsonrpc.params import Param
 from wallets import scopes
-from wallets.context import Answer, Context
 from wallets.errors import InvalidParams, InvalidSessionProperties, UserRejected
-from wallets.methods.catalog import session_methods
 from wallets.methods.decisions import decision_on
 from wallets.models import RequestState
 from wallets.proposals import decode_properties, wanted_expiry
+from wallets.registries import session_methods
 from wallets.schemas import REQUESTED_SCOPES, SESSION, STRINGS
 from wallets.scopes import RequestedScope, Scopes, ShapeError
 from wallets.services.consent import request_session
 from wallets.services.sessions import revoke_session
-from wallets.store import RequestOutcome, SessionState
-from wallets.threads import in_thread
+from wallets.serving.context import Answer, Context
+from wallets.serving.store import RequestOutcome, SessionState
+from wallets.serving.threads import in_thread
 
 
 def _decode_names(value: Any) -> list[str]:

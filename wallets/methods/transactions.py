@@ -14,12 +14,12 @@ from jsonrpc.params import Param
 from networks.directory import NetworkView
 from nodeapi.upstreams.errors import UpstreamUnavailable
 from wallets.errors import NotSent, Unauthorized
-from wallets.methods.catalog import chain_methods
 from wallets.methods.confirmed import signature_of, signer
 from wallets.methods.invocation import Invocation
-from wallets.own_node import OwnNode
+from wallets.nodes.own_node import OwnNode
+from wallets.registries import chain_methods
 from wallets.services.targets import NO_TRANSACTIONS, NODE_UNAVAILABLE
-from wallets.signatures import SEND_TRANSACTION
+from wallets.signature_requests import SEND_TRANSACTION
 from wallets.signing.transactions import (
     GasPrices,
     Transaction,

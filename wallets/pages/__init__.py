@@ -12,7 +12,7 @@ redirect.
   be framed or cached.
 - A window that connect.js opens shows `/wallet/?of=<origin>`, which leads to that origin's
   latest request. `?of=` is passed along until the decision.
-- Only these windows keep their opener (`wallets.windows`), which notices when the user
+- Only these windows keep their opener (`wallets.middleware`), which notices when the user
   closes them. The pairing window sends the code by `postMessage` to the origin that the
   user has seen, and to no other.
 """

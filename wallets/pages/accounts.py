@@ -16,8 +16,8 @@ from abi.addresses import WrongChecksum, parse_address
 from legible.fields import validate_name
 from wallets.caip import EIP155
 from wallets.effects.balances import read_balances
-from wallets.effects.page_node import PageNode, node_of
 from wallets.models import Account, ConsentRequest, Keystore
+from wallets.nodes.page_node import PageNode, node_of
 from wallets.offers import wallet_offer
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.transactions import ether

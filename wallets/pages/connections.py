@@ -1,4 +1,4 @@
-"""The pages of a user's dapps: their permissions, and how to revoke them."""
+"""The pages of a user's dapps: their permissions, how to revoke them, and their activity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from django.views.decorators.http import (
 )
 
 from wallets.caip import WALLET, parse_scope
-from wallets.models import Account, Dapp, LiveSocket
+from wallets.models import Account, Activity, Dapp, LiveSocket
 from wallets.offers import offer_to
 from wallets.pages.choices import current_choice, read_choice, session_options
 from wallets.pages.policy import cause_of, user_of, wallet_page
@@ -36,6 +36,9 @@ from wallets.services.sessions import Stale, edit_session
 
 DAPPS = 50
 """Dapps per page."""
+
+ACTIVITY_LINES = 50
+"""Entries of the activity log per page."""
 
 
 @wallet_page
@@ -175,3 +178,12 @@ def _own(request: HttpRequest, pk: int) -> Dapp:
     """Return a dapp of the user. Raises: Http404."""
     own = Dapp.objects.filter(user=user_of(request)).select_related("session")
     return get_object_or_404(own, pk=pk)
+
+
+@wallet_page
+@require_safe
+def activity(request: HttpRequest) -> HttpResponse:
+    """Show the user's activity log, newest first, in pages."""
+    lines = Activity.objects.filter(user=user_of(request))
+    page = Paginator(lines, ACTIVITY_LINES).get_page(request.GET.get("page"))
+    return render(request, "wallets/activity.html", {"page": page})

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from abi.erc20 import shifted
 from legible.words import printable
 from wallets.effects.movements import ETHER, NOWHERE, Allowance, Movement
-from wallets.effects.page_node import PageNode
 from wallets.effects.simulation import (
     Change,
     Effects,
     simulate,
     with_balances,
 )
+from wallets.nodes.page_node import PageNode
 from wallets.signing.known.phrases import (
     Phrase,
     Sentence,

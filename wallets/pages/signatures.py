@@ -13,9 +13,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from legible.text import hides_something
-from wallets.effects.page_node import node_of
 from wallets.errors import NotSent
 from wallets.models import ConsentRequest, Keystore
+from wallets.nodes.page_node import node_of
 from wallets.pages.effects import effects_of
 from wallets.pages.policy import cause_of, user_of, wallet_page
 from wallets.pages.recent import after_recent_login
@@ -34,7 +34,11 @@ from wallets.services.requests import NotPending
 from wallets.services.sending import approve_transaction
 from wallets.services.sessions import Stale
 from wallets.services.signatures import approve_signature
-from wallets.signatures import SEND_TRANSACTION, SignatureRequest, get_signature_request
+from wallets.signature_requests import (
+    SEND_TRANSACTION,
+    SignatureRequest,
+    get_signature_request,
+)
 from wallets.signing.logins import read_login
 from wallets.signing.messages import readable
 from wallets.signing.transactions import Transaction

@@ -10,7 +10,7 @@ from typing import Any
 from abi.addresses import checksummed
 from legible.text import hides_something
 from wallets.effects.contracts import Facts, read_facts
-from wallets.effects.page_node import PageNode
+from wallets.nodes.page_node import PageNode
 from wallets.signing.known.recognition import Known, recognize
 from wallets.signing.typed_data import Field, TypedData
 from wallets.upstream import ChainNode

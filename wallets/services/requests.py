@@ -5,17 +5,18 @@ The approval depends on the kind and is in `consent`, `signatures` and `sending`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from keys.models import User
 from wallets.changes import BY_WALLET, Cause, announce_dapp, record
 from wallets.errors import BlockedAsSpam, LimitExceeded
-from wallets.models import Actor, ConsentRequest, Dapp, Event, RequestState
+from wallets.models import Actor, ConsentRequest, Dapp, Event, LiveSocket, RequestState
 from wallets.services.locks import lock_session
 
 QUICK_REJECTION = timedelta(seconds=30)
@@ -173,3 +174,28 @@ def _close(
         details = {"method": request.method}
         record(event, cause, request.dapp, details)
         announce_dapp(request.dapp)
+
+
+def abandoned_requests() -> set[int]:
+    """Return the ids of pending requests of sockets whose process seems to be dead.
+
+    After an outage of the database no live process has renewed its row yet. So callers
+    check again some seconds later before they act.
+    """
+    return set(_abandoned().values_list("pk", flat=True))
+
+
+@transaction.atomic
+def withdraw_abandoned(request_ids: Collection[int]) -> None:
+    """Withdraw those of the requests that are still abandoned."""
+    found = _abandoned().filter(pk__in=request_ids)
+    for dapp_id in sorted(set(found.values_list("dapp_id", flat=True))):
+        lock_session(dapp_id)
+        withdraw(
+            found.select_related("dapp").filter(dapp_id=dapp_id), Cause(Actor.DAPP)
+        )
+
+
+def _abandoned() -> QuerySet[ConsentRequest]:
+    left = LiveSocket.objects.left().values("name")
+    return ConsentRequest.objects.pending().filter(socket__in=left)

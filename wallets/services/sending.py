@@ -29,7 +29,7 @@ from wallets.services.signatures import (
     record_signed,
 )
 from wallets.services.targets import target_of, unknown_outcome
-from wallets.signatures import SignatureRequest
+from wallets.signature_requests import SignatureRequest
 from wallets.signing.transactions import Signed, Transaction, sign_transaction
 from wallets.signing.turns import TooBusy
 

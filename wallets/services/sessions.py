@@ -16,7 +16,7 @@ from wallets.proposals import Choice
 from wallets.scopes import Scopes
 from wallets.services.locks import lock_session
 from wallets.services.requests import withdraw
-from wallets.signatures import is_allowed
+from wallets.signature_requests import is_allowed
 
 EXPIRED_AT_ONCE = 100
 """Expired sessions that one transaction ends."""

@@ -27,7 +27,7 @@ from wallets.services.requests import (
     refuse_if_muted,
 )
 from wallets.services.sessions import Stale
-from wallets.signatures import (
+from wallets.signature_requests import (
     SignatureRequest,
     get_signature_request,
     holds,
@@ -46,7 +46,7 @@ def request_signature(
 ) -> ConsentRequest:
     """Create a dapp's request for a signature.
 
-    body: with `scope`, `address` and the subject, see `wallets.signatures`.
+    body: with `scope`, `address` and the subject, see `wallets.signature_requests`.
     Raises: Unauthorized, AlreadyPending, BlockedAsSpam, LimitExceeded.
     """
     session = lock_session(dapp_id)

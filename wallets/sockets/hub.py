@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nodeapi.frames.writer import Backlog
 from wallets.models import Dapp
-from wallets.service import Wallet
+from wallets.serving.wallet import Wallet
 from wallets.sockets.presence import Presence
 from wallets.sockets.room import Member, Room
 from wallets.sockets.subscriptions import DappAudience

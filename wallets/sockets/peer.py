@@ -17,11 +17,12 @@ from nodeapi.frames import close_codes
 from nodeapi.frames.writer import FrameWriter
 from nodeapi.logs.filter import read_filter
 from server.request_id import RequestId
-from wallets.context import Context
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError
 from wallets.methods.outer import answer
 from wallets.models import CREATE_SESSION
 from wallets.services.presence import Handshake
+from wallets.serving.context import Context
+from wallets.serving.store import DappState, SessionState
 from wallets.sockets import limits
 from wallets.sockets.frames import (
     Call,
@@ -35,7 +36,6 @@ from wallets.sockets.frames import (
 from wallets.sockets.hub import Hub
 from wallets.sockets.room import NO_SESSION, Room
 from wallets.sockets.subscriptions import DappSubscription, allows
-from wallets.store import DappState, SessionState
 
 
 @dataclass(slots=True)
@@ -297,7 +297,7 @@ class Peer:
 
 
 class Caller:
-    """The socket of one call; implements `wallets.context.Peer`."""
+    """The socket of one call; implements `wallets.serving.context.Peer`."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer

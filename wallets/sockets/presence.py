@@ -17,7 +17,7 @@ from wallets.models import DappToken
 from wallets.services import presence
 from wallets.services.presence import Handshake, Refusal
 from wallets.services.pruning import prune as prune_wallet
-from wallets.threads import in_thread
+from wallets.serving.threads import in_thread
 
 logger = logging.getLogger(__name__)
 

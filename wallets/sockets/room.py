@@ -8,7 +8,7 @@ from typing import Protocol
 
 from nodeapi.frames.writer import FrameWriter
 from postgres.errors import Unavailable
-from wallets.store import DappState, SessionState, WalletStore
+from wallets.serving.store import DappState, SessionState, WalletStore
 
 RETRY_SECONDS = 0.5
 """Pause after a query that failed."""

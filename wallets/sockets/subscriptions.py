@@ -11,9 +11,9 @@ from nodeapi.sockets.subscription import Subscription
 from postgres.connections import Connections
 from postgres.statement import INT8, Statement, array, read_int8
 from wallets.permissions import SUBSCRIPTION
+from wallets.serving.store import SessionState
 from wallets.sockets.frames import notification_frame
 from wallets.sockets.room import Room
-from wallets.store import SessionState
 
 _VERSIONS = Statement(
     """

@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.named_token import import_token_chain
 from tests.support.wallet import Rig
-from wallets.effects.page_node import PageNode
-from wallets.own_node import OwnNode
-from wallets.service import Wallet
+from wallets.nodes.own_node import OwnNode
+from wallets.nodes.page_node import PageNode
+from wallets.serving.wallet import Wallet
 from wallets.upstream import ChainNode
 
 CHAIN_ID = 4243

@@ -12,9 +12,9 @@ import pytest
 from config.pages import AT_ONCE
 from keys.grants import Grant
 from tests.support.waiting import PATIENCE_SECONDS, wait_until
-from wallets.effects.page_node import MAX_WAITING, PageNode
 from wallets.errors import InternalError
-from wallets.service import Wallet
+from wallets.nodes.page_node import MAX_WAITING, PageNode
+from wallets.serving.wallet import Wallet
 from wallets.upstream import ChainNode
 
 

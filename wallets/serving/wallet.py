@@ -20,13 +20,16 @@ from wallets.caip import EIP155, is_evm_reference, parse_scope
 from wallets.errors import InternalError
 from wallets.models import UNDECIDED, ConsentRequest, RequestState
 from wallets.offers import kept_scopes
-from wallets.services.abandoned import abandoned_requests, withdraw_abandoned
-from wallets.services.requests import expire_request
+from wallets.services.requests import (
+    abandoned_requests,
+    expire_request,
+    withdraw_abandoned,
+)
 from wallets.services.sending import close_abandoned
 from wallets.services.sessions import end_expired_sessions, withdraw_chains
-from wallets.store import RequestOutcome, WalletStore
-from wallets.threads import in_thread
-from wallets.watch import Watch
+from wallets.serving.store import RequestOutcome, WalletStore
+from wallets.serving.threads import in_thread
+from wallets.serving.watch import Watch
 
 logger = logging.getLogger(__name__)
 

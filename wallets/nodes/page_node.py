@@ -20,8 +20,8 @@ from nodeapi.upstreams.errors import UpstreamUnavailable
 from postgres.errors import Unavailable
 from server.request_id import RequestId
 from wallets.errors import WalletError
-from wallets.own_node import OwnNode
-from wallets.service import Wallet
+from wallets.nodes.own_node import OwnNode
+from wallets.serving.wallet import Wallet
 from wallets.signing.turns import TooBusy, Turns
 from wallets.upstream import ChainNode, UpstreamRefused
 

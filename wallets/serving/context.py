@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from server.request_id import RequestId
 from wallets.changes import Cause
 from wallets.models import Actor
-from wallets.service import Wallet
-from wallets.store import SessionState
+from wallets.serving.store import SessionState
+from wallets.serving.wallet import Wallet
 
 
 class Peer(Protocol):

@@ -1,0 +1,1 @@
+"""Calls of the wallet to the node that serves it, from sockets and from pages."""
