@@ -5,8 +5,6 @@ from __future__ import annotations
 from channels.routing import URLRouter
 from django.conf import settings
 from django.urls import re_path
-from wallets.effects.page_node import with_node
-from wallets.service import build_wallet
 
 from config.chain_metrics import ChainMetrics
 from config.database_pool import DatabasePool
@@ -26,6 +24,8 @@ from nodeapi.endpoint.responses import REFUSALS
 from nodeapi.node import build_node
 from nodeapi.sockets.hub import Hub as NodeHub
 from wallets import routing as wallet_routing
+from wallets.nodes.page_node import with_node
+from wallets.serving.wallet import build_wallet
 from wallets.sockets.hub import Hub
 from wallets.sockets.inbox import Inboxes
 
