@@ -104,3 +104,13 @@ class Signature:
     @staticmethod
     def _decoder_with_text(param: Param, text: Text) -> Callable[[Any], Any]:
         return lambda value: param.decoder(value, text)
+
+
+class UndecodedSignature(Signature):
+    """The parameters of a method that decodes them itself: its argument is `params`."""
+
+    __slots__ = ()
+
+    def decode(self, params: object, message: Text | None = None) -> list[Any]:
+        """Return a message's `params` as the only argument."""
+        return [params]

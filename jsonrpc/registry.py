@@ -8,7 +8,7 @@ from types import CoroutineType
 from typing import Any, TypeVar
 
 from jsonrpc.later import Later
-from jsonrpc.params import Param, Schema, Signature
+from jsonrpc.params import Param, Schema, Signature, UndecodedSignature
 
 Handler = Callable[..., Any]
 """Takes the context and the arguments. Returns a value, a `Later`, or a coroutine."""
@@ -98,8 +98,14 @@ class MethodRegistry:
         is_slow: bool = False,
         needs_socket: bool = False,
         takes_room: bool = False,
+        takes_params: bool = False,
     ) -> Callable[[HandlerT], HandlerT]:
-        """Register the decorated function under a name."""
+        """Register the decorated function under a name.
+
+        takes_params: whether the handler's only argument is the message's `params`,
+            which it decodes. `params` is for the documentation then.
+        """
+        signature = UndecodedSignature(params) if takes_params else Signature(params)
 
         def register(handler: HandlerT) -> HandlerT:
             if name in self._methods:
@@ -107,7 +113,7 @@ class MethodRegistry:
             self._methods[name] = Method(
                 name=name,
                 handler=handler,
-                signature=Signature(params),
+                signature=signature,
                 encode=encode,
                 result=result,
                 summary=summary,

@@ -112,6 +112,15 @@ def boolean(value: Any) -> bool:
     return value
 
 
+def rpc_id(value: Any) -> str:
+    """Decode the id of a filter or a subscription. null is ""."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(go_mismatch(kind(value), "rpc.ID"))
+    return value
+
+
 def text(value: Any) -> str:
     """Decode a string. null is ""."""
     if value is None:
@@ -183,13 +192,11 @@ def storage_key(key: str) -> int:
     """
     digits = key[2:] if key[:2] in _PREFIXES else key
     if len(_utf8(digits)) > _MAX_KEY_DIGITS:
-        raise ValueError(
-            f"storage key too long (want at most 32 bytes): {_quoted(key)}"
-        )
+        raise ValueError(f"storage key too long (want at most 32 bytes): {quoted(key)}")
     try:
         return int.from_bytes(unhexlify("0" * (len(digits) % 2) + digits))
     except ValueError:
-        raise ValueError(f"invalid hex in storage key: {_quoted(key)}") from None
+        raise ValueError(f"invalid hex in storage key: {quoted(key)}") from None
 
 
 @lru_cache(maxsize=4096)
@@ -302,6 +309,6 @@ def _utf8(value: str) -> bytes:
     return value.encode("utf-8", "surrogatepass")
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
     """Return a text in quotes, with escaped non-printable characters."""
     return json.dumps(value, ensure_ascii=not value.isprintable())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jsonrpc.errors import RpcError
+from nodeapi.encoding import quoted
 
 
 class NoSuchSubscription(RpcError):
@@ -16,7 +17,7 @@ class NoSuchSubscription(RpcError):
     code = -32601
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f'no "{kind}" subscription in eth namespace')
+        super().__init__(f"no {quoted(kind)} subscription in eth namespace")
 
 
 class SubscriptionNotFound(RpcError):

@@ -20,7 +20,7 @@ from jsonrpc.stream import Stream
 from networks.directory import Directory
 from nodeapi.frames.close_codes import SUBSCRIPTION_FAILED
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.logs.filter import LogFilter
+from nodeapi.logs.filter import LogSelection
 from nodeapi.store import Store
 from postgres.connections import Connections
 from postgres.errors import Unavailable
@@ -73,12 +73,14 @@ _NO_LIMIT = 2**62
 class BlockEvent:
     """A block that became canonical, or was removed by a reorganisation.
 
+    number: of the block.
     head: the header as JSON. None for a removed block, of which only logs are sent.
     logs: pairs of a log object and its JSON; those of a removed block have
         `"removed": true`. Empty if no subscriber wants logs.
     read_at: the start of the query for the block, from `time.perf_counter_ns`.
     """
 
+    number: int
     head: bytes | None
     logs: Sequence[tuple[dict[str, Any], bytes]]
     read_at: int
@@ -92,8 +94,8 @@ class Subscriber(Protocol):
         """The subscriptions of the same kind, which are checked together."""
 
     @property
-    def log_filter(self) -> LogFilter | None:
-        """Selects the logs to send; None for a subscription to heads."""
+    def logs(self) -> LogSelection | None:
+        """The logs to send; None for a subscription to heads."""
 
     @property
     def writer(self) -> FrameWriter:
@@ -123,13 +125,13 @@ def send_events(
     """Send each subscriber the heads or matching logs, in the order of the events."""
     for event in events:
         for one in subscribers:
-            log_filter = one.log_filter
-            if log_filter is None:
+            selection = one.logs
+            if selection is None:
                 if event.head is not None:
                     one.send(event.head)
-            else:
+            elif selection.selects(event.number):
                 for log, serialised in event.logs:
-                    if log_filter.matches(log):
+                    if selection.wanted.matches(log):
                         one.send(serialised)
 
 
@@ -260,7 +262,7 @@ class Feed:
         if not gone and not rows:
             return False
         if subscribers:
-            wants_logs = any(one.log_filter is not None for one in subscribers)
+            wants_logs = any(one.logs is not None for one in subscribers)
             events = await self._events(gone, rows, began, wants_logs=wants_logs)
             await self._send(subscribers, events)
         for _ in gone:
@@ -308,17 +310,18 @@ class Feed:
         wants_logs: bool,
     ) -> list[BlockEvent]:
         events = []
-        for _, block_hash in gone if wants_logs else ():
+        for number, block_hash in gone if wants_logs else ():
             logs = await self._logs(block_hash)
             removed = [{**log, "removed": True} for log in reversed(logs)]
-            events.append(BlockEvent(None, _serialised(removed), began))
+            events.append(BlockEvent(number, None, _serialised(removed), began))
         for row in rows:
             header = orjson.loads(row[2] or b"")
             has_logs = header["logsBloom"].strip("0") != "x"
             for name in _NOT_HEADER:
                 header.pop(name, None)
             logs = await self._logs(row[1] or b"") if wants_logs and has_logs else []
-            events.append(BlockEvent(orjson.dumps(header), _serialised(logs), began))
+            number, head = read_int8(row[0] or b""), orjson.dumps(header)
+            events.append(BlockEvent(number, head, _serialised(logs), began))
         return events
 
     async def _logs(self, block_hash: bytes) -> list[dict[str, Any]]:
@@ -344,7 +347,7 @@ class Feed:
     def _close_log_subscribers(self) -> None:
         """Disconnect subscribers to logs, because they would miss logs otherwise."""
         for one in list(self.subscribers):
-            if one.log_filter is not None:
+            if one.logs is not None:
                 one.writer.close(SUBSCRIPTION_FAILED, "a block has too many logs")
 
     async def _send(

@@ -1,4 +1,4 @@
-"""Filters of logs by address and topics, and the filter of a subscription.
+"""Filters of logs by block, address and topics.
 
 Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/pubsub; go-ethereum
     eth/filters/filter.go `filterLogs`
@@ -10,10 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
-
-from jsonrpc.errors import InvalidParams
-from nodeapi.encoding import address, hash32
-from nodeapi.logs.keys import MAX_TOPICS
 
 MAX_ALTERNATIVES = 1000
 """Addresses, and alternatives for one topic; geth's limit."""
@@ -77,7 +73,7 @@ class LogFilter:
 
 @dataclass(frozen=True, slots=True)
 class LogSelection:
-    """Which new logs a filter reports.
+    """Which new logs a filter or a subscription reports.
 
     first, last: numbers of the first and the last block, both included. last: None for
         no last block.
@@ -90,48 +86,6 @@ class LogSelection:
     def selects(self, number: int) -> bool:
         """Return whether logs of the block with a number are reported."""
         return self.first <= number and (self.last is None or number <= self.last)
-
-
-def read_filter(value: Any) -> LogFilter:
-    """Return the filter in the params of an eth_subscribe; None and {} match all logs.
-
-    Block ranges are rejected, because a subscription sends new blocks only.
-    Raises: InvalidParams.
-    """
-    given = {} if value is None else value
-    if not isinstance(given, dict):
-        raise InvalidParams("invalid argument 1: expected an object")
-    for name in ("fromBlock", "toBlock", "blockHash"):
-        if given.get(name) not in (None, "latest"):
-            raise InvalidParams(
-                f"invalid argument 1: {name}: a subscription only sends new logs"
-            )
-    topics = given.get("topics") or []
-    if not isinstance(topics, list) or len(topics) > MAX_TOPICS:
-        raise InvalidParams(
-            f"invalid argument 1: topics: expected an array of at most {MAX_TOPICS}"
-        )
-    return LogFilter(
-        addresses=_alternatives("address", given.get("address"), address),
-        topics=tuple(
-            _alternatives(f"topics[{place}]", topic, hash32)
-            for place, topic in enumerate(topics)
-        ),
-    )
-
-
-def _alternatives(where: str, value: Any, read: Any) -> frozenset[str] | None:
-    if value is None or value == []:
-        return None
-    values = value if isinstance(value, list) else [value]
-    if len(values) > MAX_ALTERNATIVES:
-        raise InvalidParams(
-            f"invalid argument 1: {where}: more than {MAX_ALTERNATIVES} alternatives"
-        )
-    try:
-        return frozenset("0x" + read(one).hex() for one in values)
-    except ValueError as error:
-        raise InvalidParams(f"invalid argument 1: {where}: {error}") from error
 
 
 def _as_bytes(values: frozenset[str]) -> list[bytes]:

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import ceil
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.conf import settings
 
@@ -27,6 +27,7 @@ from nodeapi.errors.access import (
     TracerNotEntitled,
 )
 from nodeapi.filters.filters import Filters
+from nodeapi.logs.filter import LogSelection
 from nodeapi.relay.pools import TransactionPools
 from nodeapi.relay.relay import Relay
 from nodeapi.store import Store
@@ -40,11 +41,17 @@ TRACE = permits.TRACE
 class Notifier(Protocol):
     """Opens and ends the subscriptions of a socket; see `nodeapi.sockets.peer`."""
 
-    async def subscribe(self, kind: str, options: Any) -> str:
+    async def subscribe(
+        self, kind: str, logs: LogSelection | None, *, is_full: bool
+    ) -> str:
         """Open a subscription and return its id. It begins after the call's response.
 
-        kind: the first argument of eth_subscribe. options: the second one, or None.
-        Raises: NoSuchSubscription, InvalidParams, TooManySubscriptions, Unavailable.
+        kind: newHeads, logs, newPendingTransactions or syncing.
+        logs: the logs to send, for logs only.
+        is_full: for pending transactions, whether to send objects instead of hashes.
+
+        Raises: ContractNotAllowed, MethodNotAllowlisted, TooManySubscriptions,
+            Unavailable.
         """
 
     def unsubscribe(self, subscription: str) -> bool:

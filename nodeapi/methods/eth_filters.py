@@ -1,6 +1,6 @@
 """Filters that clients poll: new logs, blocks and pending transactions.
 
-Source: go-ethereum eth/filters/api.go; eth/filters/filter_system.go, SubscribeLogs
+Source: go-ethereum eth/filters/api.go
 """
 
 from __future__ import annotations
@@ -11,33 +11,22 @@ from typing import Any
 
 from django.conf import settings
 
-from jsonrpc.errors import InvalidParams, ServiceUnavailable
+from jsonrpc.errors import ServiceUnavailable
 from jsonrpc.params import Param
-from jsonrpc.text import dump, kind
-from nodeapi.encoding import boolean
+from jsonrpc.text import dump
+from nodeapi.encoding import boolean, rpc_id
 from nodeapi.filters.filters import Filters
-from nodeapi.go.decoding import mismatch
 from nodeapi.logs.filter import LogSelection
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.eth_logs import CRITERIA, find_logs, require_filter
-from nodeapi.methods.log_criteria import Block, LogCriteria, log_criteria
+from nodeapi.methods.log_criteria import LogCriteria, log_criteria
 from nodeapi.results.answers import Answer
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import FILTER_CHANGES, LOGS
 from nodeapi.schemas.values import BOOLEAN, QUANTITY
 
-
-def _filter_id(value: Any) -> str:
-    """Decode the id of a filter. null is ""."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ValueError(mismatch(kind(value), "rpc.ID"))
-    return value
-
-
-_ID = Param("filterId", _filter_id, QUANTITY)
+_ID = Param("filterId", rpc_id, QUANTITY)
 _RESULT = named("filterId", QUANTITY)
 
 
@@ -50,7 +39,7 @@ _RESULT = named("filterId", QUANTITY)
 async def new_filter(context: Context, criteria: LogCriteria) -> bytes:
     """Create a filter of the logs of blocks that are imported from now on."""
     require_filter(context, criteria)
-    _require_new_logs(criteria)
+    criteria.new_logs()  # rejects criteria without new blocks
     filters = _filters(context)
     name = await filters.add_logs(context.network, context.payer, criteria.encode())
     return dump(name)
@@ -155,29 +144,6 @@ def _filters(context: Context) -> Filters:
     return context.filters
 
 
-def _require_new_logs(criteria: LogCriteria) -> None:
-    """Check that criteria select new blocks, by geth's rules.
-
-    Raises: InvalidParams.
-    """
-    begin, end = _first(criteria), criteria.to_block
-    if end is None:
-        end = "latest"
-    if "pending" in (begin, end):
-        raise InvalidParams("pending logs are not supported")
-    if begin == end == "latest":
-        return
-    is_range = isinstance(begin, int) and isinstance(end, int) and begin <= end
-    if not is_range and not (isinstance(begin, int) and end == "latest"):
-        raise InvalidParams("invalid block range params")
-
-
-def _first(criteria: LogCriteria) -> Block:
-    """Return the number or tag of the first block; `earliest` is 0."""
-    begin = "latest" if criteria.from_block is None else criteria.from_block
-    return 0 if begin == "earliest" else begin
-
-
 def _selection(context: Context, criteria: dict[str, Any]) -> LogSelection:
     """Return which new logs a filter with criteria reports.
 
@@ -187,9 +153,4 @@ def _selection(context: Context, criteria: dict[str, Any]) -> LogSelection:
     """
     decoded = log_criteria(criteria)
     require_filter(context, decoded)
-    begin, end = _first(decoded), decoded.to_block
-    return LogSelection(
-        decoded.wanted,
-        begin if isinstance(begin, int) else 0,
-        end if isinstance(end, int) else None,
-    )
+    return decoded.new_logs()

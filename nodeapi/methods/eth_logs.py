@@ -9,8 +9,6 @@ from jsonrpc.errors import InvalidParams
 from jsonrpc.later import Later
 from jsonrpc.params import Param
 from nodeapi.errors.blocks import UnknownBlock
-from nodeapi.errors.logs import TooManyAlternatives
-from nodeapi.logs.filter import MAX_ALTERNATIVES
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context
 from nodeapi.methods.log_criteria import LogCriteria, log_criteria
@@ -50,8 +48,7 @@ def require_filter(context: Context, criteria: LogCriteria) -> None:
 
     Raises: TooManyAlternatives, ContractNotAllowed.
     """
-    if criteria.largest > MAX_ALTERNATIVES:
-        raise TooManyAlternatives
+    criteria.require_few_alternatives()
     allowlists = context.grant.allowlists
     if allowlists is not None:
         allowlists.require_filter(criteria.wanted.address_bytes())

@@ -10,62 +10,83 @@ from collections.abc import Coroutine
 from typing import Any
 
 from jsonrpc.errors import InvalidParams, NotificationsNotSupported
-from jsonrpc.params import Param, anything
+from jsonrpc.params import Param, Signature
 from jsonrpc.text import dump
-from nodeapi.errors.sockets import SubscriptionNotFound
+from nodeapi.encoding import boolean, rpc_id, text
+from nodeapi.errors.sockets import NoSuchSubscription, SubscriptionNotFound
+from nodeapi.logs.filter import LogSelection
 from nodeapi.methods.catalog import registry
 from nodeapi.methods.context import Context, Notifier
+from nodeapi.methods.log_criteria import log_criteria
 from nodeapi.schemas.building import named
 from nodeapi.schemas.logs import SUBSCRIPTION_KIND, SUBSCRIPTION_OPTIONS
 from nodeapi.schemas.values import BOOLEAN, QUANTITY
+
+_KIND = Param("kind", text, SUBSCRIPTION_KIND)
+_SIGNATURES = {
+    "newHeads": Signature([_KIND]),
+    "logs": Signature([_KIND, Param("filter", log_criteria)]),
+    "newPendingTransactions": Signature(
+        [_KIND, Param("fullTransactions", boolean, required=False, default=False)]
+    ),
+    "syncing": Signature([_KIND]),
+}
+"""The parameters of each kind of subscription."""
 
 
 @registry.method(
     "eth_subscribe",
     params=[
-        Param("kind", anything, SUBSCRIPTION_KIND, required=False),
-        Param("subscriptionOptions", anything, SUBSCRIPTION_OPTIONS, required=False),
+        _KIND,
+        Param(
+            "subscriptionOptions", log_criteria, SUBSCRIPTION_OPTIONS, required=False
+        ),
     ],
+    takes_params=True,
     result=named("subscription", QUANTITY),
     summary="Opens a subscription on a WebSocket, and returns its id.",
     needs_socket=True,
 )
-def subscribe(
-    context: Context, kind: object, options: object
-) -> Coroutine[Any, Any, bytes]:
+def subscribe(context: Context, params: object) -> Coroutine[Any, Any, bytes]:
     """Open a subscription. Its notifications begin after the response.
 
-    The parameters are checked here and not before, because over HTTP the error has to be
-    NotificationsNotSupported even if they are invalid.
+    Over HTTP the error is NotificationsNotSupported even if the parameters are invalid.
     """
     if context.notifier is None:
         raise NotificationsNotSupported
-    if not isinstance(kind, str):
+    if type(params) is not list:
+        raise InvalidParams("non-array args")
+    if not params or not isinstance(params[0], str):
         raise InvalidParams("expected subscription name as first argument")
-    return _subscribe(context.notifier, kind, options)
+    kind = params[0]
+    signature = _SIGNATURES.get(kind)
+    if signature is None:
+        raise NoSuchSubscription(kind)
+    options = signature.decode(params)[1:]
+    logs = options[0].new_logs() if kind == "logs" else None
+    is_full = kind == "newPendingTransactions" and options[0]
+    return _subscribe(context.notifier, kind, logs, is_full)
 
 
-async def _subscribe(notifier: Notifier, kind: str, options: object) -> bytes:
-    return dump(await notifier.subscribe(kind, options))
+async def _subscribe(
+    notifier: Notifier, kind: str, logs: LogSelection | None, is_full: bool
+) -> bytes:
+    return dump(await notifier.subscribe(kind, logs, is_full=is_full))
 
 
 @registry.method(
     "eth_unsubscribe",
-    params=[Param("subscription", anything, QUANTITY, required=False)],
+    params=[Param("subscription", rpc_id, QUANTITY)],
     result=named("ended", BOOLEAN),
     summary="Ends a subscription of the same WebSocket.",
     needs_socket=True,
 )
-def unsubscribe(context: Context, subscription: object) -> bytes:
+def unsubscribe(context: Context, subscription: str) -> bytes:
     """End a subscription.
 
     Raises: SubscriptionNotFound, also over HTTP, as geth does.
     """
     notifier = context.notifier
-    if (
-        notifier is None
-        or not isinstance(subscription, str)
-        or not notifier.unsubscribe(subscription)
-    ):
+    if notifier is None or not notifier.unsubscribe(subscription):
         raise SubscriptionNotFound
     return b"true"

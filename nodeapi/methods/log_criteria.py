@@ -1,4 +1,4 @@
-"""The criteria of eth_getLogs and eth_newFilter: blocks, addresses and topics.
+"""The criteria of eth_getLogs, eth_newFilter and eth_subscribe: blocks, addresses, topics.
 
 Source: go-ethereum eth/filters/api.go, FilterCriteria.UnmarshalJSON
 """
@@ -9,6 +9,7 @@ from binascii import unhexlify
 from dataclasses import dataclass
 from typing import Any
 
+from jsonrpc.errors import InvalidParams
 from jsonrpc.text import kind
 from nodeapi.encoding import (
     BAD_DIGIT,
@@ -18,8 +19,9 @@ from nodeapi.encoding import (
     block_number,
     hash32,
 )
+from nodeapi.errors.logs import TooManyAlternatives
 from nodeapi.go.decoding import Field, struct
-from nodeapi.logs.filter import MAX_ALTERNATIVES, LogFilter
+from nodeapi.logs.filter import MAX_ALTERNATIVES, LogFilter, LogSelection
 from nodeapi.logs.keys import MAX_TOPICS
 
 _FIELDS = {
@@ -65,9 +67,39 @@ class LogCriteria:
                 found[name] = block if isinstance(block, str) else hex(block)
         return found
 
+    def new_logs(self) -> LogSelection:
+        """Return which logs of new blocks match the criteria.
+
+        Raises: TooManyAlternatives; InvalidParams if the criteria select no new blocks.
+
+        Source: go-ethereum eth/filters/filter_system.go, SubscribeLogs
+        """
+        self.require_few_alternatives()
+        begin = "latest" if self.from_block is None else self.from_block
+        end = "latest" if self.to_block is None else self.to_block
+        if "pending" in (begin, end):
+            raise InvalidParams("pending logs are not supported")
+        first = 0 if begin == "earliest" else begin
+        if first == end == "latest":
+            return LogSelection(self.wanted)
+        if isinstance(first, int):
+            if end == "latest":
+                return LogSelection(self.wanted, first)
+            if isinstance(end, int) and first <= end:
+                return LogSelection(self.wanted, first, end)
+        raise InvalidParams("invalid block range params")
+
+    def require_few_alternatives(self) -> None:
+        """Check the number of addresses, and of alternatives for each topic.
+
+        Raises: TooManyAlternatives.
+        """
+        if self.largest > MAX_ALTERNATIVES:
+            raise TooManyAlternatives
+
 
 def log_criteria(value: Any) -> LogCriteria:
-    """Decode the argument of eth_getLogs.
+    """Decode criteria. null selects all logs.
 
     Raises: ValueError with geth's text.
     """

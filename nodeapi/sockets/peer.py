@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Protocol
 
 from jsonrpc.answers import Answer, Reply
 from jsonrpc.errors import (
     InternalError,
-    InvalidParams,
     RequestTimedOut,
     RpcError,
     ServiceUnavailable,
@@ -27,14 +26,13 @@ from nodeapi.endpoint.access import Access
 from nodeapi.endpoint.calls import Calls
 from nodeapi.errors.access import UnknownNetwork
 from nodeapi.errors.sockets import (
-    NoSuchSubscription,
     TooManyCalls,
     TooManySubscriptions,
 )
 from nodeapi.feeds.blocks import Audience
 from nodeapi.frames.close_codes import REVOKED, TOO_FAST
 from nodeapi.frames.writer import STALLED_BYTES, FrameWriter
-from nodeapi.logs.filter import LogFilter, read_filter
+from nodeapi.logs.filter import LogSelection
 from nodeapi.methods.context import Context
 from nodeapi.node import Node
 from nodeapi.sockets import limits
@@ -45,9 +43,6 @@ from postgres.errors import Unavailable
 from server.request_id import RequestId
 
 logger = logging.getLogger(__name__)
-
-KINDS = ("newHeads", "logs", "newPendingTransactions", "syncing")
-"""The kinds of subscriptions."""
 
 DRAIN_SECONDS = 0.05
 """Interval at which a long result looks whether the client has read the earlier ones."""
@@ -107,8 +102,8 @@ class NodeSubscription(Subscription):
     audience: the hub. peer: the socket.
     """
 
-    def __init__(self, audience: Hub, peer: Peer, log_filter: LogFilter | None) -> None:
-        super().__init__(peer.writer, log_filter)
+    def __init__(self, audience: Hub, peer: Peer, logs: LogSelection | None) -> None:
+        super().__init__(peer.writer, logs)
         self.audience = audience
         self.peer = peer
 
@@ -171,7 +166,7 @@ class Peer:
                 grant, network, self.caller.headers, self.caller.client
             )
             for subscription, _ in self._subscriptions.values():
-                _require_subscription(grant, subscription.log_filter)
+                _require_subscription(grant, subscription.logs)
             self.grant = grant
         return network
 
@@ -331,30 +326,21 @@ class Peer:
 
     # Subscriptions
 
-    async def open_subscription(self, kind: str, options: Any) -> NodeSubscription:
+    async def open_subscription(
+        self, kind: str, logs: LogSelection | None, *, is_full: bool
+    ) -> NodeSubscription:
         """Subscribe; notifications are held back until `NodeSubscription.begin`.
 
-        Raises: NoSuchSubscription, InvalidParams, TooManySubscriptions,
-            ContractNotAllowed, MethodNotAllowlisted, Unavailable.
+        The arguments and errors are those of `Notifier.subscribe`.
         """
-        if kind not in KINDS:
-            raise NoSuchSubscription(kind)
-        log_filter = None
-        if kind == "logs":
-            if options is None:
-                raise InvalidParams("missing value for required argument 1")
-            log_filter = read_filter(options)
-        _require_subscription(self.grant, log_filter)
-        is_full = False
-        if kind == "newPendingTransactions":
-            is_full = _read_is_full(options)
+        _require_subscription(self.grant, logs)
         network_id, node = self.caller.network_id, self._hub.node
         feed = None
         if kind in ("newHeads", "logs"):
             feed = await node.feeds.get(network_id)
         if len(self._subscriptions) >= limits.MAX_SUBSCRIPTIONS:
             raise TooManySubscriptions(limits.MAX_SUBSCRIPTIONS)
-        opened = NodeSubscription(self._hub, self, log_filter)
+        opened = NodeSubscription(self._hub, self, logs)
         if not self.writer.is_open:
             opened.end()
             return opened
@@ -441,9 +427,11 @@ class _FrameNotifier:
         self.request_id = RequestId()
         self.is_authorized = False
 
-    async def subscribe(self, kind: str, options: Any) -> str:
+    async def subscribe(
+        self, kind: str, logs: LogSelection | None, *, is_full: bool
+    ) -> str:
         """Open a subscription, which begins after the frame's response."""
-        opened = await self._peer.open_subscription(kind, options)
+        opened = await self._peer.open_subscription(kind, logs, is_full=is_full)
         self._opened.append(opened)
         return opened.id
 
@@ -470,17 +458,7 @@ class _FrameNotifier:
             self._peer.close_subscription(subscription.id)
 
 
-def _read_is_full(options: Any) -> bool:
-    """Return whether transaction objects are wanted instead of hashes.
-
-    Raises: InvalidParams.
-    """
-    if options is not None and not isinstance(options, bool):
-        raise InvalidParams("invalid argument 1: expected a boolean")
-    return options is True
-
-
-def _require_subscription(grant: Grant, log_filter: LogFilter | None) -> None:
+def _require_subscription(grant: Grant, logs: LogSelection | None) -> None:
     """Check that a key's allowlists permit a subscription.
 
     Raises: MethodNotAllowlisted, ContractNotAllowed.
@@ -489,5 +467,5 @@ def _require_subscription(grant: Grant, log_filter: LogFilter | None) -> None:
     if allowlists is None:
         return
     allowlists.require_method("eth_subscribe")
-    if log_filter is not None:
-        allowlists.require_filter(log_filter.address_bytes())
+    if logs is not None:
+        allowlists.require_filter(logs.wanted.address_bytes())

@@ -6,7 +6,7 @@ import secrets
 
 from nodeapi.frames.close_codes import SUBSCRIPTION_FAILED
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.logs.filter import LogFilter
+from nodeapi.logs.filter import LogSelection
 
 MAX_HELD_BYTES = 4 * 2**20
 """Results that are held back for a response. A batch with slow calls can be answered
@@ -17,13 +17,13 @@ class Subscription:
     """Sends results to a client, in notifications with the subscription's id.
 
     writer: of the socket.
-    log_filter: selects the logs to send; None for other kinds than logs.
+    logs: the logs to send; None for other kinds than logs.
     """
 
-    def __init__(self, writer: FrameWriter, log_filter: LogFilter | None) -> None:
+    def __init__(self, writer: FrameWriter, logs: LogSelection | None) -> None:
         self.id = "0x" + secrets.token_hex(16)
         self.writer = writer
-        self.log_filter = log_filter
+        self.logs = logs
         self.is_open = True
         self._before, self._behind = self.frame()
         self._held: list[bytes] | None = []

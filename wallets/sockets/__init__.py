@@ -4,7 +4,7 @@
 - `peer`: one socket of a dapp as a JSON-RPC 2.0 peer. `frames` decodes and encodes its
   messages, `writer` sends them, `limits` and `close_codes` hold its bounds.
 - `room`: all sockets of one dapp in this process, with the dapp's current session.
-- `subscriptions`, `feed`, `log_filter`: new heads and logs.
+- `subscriptions`: new heads and logs.
 - `hub`: the rooms, feeds and admissions that the sockets of a process share.
 - `inbox`: the users' open pages, which reload their lists.
 

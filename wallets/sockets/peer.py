@@ -11,11 +11,12 @@ from typing import Any
 from django.conf import settings
 
 from jsonrpc.envelope import NULL, write_result
-from jsonrpc.errors import RpcError
+from jsonrpc.errors import InvalidParams, RpcError
 from nodeapi.feeds.blocks import Feed
 from nodeapi.frames import close_codes
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.logs.filter import read_filter
+from nodeapi.logs.filter import LogSelection
+from nodeapi.methods.log_criteria import log_criteria
 from server.request_id import RequestId
 from wallets.errors import InvalidRequest, LimitExceeded, Unauthorized, WalletError
 from wallets.methods.outer import answer
@@ -145,9 +146,9 @@ class Peer:
     ) -> DappSubscription:
         """Subscribe; events are held back until `DappSubscription.begin`.
 
-        Raises: InvalidParams, LimitExceeded, Unauthorized.
+        Raises: InvalidParams, TooManyAlternatives, LimitExceeded, Unauthorized.
         """
-        wanted = read_filter(next(iter(arguments), None)) if kind == "logs" else None
+        logs = _selected(next(iter(arguments), None)) if kind == "logs" else None
         network = self._hub.wallet.network(scope)
         if network is None:
             raise Unauthorized
@@ -159,7 +160,7 @@ class Peer:
         if len(self._subscriptions) >= limits.MAX_SUBSCRIPTIONS:
             raise LimitExceeded
         subscription = DappSubscription(
-            self._hub.audience, self.room, self.writer, scope, wanted
+            self._hub.audience, self.room, self.writer, scope, logs
         )
         self._subscriptions[subscription.id] = subscription, feed
         feed.join(subscription)
@@ -315,3 +316,14 @@ class Caller:
     def unsubscribe(self, scope: str, subscription: str) -> bool:
         """End a subscription; return False if this socket has none like it."""
         return self._peer.close_subscription(scope, subscription)
+
+
+def _selected(criteria: Any) -> LogSelection:
+    """Return the logs that the argument of a subscription selects.
+
+    Raises: InvalidParams, TooManyAlternatives.
+    """
+    try:
+        return log_criteria(criteria).new_logs()
+    except ValueError as error:
+        raise InvalidParams(f"invalid argument 1: {error}") from error

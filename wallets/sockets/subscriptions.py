@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from nodeapi.feeds.blocks import BlockEvent, send_events
 from nodeapi.frames.writer import FrameWriter
-from nodeapi.logs.filter import LogFilter
+from nodeapi.logs.filter import LogSelection
 from nodeapi.sockets.subscription import Subscription
 from postgres.connections import Connections
 from postgres.statement import INT8, Statement, array, read_int8
@@ -80,12 +80,12 @@ class DappSubscription(Subscription):
         room: Room,
         writer: FrameWriter,
         scope: str,
-        log_filter: LogFilter | None,
+        logs: LogSelection | None,
     ) -> None:
         self.audience = audience
         self.room = room
         self.scope = scope
-        super().__init__(writer, log_filter)
+        super().__init__(writer, logs)
 
     def frame(self) -> tuple[bytes, bytes]:
         """Return the parts of a wallet_notify frame before and after its result."""

@@ -202,11 +202,18 @@ def test_heads_and_logs_are_sent_until_the_subscription_ends(
             heads = await node.ask("eth_subscribe", "newHeads")
             logs = await node.ask("eth_subscribe", "logs", wanted)
             none = await node.ask("eth_subscribe", "logs", {"topics": [to_bob]})
-            assert len({heads, logs, none}) == 3
+            range_of_two = {"topics": [[None]], "fromBlock": "0x0", "toBlock": "0x2"}
+            early = await node.ask("eth_subscribe", "logs", range_of_two)
+            every = await node.ask("eth_subscribe", "logs", None)
+            assert len({heads, logs, none, early, every}) == 5
             block_hash = await trunk.grow(5, 6)
-            found = [await node.next_event() for _ in range(3)]
+            found = [await node.next_event() for _ in range(7)]
             (head,) = [result for name, result in found if name == heads]
             sent = [result for name, result in found if name == logs]
+            for name in (early, every):
+                assert [
+                    result for found_in, result in found if found_in == name
+                ] == sent
             assert head["hash"] == block_hash
             assert "transactions" not in head
             block = await node.ask("eth_getBlockByHash", block_hash, False)
@@ -218,8 +225,9 @@ def test_heads_and_logs_are_sent_until_the_subscription_ends(
             again = await node.ask("eth_unsubscribe", heads)
             assert again == {"code": -32000, "message": "subscription not found"}
             await trunk.grow(7)
-            name, log = await node.next_event()
-            assert (name, int(log["data"], 16)) == (logs, 7)
+            for _ in range(2):
+                name, log = await node.next_event()
+                assert (name in (logs, every), int(log["data"], 16)) == (True, 7)
             assert node.waiting == []
 
     run(scenario())
@@ -277,25 +285,89 @@ def test_a_subscription_in_a_batch_begins_after_the_response(
     run(scenario())
 
 
+_UNMARSHAL = "invalid argument {}: json: cannot unmarshal {} into Go value of type {}"
+_NO_NAME = "expected subscription name as first argument"
+_TOO_MANY = "too many arguments, want at most {}"
+_ADDRESS, _WORD = "0x" + "11" * 20, "0x" + "22" * 32
+
+
 @pytest.mark.parametrize(
-    ("params", "code", "message"),
+    ("method", "params", "code", "message"),
     [
-        ([], -32602, "expected subscription name as first argument"),
-        ([1], -32602, "expected subscription name as first argument"),
-        (["logs"], -32602, "missing value for required argument 1"),
-        (["logs", {"address": "0x1"}], -32602, "invalid argument 1: address"),
-        (["logs", {"fromBlock": "0x1"}], -32602, "invalid argument 1: fromBlock"),
-        (["newPendingTransactions", 1], -32602, "invalid argument 1: expected a bool"),
+        ("eth_subscribe", None, -32602, "non-array args"),
+        ("eth_subscribe", {}, -32602, "non-array args"),
+        ("eth_subscribe", [], -32602, _NO_NAME),
+        ("eth_subscribe", [None], -32602, _NO_NAME),
+        ("eth_subscribe", [1], -32602, _NO_NAME),
+        (
+            "eth_subscribe",
+            ["bogus", 1, 2],
+            -32601,
+            'no "bogus" subscription in eth name',
+        ),
+        ("eth_subscribe", ["newHeads", None], -32602, _TOO_MANY.format(1)),
+        ("eth_subscribe", ["syncing", False], -32602, _TOO_MANY.format(1)),
+        (
+            *("eth_subscribe", ["newPendingTransactions", 1, None], -32602),
+            _UNMARSHAL.format(1, "number", "bool"),
+        ),
+        (
+            *("eth_subscribe", ["newPendingTransactions", True, None], -32602),
+            _TOO_MANY.format(2),
+        ),
+        ("eth_subscribe", ["logs"], -32602, "missing value for required argument 1"),
+        ("eth_subscribe", ["logs", {}, None], -32602, _TOO_MANY.format(2)),
+        (
+            *("eth_subscribe", ["logs", []], -32602),
+            _UNMARSHAL.format(1, "array", "filters.input"),
+        ),
+        (
+            *("eth_subscribe", ["logs", {"topics": [["0x12"]]}], -32602),
+            "invalid argument 1: hex has invalid length 1 after decoding; expected 32",
+        ),
+        (
+            *("eth_subscribe", ["logs", {"Address": [None]}], -32602),
+            "invalid argument 1: non-string address at index 0",
+        ),
+        (
+            *("eth_subscribe", ["logs", {"toBlock": "pending"}], -32602),
+            "pending logs are not supported",
+        ),
+        (
+            *("eth_subscribe", ["logs", {"fromBlock": "0x5", "toBlock": "0x2"}]),
+            *(-32602, "invalid block range params"),
+        ),
+        (
+            *(
+                "eth_subscribe",
+                ["logs", {"blockHash": _WORD, "toBlock": "0x2"}],
+                -32602,
+            ),
+            "invalid argument 1: cannot specify both BlockHash and FromBlock/ToBlock",
+        ),
+        (
+            *("eth_subscribe", ["logs", {"address": [_ADDRESS] * 1001}], -32000),
+            "exceed max addresses or topics per search position",
+        ),
+        (
+            *("eth_subscribe", ["logs", {"topics": [[_WORD] * 1001]}], -32602),
+            "invalid argument 1: exceed max topics",
+        ),
+        ("eth_unsubscribe", None, -32602, "missing value for required argument 0"),
+        ("eth_unsubscribe", {}, -32602, "non-array args"),
+        ("eth_unsubscribe", [None], -32000, "subscription not found"),
+        ("eth_unsubscribe", [5, 5], -32602, _UNMARSHAL.format(0, "number", "rpc.ID")),
+        ("eth_unsubscribe", ["0x1", None], -32602, _TOO_MANY.format(1)),
     ],
 )
-def test_wrong_subscriptions_are_refused(
-    live: Live, params: list[Any], code: int, message: str
+def test_wrong_arguments_are_refused_as_by_geth(
+    live: Live, method: str, params: Any, code: int, message: str
 ) -> None:
     async def scenario() -> None:
         async with await open_socket(live, await orm(live.new_key)) as node:
-            error = await node.ask("eth_subscribe", *params)
-            assert error["code"] == code
-            assert error["message"].startswith(message)
+            answer = await node.exchange({**request(method), "params": params})
+            assert answer["error"]["code"] == code
+            assert answer["error"]["message"].startswith(message)
 
     run(scenario())
 
